@@ -1,0 +1,76 @@
+// Installs and builds what is missing or out of date, and nothing else. No dependencies: it runs on a
+// fresh clone before anything is installed. `node scripts/prepare.mjs install|build`
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+process.chdir(root)
+
+/** A hash over the names and contents of files and folders. */
+function fingerprint(paths) {
+  const hash = createHash('sha256')
+  const add = (path) => {
+    if (!existsSync(path)) return
+    if (statSync(path).isDirectory()) {
+      for (const name of readdirSync(path).sort()) {
+        if (name !== 'node_modules' && name !== 'dist') add(`${path}/${name}`)
+      }
+    } else hash.update(path).update(readFileSync(path))
+  }
+  paths.forEach(add)
+  return hash.digest('hex')
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  if (error) throw error
+  if (status !== 0) {
+    console.error(`wakeful: "${command} ${args.join(' ')}" failed; see above`)
+    process.exit(status ?? 1)
+  }
+}
+
+/** Does `work` unless its stamp says that it was done for the same inputs. */
+function once(stamp, inputs, work) {
+  const now = fingerprint(inputs)
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return
+  work()
+  mkdirSync(stamp.slice(0, stamp.lastIndexOf('/')), { recursive: true })
+  writeFileSync(stamp, now)
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`wakeful: Node 20.19 or newer is needed, this is ${process.version}`)
+  process.exit(1)
+}
+
+once('node_modules/.wakeful-installed', ['package.json', 'package-lock.json', 'console/package.json', '.npmrc'], () => {
+  console.error('wakeful: installing packages …')
+  // Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries.
+  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+})
+
+if (process.argv[2] === 'build') {
+  const sources = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'src']
+  once('dist/.built', sources, () => {
+    console.error('wakeful: building …')
+    for (const name of existsSync('dist') ? readdirSync('dist') : []) {
+      if (!['console', 'prepared.tar.gz', '.prepared', '.console'].includes(name)) rmSync(`dist/${name}`, { recursive: true })
+    }
+    run('npx', ['tsc', '-p', 'tsconfig.build.json'])
+  })
+  // A data directory with the schema in it, so that a first start needs no initdb.
+  once('dist/.prepared', ['migrations', 'scripts/prepared.mjs', 'node_modules/@electric-sql/pglite/package.json'], () => {
+    console.error('wakeful: preparing the embedded store …')
+    run('node', ['scripts/prepared.mjs'])
+  })
+  if (existsSync('console/vite.config.ts')) {
+    once('dist/.console', ['console', 'package-lock.json'], () => {
+      console.error('wakeful: building the console …')
+      run('npm', ['run', 'build', '--workspace', 'console', '--silent'])
+    })
+  }
+}

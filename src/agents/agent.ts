@@ -1,0 +1,49 @@
+/** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
+import type { EventType } from '../core/session.ts'
+import type { SessionRef } from '../core/session.ts'
+import type { Wish } from '../core/turn.ts'
+import type { Db } from '../store/db.ts'
+import type { CheckpointWrite } from '../store/turns.ts'
+import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
+
+export interface TurnEvent {
+  readonly id: string
+  readonly seq: number
+  readonly type: EventType
+  /** JSON text as it was posted. */
+  readonly payload: string
+  readonly createdAt: Date
+}
+
+export interface TurnInput {
+  readonly session: SessionRef
+  readonly event: TurnEvent
+  /** JSON text of the newest checkpoint, null before the first turn. */
+  readonly state: string | null
+  readonly checkpointId: string | null
+  /** From 1. */
+  readonly attempt: number
+  readonly signal: AbortSignal
+  /** For reading only; nothing a turn asks for happens before its commit. */
+  readonly db: Db
+}
+
+/** The agent's own part of a checkpoint's metadata; the commit adds the session's counters. */
+export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & { readonly metadata: Record<string, unknown> }
+
+export interface TurnResult {
+  readonly wishes: readonly Wish[]
+  /** The checkpoint this turn ends in; it is among `points`. */
+  readonly checkpointId: string
+  readonly points: readonly Point[]
+  readonly blobs?: readonly Omit<BlobWrite, 'bucket'>[]
+  readonly writes?: readonly Omit<PendingWrite, 'bucket'>[]
+}
+
+export interface Agent {
+  readonly kind: string
+  readonly timeoutMs: number
+  run(input: TurnInput): Promise<TurnResult>
+}
+
+export const AGENT_TIMEOUT_MS = 60_000

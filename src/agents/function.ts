@@ -1,0 +1,156 @@
+/**
+ * The function agent: `agent(async (turn) => { … })`. The turn gathers wishes; what `turn.state` is at
+ * the end is the checkpoint. Whatever the function leaves behind after its end is refused, so that a
+ * forgotten `await` cannot speak in somebody else's turn.
+ */
+import { TerminalError } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
+import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
+import type { Wish } from '../core/turn.ts'
+import { recentEvents } from '../store/events.ts'
+import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+
+const STATE_MAX_BYTES = 1024 * 1024
+const HISTORY_MAX = 500
+const PAYLOAD_MAX_BYTES = 64 * 1024
+const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
+
+export interface PastEvent {
+  readonly id: string
+  readonly seq: number
+  readonly type: string
+  readonly payload: unknown
+  readonly created_at: Date
+}
+
+export interface FollowUp {
+  readonly inSeconds?: number
+  readonly at?: Date | string
+  readonly payload?: unknown
+}
+
+/** What the function gets. */
+export class Turn {
+  readonly event: PastEvent
+  readonly session: { readonly key: string; readonly userId: string; readonly agentId: string; readonly threadId: string }
+  readonly attempt: number
+  readonly signal: AbortSignal
+  /** A JSON object; change it in place. What it is at the end is committed. */
+  state: Record<string, unknown>
+  readonly #input: TurnInput
+  readonly #wishes: Wish[] = []
+  #over = false
+
+  constructor(input: TurnInput) {
+    const { event, session } = input
+    this.#input = input
+    this.event = { id: event.id, seq: event.seq, type: event.type, payload: JSON.parse(event.payload), created_at: event.createdAt }
+    this.session = { key: session.key, userId: session.userId, agentId: session.agentId, threadId: session.threadId }
+    this.attempt = input.attempt
+    this.signal = input.signal
+    this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
+  }
+
+  /** Says something: delivered after the commit, in order, until acknowledged. */
+  reply(text: string): void {
+    if (typeof text !== 'string' || text.trim() === '') throw new TypeError('reply: takes a text that is not blank')
+    if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw new TypeError(`reply: takes at most ${TEXT_MAX_BYTES} bytes of text`)
+    if (hasUnstorableText(text)) throw new TypeError('reply: the text holds a NUL or half of a surrogate pair')
+    this.#ask({ type: 'send_message', content: text })
+  }
+
+  /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */
+  followUp(id: string, when: FollowUp): void {
+    if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
+      throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
+    }
+    const payload = when.payload === undefined ? null : storable('followUp: payload', when.payload, PAYLOAD_MAX_BYTES)
+    this.#ask({ type: 'schedule_timer', timerId: id, payload, ...instant(when) })
+  }
+
+  cancelFollowUp(id: string): void {
+    this.#ask({ type: 'cancel_timer', timerId: id })
+  }
+
+  /** The newest events up to this one, oldest first. */
+  async history(limit = 50): Promise<PastEvent[]> {
+    const count = Math.max(1, Math.min(HISTORY_MAX, Math.floor(limit)))
+    const rows = await recentEvents(this.#input.db, this.#input.session, this.#input.event.seq, count)
+    return rows.map((row) => ({ id: row.id, seq: row.seq, type: row.type, payload: JSON.parse(row.payload), created_at: row.created_at }))
+  }
+
+  #ask(wish: Wish): void {
+    if (this.#over) throw new Error('this turn is over: await everything you start')
+    this.#wishes.push(wish)
+  }
+
+  /** Closes the turn and says what it wants. */
+  static finish(turn: Turn): { wishes: Wish[]; state: string } {
+    turn.#over = true
+    return { wishes: turn.#wishes, state: stateText(turn.state) }
+  }
+
+  static abandon(turn: Turn): void {
+    turn.#over = true
+  }
+}
+
+function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null } {
+  if ((when.inSeconds === undefined) === (when.at === undefined)) {
+    throw new TypeError('followUp: takes exactly one of inSeconds and at')
+  }
+  if (when.inSeconds !== undefined) {
+    if (!Number.isFinite(when.inSeconds) || when.inSeconds < 0 || when.inSeconds > 10 * 366 * 86_400 * 10) {
+      throw new TypeError('followUp: inSeconds takes a number of seconds, 0 or more')
+    }
+    return { fireAt: null, delayMs: when.inSeconds * 1000 }
+  }
+  const at = new Date(when.at as string | Date)
+  if (Number.isNaN(at.getTime()) || at.getTime() > YEAR_MAX_MS) {
+    throw new TypeError('followUp: at takes a Date or an ISO instant before the year 10000')
+  }
+  return { fireAt: at, delayMs: null }
+}
+
+function storable(what: string, value: unknown, maxBytes: number): string {
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new TypeError(`${what} takes what JSON can hold`)
+  if (Buffer.byteLength(text) > maxBytes) throw new TypeError(`${what} takes at most ${maxBytes} bytes of JSON`)
+  // `\u0000` is legal JSON and PostgreSQL cannot hand it on.
+  if (hasUnstorableJson(text)) {
+    throw new TypeError(`${what} holds a NUL or half of a surrogate pair`)
+  }
+  return text
+}
+
+function stateText(state: unknown): string {
+  if (typeof state !== 'object' || state === null || Array.isArray(state)) {
+    throw new TerminalError('turn.state must stay a JSON object')
+  }
+  return storable('turn.state', state, STATE_MAX_BYTES)
+}
+
+export type AgentFunction = (turn: Turn) => unknown
+
+export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}): Agent {
+  if (typeof run !== 'function') throw new TypeError('agent: takes a function of a turn')
+  return {
+    kind: 'function',
+    timeoutMs: options.timeoutMs ?? AGENT_TIMEOUT_MS,
+    async run(input): Promise<TurnResult> {
+      const turn = new Turn(input)
+      try {
+        await run(turn)
+      } catch (error) {
+        Turn.abandon(turn)
+        throw error
+      }
+      const { wishes, state } = Turn.finish(turn)
+      const checkpointId = newId()
+      const point = { threadId: input.session.key, ns: '', id: checkpointId, parentId: input.checkpointId, type: 'state', checkpoint: state, metadata: {} }
+      return { wishes, checkpointId, points: [point] }
+    },
+  }
+}
+

@@ -1,0 +1,7 @@
+/** All that may be asked of Wakeful, area by area. Every door is made from this table. */
+import type { Operation } from './contract.ts'
+import { schedules } from './schedules.ts'
+import { sessions } from './sessions.ts'
+import { timers } from './timers.ts'
+
+export const operations: readonly Operation[] = [...sessions, ...timers, ...schedules]

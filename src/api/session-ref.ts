@@ -1,0 +1,30 @@
+/** Which session a request names, and whether its actor may touch it. */
+import { z } from 'zod'
+import { Refusal } from '../core/errors.ts'
+import { parseSessionKey, SESSION_KEY, type SessionRef } from '../core/session.ts'
+import type { Actor, Context } from './contract.ts'
+
+const KEY_HELP = 'must be user:agent:thread, each part 1 to 64 of letters, digits, _ and -'
+
+export const sessionParams = z.object({ session_key: z.string().regex(SESSION_KEY, KEY_HELP) })
+
+/** The session this actor may touch: its own user's, or anybody's for admin and service. */
+export function sessionOf(actor: Actor, key: string): SessionRef {
+  const session = parseSessionKey(key)
+  if (session === null) throw new Refusal('shape', `path.session_key: ${KEY_HELP}`)
+  if (actor.userId !== null && actor.userId !== session.userId) throw sessionNotFound(key)
+  return session
+}
+
+export function sessionNotFound(key: string): Refusal {
+  return new Refusal('not_found', `there is no session ${key}`)
+}
+
+/** Events are only taken for agents that can run them. */
+export function requireAgent(ctx: Context, session: SessionRef): void {
+  if (ctx.house.knowsAgent(session.agentId)) return
+  throw new Refusal(
+    'not_found',
+    `there is no agent ${session.agentId} here; the second part of the session key names it`,
+  )
+}

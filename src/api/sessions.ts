@@ -1,0 +1,371 @@
+/** Sessions: speak to an agent, and see what became of it. */
+import { z } from 'zod'
+import { Refusal } from '../core/errors.ts'
+import { judge } from '../core/gate.ts'
+import { newId } from '../core/ids.ts'
+import { RawJson } from '../core/json.ts'
+import { bucketOf, type EventType, type SessionRef, TEXT_MAX_BYTES } from '../core/session.ts'
+import { type EffectView, listEffects } from '../store/effects.ts'
+import { type Appended, appendEvents, type EventRow, listEvents } from '../store/events.ts'
+import { getSession, listSessions, type SessionHead } from '../store/sessions.ts'
+import { listTimers, type TimerRow } from '../store/timers.ts'
+import { listTurns, type TurnRow } from '../store/turns.ts'
+import { type Context, listQuery, opaqueJson, operation, page, pageOf } from './contract.ts'
+import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './session-ref.ts'
+import { timerView, timerViewSchema } from './timers.ts'
+
+const CLIENT_ID_MAX = 128
+const TOOL_ID_MAX = 128
+const LIST = { max: 500, default: 100 } as const
+
+const eventSchema = z.object({
+  id: z.uuid(),
+  session_key: z.string(),
+  seq: z.int(),
+  type: z.string(),
+  payload: z.unknown(),
+  created_at: z.iso.datetime(),
+})
+
+function eventView(row: EventRow) {
+  const { id, session_key, seq, type, created_at } = row
+  return { id, session_key, seq, type, payload: new RawJson(row.payload), created_at }
+}
+
+async function append(
+  ctx: Context,
+  session: SessionRef,
+  type: EventType,
+  payload: string,
+  clientId: string | null,
+): Promise<Appended> {
+  requireAgent(ctx, session)
+  const event = { session, id: newId(), type, payload, clientId }
+  if (!ctx.inTransaction) return ctx.house.append(event)
+  const [row] = await appendEvents(ctx.db, [event])
+  if (row === undefined) throw new Error('the event was not appended')
+  return row
+}
+
+const postMessage = operation({
+  name: 'post_message',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/messages',
+  tag: 'Sessions',
+  summary: 'Say something to the agent',
+  description:
+    'Appends a user_message to the session. Your own `id` makes it idempotent: the same id and text again answers 200 with the first event, another text 409.',
+  params: sessionParams,
+  body: z.object({
+    text: z
+      .string()
+      .refine((text) => text.trim() !== '', 'must not be blank')
+      .refine(
+        (text) => Buffer.byteLength(text) <= TEXT_MAX_BYTES,
+        `must be at most ${TEXT_MAX_BYTES} bytes`,
+      ),
+    id: z.string().min(1).max(CLIENT_ID_MAX).optional(),
+  }),
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: z.object({ event: eventSchema }),
+  async run(ctx, { params, body }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const payload = JSON.stringify({ text: body.text })
+    const row = await append(ctx, session, 'user_message', payload, body.id ?? null)
+    if (!row.fresh && (row.type !== 'user_message' || row.payload !== payload)) {
+      throw new Refusal(
+        'conflict',
+        `the message id ${body.id} was used in this session with another text`,
+      )
+    }
+    return { status: row.fresh ? 202 : 200, body: { event: eventView(row) } }
+  },
+})
+
+const postToolResult = operation({
+  name: 'post_tool_result',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/tool-results',
+  tag: 'Sessions',
+  summary: 'Hand the agent the result of a tool',
+  params: sessionParams,
+  body: z.object({ tool_id: z.string().min(1).max(TOOL_ID_MAX), payload: opaqueJson }),
+  opaque: ['payload'],
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ event: eventSchema }),
+  async run(ctx, { params, body }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const payload = `{"tool_id":${JSON.stringify(body.tool_id)},"payload":${body.payload.text}}`
+    const row = await append(ctx, session, 'tool_result', payload, null)
+    return { body: { event: eventView(row) } }
+  },
+})
+
+const gateSchema = z.object({
+  allowed: z.boolean(),
+  reason: z.string().optional(),
+  until: z.iso.datetime().optional(),
+})
+const headSchema = z.object({
+  session_key: z.string(),
+  last_seq: z.int(),
+  done_seq: z.int(),
+  checkpoint_id: z.string().nullable(),
+  consecutive_autonomous_msgs: z.int(),
+  last_autonomous_at: z.iso.datetime().nullable(),
+  gate: gateSchema,
+  timers: z.array(timerViewSchema),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+
+function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) {
+  const verdict = judge(
+    { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at },
+    ctx.house.policy,
+    head.now,
+  )
+  const gate = verdict.allowed
+    ? { allowed: true }
+    : {
+        allowed: false,
+        reason: verdict.rule,
+        ...('until' in verdict ? { until: verdict.until } : {}),
+      }
+  const {
+    session_key,
+    last_seq,
+    done_seq,
+    checkpoint_id,
+    consecutive_autonomous_msgs,
+    last_autonomous_at,
+  } = head
+  const { created_at, updated_at } = head
+  return {
+    session_key,
+    last_seq,
+    done_seq,
+    checkpoint_id,
+    consecutive_autonomous_msgs,
+    last_autonomous_at,
+    gate,
+    timers: timers.map(timerView),
+    created_at,
+    updated_at,
+  }
+}
+
+const getSessionOp = operation({
+  name: 'get_session',
+  method: 'GET',
+  path: '/v1/sessions/{session_key}',
+  tag: 'Sessions',
+  summary: 'The head of a session: how far it is, and whether the agent may speak unasked',
+  params: sessionParams,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: headSchema,
+  async run(ctx, { params }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const head = await getSession(ctx.db, session)
+    if (head === null) throw sessionNotFound(session.key)
+    return { body: headView(ctx, head, await listTimers(ctx.db, session, 'pending')) }
+  },
+})
+
+const listSessionsOp = operation({
+  name: 'list_sessions',
+  method: 'GET',
+  path: '/v1/sessions',
+  tag: 'Sessions',
+  summary: 'Sessions, newest first',
+  query: listQuery({ ...LIST, cursor: z.tuple([z.string().max(64), z.string().max(200)]) }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(headSchema.omit({ timers: true })),
+  async run(ctx, { query }) {
+    const { userId } = ctx.actor
+    const rows = await listSessions(ctx.db, {
+      userId,
+      bucket: userId === null ? null : bucketOf(userId),
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    const shown = rows.slice(0, query.limit)
+    const last = shown.at(-1)
+    const next = rows.length > query.limit && last ? [last.created_text, last.session_key] : null
+    const data = shown.map((row) => {
+      const { timers: _, ...head } = headView(ctx, row, [])
+      return head
+    })
+    return { body: page(data, next) }
+  },
+})
+
+/** A list of one session's rows in order; an unknown session is 404, an empty list is a list. */
+async function rowsOf<T>(
+  ctx: Context,
+  key: string,
+  limit: number,
+  read: (session: SessionRef) => Promise<T[]>,
+) {
+  const session = sessionOf(ctx.actor, key)
+  const rows = await read(session)
+  const head = await getSession(ctx.db, session)
+  if (head === null) throw sessionNotFound(key)
+  return { head, shown: rows.slice(0, limit), more: rows.length > limit }
+}
+
+const listEventsOp = operation({
+  name: 'list_events',
+  method: 'GET',
+  path: '/v1/sessions/{session_key}/events',
+  tag: 'Sessions',
+  summary: 'The log of a session, in seq order',
+  params: sessionParams,
+  query: listQuery({ ...LIST, cursor: z.tuple([z.int().min(0)]) }).extend({
+    after_seq: z.coerce.number().int().min(0).max(2_147_483_647).optional(),
+  }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(eventSchema),
+  async run(ctx, { params, query }) {
+    const after = query.cursor?.[0] ?? query.after_seq ?? 0
+    const { shown, more } = await rowsOf(ctx, params.session_key, query.limit, (session) =>
+      listEvents(ctx.db, session, after, query.limit + 1),
+    )
+    return { body: page(shown.map(eventView), more ? [shown.at(-1)?.seq] : null) }
+  },
+})
+
+const effectSchema = z.object({
+  id: z.uuid(),
+  type: z.string(),
+  payload: z.unknown(),
+  status: z.string(),
+  attempt_count: z.int(),
+  last_attempt_at: z.iso.datetime().nullable(),
+  dedupe_key: z.string(),
+  checkpoint_id: z.string(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+
+function effectView({ position: _, ...row }: EffectView) {
+  return { ...row, payload: new RawJson(row.payload) }
+}
+
+const listEffectsOp = operation({
+  name: 'list_effects',
+  method: 'GET',
+  path: '/v1/sessions/{session_key}/effects',
+  tag: 'Sessions',
+  summary: 'What turns asked for, in creation order, and whether it was delivered',
+  params: sessionParams,
+  query: listQuery({ ...LIST, cursor: z.tuple([z.int().min(0)]) }).extend({
+    status: z.enum(['pending', 'executing', 'completed', 'failed']).optional(),
+  }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(effectSchema),
+  async run(ctx, { params, query }) {
+    const { shown, more } = await rowsOf(ctx, params.session_key, query.limit, (session) =>
+      listEffects(ctx.db, session, {
+        status: query.status ?? null,
+        after: query.cursor?.[0] ?? -1,
+        limit: query.limit + 1,
+      }),
+    )
+    return { body: page(shown.map(effectView), more ? [shown.at(-1)?.position] : null) }
+  },
+})
+
+const turnSchema = z.object({
+  event_seq: z.int(),
+  event_id: z.uuid(),
+  attempt: z.int(),
+  status: z.enum(['committed', 'failed', 'retrying', 'running']),
+  started_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+  error: z.string().optional(),
+  checkpoint_id: z.string().optional(),
+  effect_ids: z.array(z.uuid()),
+  verdicts: z.array(z.unknown()),
+})
+
+function turnView(row: TurnRow) {
+  const { error, checkpoint_id, verdicts, ...rest } = row
+  return {
+    ...rest,
+    ...(error === null ? {} : { error }),
+    ...(checkpoint_id === null ? {} : { checkpoint_id }),
+    verdicts: new RawJson(verdicts),
+  }
+}
+
+/** A turn under way has no row yet: its lease on the session's head says so. */
+async function runningTurn(
+  ctx: Context,
+  session: SessionRef,
+  head: SessionHead,
+  attemptsBefore: number,
+) {
+  if (!head.leased || head.claimed_at === null) return []
+  const [event] = await listEvents(ctx.db, session, head.done_seq, 1)
+  if (event === undefined) return []
+  return [
+    {
+      event_seq: event.seq,
+      event_id: event.id,
+      attempt: attemptsBefore + 1,
+      status: 'running',
+      started_at: head.claimed_at,
+      finished_at: null,
+      effect_ids: [],
+      verdicts: [],
+    },
+  ]
+}
+
+const listTurnsOp = operation({
+  name: 'list_turns',
+  method: 'GET',
+  path: '/v1/sessions/{session_key}/turns',
+  tag: 'Sessions',
+  summary: 'Every attempt of the agent, in order, with the verdicts of the gate',
+  params: sessionParams,
+  query: listQuery({ ...LIST, cursor: z.tuple([z.int(), z.int()]) }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(turnSchema),
+  async run(ctx, { params, query }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const { head, shown, more } = await rowsOf(ctx, params.session_key, query.limit, () =>
+      listTurns(ctx.db, session, query.cursor ?? [0, 0], query.limit + 1),
+    )
+    const last = shown.at(-1)
+    const running = more
+      ? []
+      : await runningTurn(
+          ctx,
+          session,
+          head,
+          last?.event_seq === head.done_seq + 1 ? last.attempt : 0,
+        )
+    return {
+      body: page(
+        [...shown.map(turnView), ...running],
+        more && last ? [last.event_seq, last.attempt] : null,
+      ),
+    }
+  },
+})
+
+export const sessions = [
+  postMessage,
+  postToolResult,
+  listSessionsOp,
+  getSessionOp,
+  listEventsOp,
+  listEffectsOp,
+  listTurnsOp,
+]

@@ -1,0 +1,51 @@
+/** `wakeful migrate up|down|status`. */
+import { Command } from 'commander'
+import { environment, readConfig } from '../config.ts'
+import type { Db } from '../store/db.ts'
+import { migrateDown, migrateUp, migrationStatus } from '../store/migrate.ts'
+import { openStore } from '../store/open.ts'
+
+export function migrateCommand(): Command {
+  const migrate = new Command('migrate').description('bring the database schema up, down, or show it')
+  migrate
+    .command('up')
+    .description('apply what is missing')
+    .action(() => withDb(async (db) => say('applied', await migrateUp(db))))
+  migrate
+    .command('down')
+    .description('take back everything; data in the wakeful schema is deleted')
+    .option('--steps <n>', 'only the newest n')
+    .option('--yes', 'really delete')
+    .action((options: { steps?: string; yes?: boolean }) =>
+      withDb(async (db) => {
+        if (!options.yes) throw new Error('migrate down deletes data: say --yes if you mean it')
+        say('taken back', await migrateDown(db, options.steps === undefined ? undefined : Number(options.steps)))
+      }),
+    )
+  migrate
+    .command('status')
+    .description('which migrations are applied')
+    .option('--json', 'for programs')
+    .action((options: { json?: boolean }) =>
+      withDb(async (db) => {
+        const states = await migrationStatus(db)
+        if (options.json) process.stdout.write(`${JSON.stringify(states)}\n`)
+        else for (const { name, appliedAt } of states) process.stdout.write(`${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
+      }),
+    )
+  return migrate
+}
+
+function say(what: string, names: string[]): void {
+  process.stdout.write(names.length === 0 ? 'nothing to do\n' : `${what}: ${names.join(', ')}\n`)
+}
+
+async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
+  const { databaseUrl } = readConfig(environment())
+  const store = await openStore(databaseUrl, { now: () => null, onError: (error) => process.stderr.write(`${error.message}\n`) })
+  try {
+    await work(store.db)
+  } finally {
+    await store.close()
+  }
+}

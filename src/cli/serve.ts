@@ -1,0 +1,68 @@
+/** `wakeful serve`: the server, from its settings to its last breath. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pino, { type Logger } from 'pino'
+import type { Agent } from '../agents/agent.ts'
+import { companion } from '../agents/companion.ts'
+import { type Config, ConfigError, environment, readConfig } from '../config.ts'
+import { errorText } from '../core/errors.ts'
+import { App } from '../main.ts'
+
+const STOP_MAX_MS = 10_000
+
+export async function serve(): Promise<void> {
+  const config = readConfig(environment())
+  const log = logger(config)
+  // A stray rejection in somebody's agent is logged; it does not end everybody's server.
+  process.on('unhandledRejection', (error) => log.error({ error: errorText(error) }, 'unhandled rejection'))
+  const app = await App.open({ config, agents: await loadAgents(config), log })
+  endOnSignals(app, log)
+  if (config.services.includes('http')) {
+    const address = await app.listen()
+    process.stdout.write(`listening on ${address}\n`)
+    process.stdout.write(`console      ${address}/\nAPI          ${address}/docs\n`)
+  }
+  await app.start()
+  log.info({ database: app.store.kind, services: config.services }, 'ready')
+}
+
+function logger(config: Config): Logger {
+  return pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: false }))
+}
+
+/** The first signal stops in order; a second one, or ten seconds, ends it. */
+function endOnSignals(app: App, log: Logger): void {
+  let stopping = false
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    setTimeout(() => process.exit(1), STOP_MAX_MS).unref()
+    app.stop().then(
+      () => process.exit(0),
+      (error) => {
+        log.error({ error: errorText(error) }, 'stopping failed')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+/** The default export of the app's module, or the demo. */
+async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
+  if (config.app === null) return new Map([['companion', companion]])
+  const path = resolve(config.app)
+  if (!existsSync(path)) throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`)
+  const module = (await import(pathToFileURL(path).href)) as { default?: { agents?: Record<string, Agent> } }
+  const agents = module.default?.agents
+  if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
+    throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`)
+  }
+  for (const [name, each] of Object.entries(agents)) {
+    if (typeof each?.run !== 'function') throw new ConfigError(`WAKEFUL_APP: agent "${name}" is not an agent: make it with agent(async (turn) => …)`)
+  }
+  return new Map(Object.entries(agents))
+}

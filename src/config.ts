@@ -1,0 +1,245 @@
+/**
+ * The only reader of the environment. A pure function of the given variables: checked once,
+ * crosswise, and a wrong value stops the start with one line that names the variable, what it got
+ * and what it takes. Secrets are never repeated.
+ */
+import ipaddr from 'ipaddr.js'
+import { isLoopback } from './core/address.ts'
+
+export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
+export type Service = (typeof SERVICES)[number]
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+const DATABASE_URL = 'pglite:.wakeful/data'
+const HOST = '127.0.0.1'
+const PORT = 8787
+const LEASE_MS = 30_000
+const AUTONOMY_CONSECUTIVE_MAX = 3
+const AUTONOMY_COOLDOWN_MS = 15_000
+const TIMER_POLL_INTERVAL_MS = 250
+const EFFECT_POLL_INTERVAL_MS = 100
+const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
+
+const ADMIN_KEY_CHARACTERS_MIN = 32
+/** A shorter lease could not be extended in time by its heartbeat. */
+const LEASE_MS_MIN = 1_000
+/** The longest delay that `setTimeout` takes; beyond it fires at once. */
+const MS_MAX = 2_147_483_647
+
+export interface Config {
+  readonly databaseUrl: string
+  readonly host: string
+  readonly port: number
+  readonly auth: 'open' | 'keys'
+  readonly adminKey: string | null
+  /** Path of the app's module, as given; null for the demo. */
+  readonly app: string | null
+  readonly services: readonly Service[]
+  readonly wakeUrl: string | null
+  readonly wakeToken: string | null
+  /** `whsec_…`; null: one is made and kept in the database. */
+  readonly webhookSecret: string | null
+  readonly allowPrivateWebhooks: boolean
+  readonly leaseMs: number
+  readonly autonomy: {
+    readonly enabled: boolean
+    readonly consecutiveMax: number
+    readonly cooldownMs: number
+  }
+  readonly timerPollIntervalMs: number
+  readonly effectPollIntervalMs: number
+  /** Null unless both keys are set. */
+  readonly langfuse: {
+    readonly publicKey: string
+    readonly secretKey: string
+    readonly baseUrl: string
+  } | null
+  readonly otlpEndpoint: string | null
+  readonly model: { readonly url: string | null; readonly key: string | null; readonly name: string | null }
+  readonly logLevel: LogLevel
+  readonly logFormat: 'json' | 'pretty'
+}
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const read = new Reader(env)
+  const config: Config = {
+    databaseUrl: read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret') ?? DATABASE_URL,
+    host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
+    port: read.whole('PORT', 0, 65_535, PORT),
+    auth: readAuth(read),
+    adminKey: read.checked('WAKEFUL_ADMIN_KEY', isAdminKey, ADMIN_KEY_FORM, 'secret'),
+    app: read.text('WAKEFUL_APP'),
+    services: readServices(read),
+    wakeUrl: readWakeUrl(read),
+    wakeToken: read.checked('WAKEFUL_WAKE_TOKEN', isToken, 'visible ASCII characters', 'secret'),
+    webhookSecret: read.checked('WAKEFUL_WEBHOOK_SECRET', isWebhookSecret, SECRET_FORM, 'secret'),
+    allowPrivateWebhooks: read.flag('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS', false),
+    leaseMs: read.whole('WAKEFUL_LEASE_MS', LEASE_MS_MIN, MS_MAX, LEASE_MS),
+    autonomy: {
+      enabled: read.flag('AUTONOMY_ENABLED', true),
+      consecutiveMax: read.whole('AUTONOMY_MAX_CONSECUTIVE', 0, 1_000_000, AUTONOMY_CONSECUTIVE_MAX),
+      cooldownMs: read.whole('AUTONOMY_COOLDOWN_MS', 0, MS_MAX, AUTONOMY_COOLDOWN_MS),
+    },
+    timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
+    effectPollIntervalMs: read.whole('EFFECT_POLL_INTERVAL_MS', 1, MS_MAX, EFFECT_POLL_INTERVAL_MS),
+    langfuse: readLangfuse(read),
+    otlpEndpoint: read.checked('OTEL_EXPORTER_OTLP_ENDPOINT', isHttpUrl, HTTP_URL, 'secret'),
+    model: {
+      url: read.checked('WAKEFUL_MODEL_URL', isHttpUrl, HTTP_URL, 'secret'),
+      key: read.text('WAKEFUL_MODEL_KEY'),
+      name: read.text('WAKEFUL_MODEL'),
+    },
+    logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
+    logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
+  }
+  if (read.wrong.length > 0) throw new ConfigError(read.wrong.join('; '))
+  return config
+}
+
+/** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */
+class Reader {
+  readonly wrong: string[] = []
+  private readonly env: NodeJS.ProcessEnv
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.env = env
+  }
+
+  text(name: string): string | null {
+    const value = this.env[name]?.trim()
+    return value === undefined || value === '' ? null : value
+  }
+
+  checked(
+    name: string,
+    isRight: (value: string) => boolean,
+    takes: string,
+    kind: 'plain' | 'secret' = 'plain',
+  ): string | null {
+    const value = this.text(name)
+    if (value === null || isRight(value)) return value
+    this.refuse(name, kind === 'secret' ? 'another value (not shown)' : shown(value), takes)
+    return null
+  }
+
+  whole(name: string, min: number, max: number, preset: number): number {
+    const inRange = (value: string) => /^\d{1,15}$/.test(value) && +value >= min && +value <= max
+    const value = this.checked(name, inRange, `a whole number from ${min} to ${max}`)
+    return value === null ? preset : Number(value)
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | null {
+    const value = this.text(name)
+    const found = values.find((known) => known === value?.toLowerCase())
+    if (value !== null && found === undefined) this.refuse(name, shown(value), values.join(', '))
+    return found ?? null
+  }
+
+  flag(name: string, preset: boolean): boolean {
+    const word = this.oneOf(name, ['true', 'false', '1', '0'])
+    return word === null ? preset : word === 'true' || word === '1'
+  }
+
+  refuse(name: string, got: string, takes: string): void {
+    this.wrong.push(`${name}: got ${got}, takes ${takes}`)
+  }
+}
+
+const shown = (value: string) => JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+
+/** On loopback `open` unless said; beyond it only `keys`, and that has to be said. */
+function readAuth(read: Reader): 'open' | 'keys' {
+  const host = read.text('HOST') ?? HOST
+  const given = read.oneOf('WAKEFUL_AUTH', ['open', 'keys'])
+  if (given === 'keys' || isLoopback(host)) return given ?? 'open'
+  // A wrong word has its own line already.
+  if (given === 'open' || read.text('WAKEFUL_AUTH') === null) {
+    const got = given === null ? 'nothing' : '"open"'
+    read.refuse('WAKEFUL_AUTH', `${got} with HOST ${shown(host)}`, '"keys" beyond loopback')
+  }
+  return 'keys'
+}
+
+function readServices(read: Reader): readonly Service[] {
+  const value = read.text('WAKEFUL_SERVICES')
+  if (value === null || value.toLowerCase() === 'all') return SERVICES
+  const names = value.toLowerCase().split(',').map((name) => name.trim())
+  const chosen = SERVICES.filter((service) => names.includes(service))
+  if (names.every((name) => SERVICES.some((service) => service === name))) return chosen
+  read.refuse('WAKEFUL_SERVICES', shown(value), `all, or some of ${SERVICES.join(',')}`)
+  return SERVICES
+}
+
+function readWakeUrl(read: Reader): string | null {
+  const url = read.checked('WAKEFUL_WAKE_URL', isHttpUrl, HTTP_URL, 'secret')
+  if (url === null || read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS')?.match(/^(true|1)$/i)) return url
+  const { hostname } = new URL(url)
+  if (!isPrivateHost(hostname)) return url
+  const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
+  read.refuse('WAKEFUL_WAKE_URL', `the private address ${shown(hostname)}`, takes)
+  return null
+}
+
+function readLangfuse(read: Reader): Config['langfuse'] {
+  const publicKey = read.text('LANGFUSE_PUBLIC_KEY')
+  const secretKey = read.text('LANGFUSE_SECRET_KEY')
+  const baseUrl = read.checked('LANGFUSE_BASE_URL', isHttpUrl, HTTP_URL, 'secret')
+  if (publicKey !== null && secretKey !== null) {
+    return { publicKey, secretKey, baseUrl: baseUrl ?? LANGFUSE_BASE_URL }
+  }
+  const missing = publicKey === null ? 'LANGFUSE_PUBLIC_KEY' : 'LANGFUSE_SECRET_KEY'
+  const other = publicKey === null ? 'LANGFUSE_SECRET_KEY' : 'LANGFUSE_PUBLIC_KEY'
+  if (publicKey !== secretKey) read.refuse(missing, 'nothing', `a key, since ${other} is set`)
+  return null
+}
+
+const HTTP_URL = 'an http:// or https:// URL'
+const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
+const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
+const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
+
+function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value)
+}
+
+function isDatabaseUrl(value: string): boolean {
+  if (value === 'memory:') return true
+  if (value.startsWith('pglite:')) return value.length > 'pglite:'.length
+  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)
+}
+
+function isHost(value: string): boolean {
+  return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
+}
+
+function isToken(value: string): boolean {
+  return /^[\x21-\x7e]+$/.test(value)
+}
+
+function isAdminKey(value: string): boolean {
+  return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
+}
+
+function isWebhookSecret(value: string): boolean {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
+  if (encoded === undefined || encoded.length % 4 !== 0) return false
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= 24 && length <= 64
+}
+
+/** Literal addresses only: what a name resolves to is judged at each call. */
+function isPrivateHost(hostname: string): boolean {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (/(^|\.)localhost\.?$/i.test(bare)) return true
+  return ipaddr.isValid(bare) && ipaddr.process(bare).range() !== 'unicast'
+}
+
+/** The environment of this process; nobody else reads it. */
+export function environment(): NodeJS.ProcessEnv {
+  return process.env
+}

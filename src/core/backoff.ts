@@ -1,0 +1,15 @@
+/** How long to wait before trying again. */
+
+export const TURN_ATTEMPTS_MAX = 4
+export const TURN_DEATHS_MAX = 10
+const TURN_BASE_MS = 1000
+
+/** A turn on a user's message or a timer: 1 s, 2 s, 4 s. `failures` counts those before this wait, from 1. */
+export function turnRetryMs(failures: number, atLeastMs = 0): number {
+  return Math.max(TURN_BASE_MS * 2 ** (failures - 1), atLeastMs)
+}
+
+/** min(base · 2^k, max), k being the failures before this one. */
+export function ladderMs(baseMs: number, maxMs: number, k: number): number {
+  return Math.min(baseMs * 2 ** Math.min(k, 40), maxMs)
+}

@@ -1,0 +1,35 @@
+/**
+ * Schedules, pure: cron in one dialect, `@every`, phrases, zones and clock changes. Nothing here reads a clock,
+ * the environment or the process's zone; "now" is always an argument. Instants are epoch milliseconds.
+ */
+
+import { SECOND } from './calendar.ts'
+import { nextEvery } from './every.ts'
+import { nextCron } from './fire.ts'
+import type { Schedule } from './schedule.ts'
+
+export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
+export { describe } from './describe.ts'
+export { formatLocal, localInstant, tzDataVersion } from './instant.ts'
+export { parseCron } from './parse.ts'
+export { parseFrequency, parsePhrase } from './phrase.ts'
+export { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
+export { isZone } from './zone.ts'
+
+/**
+ * Up to `count` (default 1) instants strictly after `after`, ascending, never beyond the year 9999. An interval
+ * lies on the grid `anchor + k · everyMs`; without an anchor it starts at `after`, cut to whole seconds.
+ */
+export function next(
+  schedule: Schedule,
+  after: number,
+  options: { anchor?: number; count?: number } = {},
+): number[] {
+  const count = options.count ?? 1
+  if (schedule.kind === 'cron') return nextCron(schedule.expr, schedule.timezone, after, count)
+  if (schedule.kind === 'every') {
+    const anchor = options.anchor ?? Math.floor(after / SECOND) * SECOND
+    return nextEvery(schedule.everyMs, after, anchor, count)
+  }
+  return schedule.at !== null && schedule.at > after && count > 0 ? [schedule.at] : []
+}

@@ -1,0 +1,33 @@
+/** The shapes every file of this folder speaks of, and the one error it throws. */
+
+export type Schedule =
+  | { kind: 'cron'; expr: string; timezone: string }
+  | { kind: 'every'; everyMs: number; timezone: string }
+  | { kind: 'once'; at: number | null; timezone: string }
+
+export interface Parsed {
+  schedule: Schedule
+  /** A text that means the same when it is parsed again. */
+  canonical: string
+  description: string
+  /** Every default that was assumed, in words. */
+  notes: string[]
+}
+
+/** A refusal. Each error says what is wrong and what to write instead. */
+export class ScheduleError extends Error {
+  readonly errors: string[]
+
+  constructor(errors: string | string[]) {
+    const list = typeof errors === 'string' ? [errors] : [...errors]
+    super(list.join('; '))
+    this.name = 'ScheduleError'
+    this.errors = list
+  }
+}
+
+/** Text from outside, made fit to be quoted in a message. */
+export function quoted(text: string, max = 40): string {
+  const flat = text.replaceAll('\n', '\\n')
+  return JSON.stringify(flat.length > max ? `${flat.slice(0, max)}…` : flat)
+}

@@ -1,0 +1,44 @@
+/** What a session is: its key, its parts, its bucket, its events. */
+
+export const EVENT_TYPES = ['user_message', 'timer', 'tool_result', 'alarm', 'intent', 'work'] as const
+export type EventType = (typeof EVENT_TYPES)[number]
+
+export const EFFECT_TYPES = ['send_message', 'schedule_timer'] as const
+export type EffectType = (typeof EFFECT_TYPES)[number]
+
+export const SESSION_KEY = /^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}$/
+export const KEY_PART = /^[a-zA-Z0-9_-]{1,64}$/
+export const BUCKETS = 1024
+/** A turn has at most this many effects; an effect's position in its session is seq * this + ordinal. */
+export const EFFECTS_PER_TURN_MAX = 1000
+export const TEXT_MAX_BYTES = 32 * 1024
+export const TIMER_ID_MAX = 128
+
+export interface SessionRef {
+  readonly key: string
+  readonly userId: string
+  readonly agentId: string
+  readonly threadId: string
+  readonly bucket: number
+}
+
+export function parseSessionKey(key: string): SessionRef | null {
+  if (!SESSION_KEY.test(key)) return null
+  const [userId = '', agentId = '', threadId = ''] = key.split(':')
+  return { key, userId, agentId, threadId, bucket: bucketOf(userId) }
+}
+
+/** FNV-1a over the UTF-8 of the user id. Stable for ever: it is part of every primary key. */
+export function bucketOf(userId: string): number {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(userId, 'utf8')) {
+    hash ^= byte
+    hash = Math.imul(hash, 0x01000193)
+  }
+  return (hash >>> 0) % BUCKETS
+}
+
+/** Born of anything but a user's message: it counts against the cap and meets the cooldown. */
+export function isAutonomous(type: EventType): boolean {
+  return type !== 'user_message'
+}

@@ -1,0 +1,136 @@
+/**
+ * The commit of finished turns. Turns that are ready together share one transaction: the heads we
+ * still hold are locked, each turn is decided by what the lock showed, and everything is written at
+ * once. A turn whose lease was lost writes nothing.
+ */
+import type { TurnResult } from '../agents/agent.ts'
+import type { Decision, Failure, Policy } from '../core/turn.ts'
+import { afterFailure, decide, openingCounters } from '../core/turn.ts'
+import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
+import type { Db } from '../store/db.ts'
+import type { ClaimedTurn } from '../store/sessions.ts'
+import { type CheckpointWrite, type HeldHead, lockHeads, type TurnWrite, writeTurns } from '../store/turns.ts'
+import type { SlotOutcome, Trigger } from '../triggers/trigger.ts'
+
+export interface Finished {
+  readonly claim: ClaimedTurn
+  readonly token: string
+  readonly result: TurnResult | null
+  readonly failure: Failure | null
+}
+
+export interface Committed {
+  readonly status: TurnWrite['status'] | 'lost'
+  readonly decision: Decision | null
+  /** Events wait behind this one. */
+  readonly behind: boolean
+  readonly retryMs: number | null
+}
+
+const LOST: Committed = { status: 'lost', decision: null, behind: false, retryMs: null }
+
+export type Triggers = ReadonlyMap<string, Trigger>
+
+export async function commitTurns(db: Db, finished: readonly Finished[], policy: Policy, triggers: Triggers): Promise<Committed[]> {
+  return db.tx(async (tx) => {
+    const heads = await lockHeads(tx, finished.map(({ claim, token }) => ({ bucket: claim.bucket, key: claim.session_key, token })))
+    const decided = finished.map((turn) => {
+      const head = heads.get(turn.claim.session_key)
+      return head === undefined ? null : settle(turn, head, policy, triggers)
+    })
+    const writes = decided.filter((each) => each !== null)
+    if (writes.length > 0) await write(tx, writes, triggers)
+    return decided.map((each) => each?.answer ?? LOST)
+  })
+}
+
+interface Settled {
+  readonly turn: Finished
+  readonly head: HeldHead
+  readonly row: TurnWrite
+  readonly answer: Committed
+}
+
+function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Triggers): Settled {
+  const { claim, result, failure } = turn
+  const facts = {
+    sessionKey: claim.session_key,
+    eventSeq: claim.seq,
+    eventType: claim.type,
+    triggerId: claim.trigger_id,
+    failures: claim.attempt,
+  }
+  const counters = { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at }
+  const retryMs = failure === null ? null : retryOf(claim, failure, triggers)
+  const decision =
+    result !== null
+      ? decide(facts, result.wishes, { counters, lastUserSeq: head.last_user_seq, now: head.now }, policy)
+      : // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
+        { counters: retryMs === null ? openingCounters(claim.type, counters) : counters, ...NOTHING }
+  const status = result !== null ? 'committed' : retryMs === null ? 'failed' : 'retrying'
+  const row: TurnWrite = {
+    bucket: claim.bucket,
+    key: claim.session_key,
+    eventSeq: claim.seq,
+    eventId: claim.event_id,
+    attempt: claim.attempt + claim.deaths + 1,
+    status,
+    startedAt: claim.now,
+    error: failure?.text ?? null,
+    checkpointId: result?.checkpointId ?? null,
+    retryMs,
+    decision,
+  }
+  return { turn, head, row, answer: { status, decision, behind: head.last_seq > claim.seq, retryMs } }
+}
+
+const NOTHING = { effects: [], timers: [], cancelledTimers: [], verdicts: [], notes: [] } as const
+
+/** A trigger that settles its own slots takes the failure upon itself: its session goes on at once. */
+function retryOf(claim: ClaimedTurn, failure: Failure, triggers: Triggers): number | null {
+  if (triggers.get(claim.type)?.settle !== undefined) return null
+  return afterFailure(claim.attempt, failure).retryMs
+}
+
+async function write(tx: Db, settled: readonly Settled[], triggers: Triggers): Promise<void> {
+  await writeTurns(tx, settled.map((each) => each.row), settled.flatMap(points))
+  await writeBlobs(tx, settled.flatMap(({ turn, row }) => (turn.result?.blobs ?? []).map((blob) => ({ ...blob, bucket: row.bucket }))))
+  await writePendingWrites(tx, settled.flatMap(({ turn, row }) => (turn.result?.writes ?? []).map((each) => ({ ...each, bucket: row.bucket }))))
+  for (const trigger of triggers.values()) {
+    if (trigger.settle === undefined) continue
+    const outcomes = settled.filter(({ turn }) => turn.claim.type === trigger.type).flatMap(outcome)
+    if (outcomes.length > 0) await trigger.settle(tx, outcomes)
+  }
+}
+
+/** The session's counters travel in the metadata of the checkpoint the turn ends in. */
+function points({ turn, row }: Settled): CheckpointWrite[] {
+  return (turn.result?.points ?? []).map((point) => {
+    const { counters } = row.decision
+    const own = {
+      event_seq: row.eventSeq,
+      consecutive_autonomous_msgs: counters.consecutive,
+      last_autonomous_at: counters.lastAt?.toISOString() ?? null,
+    }
+    const metadata = point.id === row.checkpointId && point.ns === '' ? { ...point.metadata, ...own } : point.metadata
+    return { ...point, bucket: row.bucket, metadata: JSON.stringify(metadata) }
+  })
+}
+
+function outcome({ turn, head, row }: Settled): SlotOutcome[] {
+  const { claim, failure } = turn
+  if (claim.trigger_id === null || claim.scheduled_for === null) return []
+  return [
+    {
+      bucket: claim.bucket,
+      sessionKey: claim.session_key,
+      triggerId: claim.trigger_id,
+      scheduledFor: claim.scheduled_for,
+      eventSeq: claim.seq,
+      committed: row.status === 'committed',
+      error: row.error,
+      terminal: failure?.terminal ?? false,
+      now: head.now,
+    },
+  ]
+}

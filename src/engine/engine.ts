@@ -1,0 +1,120 @@
+/** The engine: three services, their loops, and the one door by which a test clock drives them. */
+import type { Agent } from '../agents/agent.ts'
+import type { Channel } from '../channels/channel.ts'
+import type { Policy } from '../core/turn.ts'
+import type { Store } from '../store/open.ts'
+import type { Trigger } from '../triggers/trigger.ts'
+import { clockService } from './clock.ts'
+import { guardExit } from './guard.ts'
+import { LocalHints } from './hints.ts'
+import type { Meter } from './meter.ts'
+import { Notifier } from './notifier.ts'
+import { OutboxService } from './outbox.ts'
+import { prunerService, type Retention } from './pruner.ts'
+import { Loop, type Service } from './service.ts'
+import { SILENT, type Signals } from './signals.ts'
+import { TurnsService } from './turns.ts'
+
+export interface EngineOptions {
+  readonly store: Store
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly triggers: readonly Trigger[]
+  readonly channels: readonly Channel[]
+  readonly policy: Policy
+  readonly leaseMs: number
+  readonly timerPollMs: number
+  readonly effectPollMs: number
+  readonly retention: Retention
+  readonly meter: Meter
+  readonly signals?: Signals
+  readonly services: ReadonlySet<string>
+  readonly concurrency?: number
+}
+
+/** A sweep looks for what is too old this often. */
+const PRUNE_MS = 60_000
+
+export class Engine {
+  readonly hints = new LocalHints()
+  readonly outbox: OutboxService
+  readonly turns: TurnsService
+  readonly #clock: Service
+  readonly #pruner: Service
+  readonly #options: EngineOptions
+  readonly #loops: Loop[] = []
+  #notifier: Notifier | null = null
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    const { store, meter, policy, triggers } = options
+    guardExit()
+    this.#clock = clockService({ db: store.engine, triggers, hints: this.hints, meter, enabled: policy.autonomy })
+    this.#pruner = prunerService({ db: store.engine, retention: options.retention })
+    this.outbox = new OutboxService({ reads: store.engine, commits: store.commits, channels: options.channels, meter })
+    this.turns = new TurnsService({
+      claims: store.engine,
+      commits: store.commits,
+      reads: store.db,
+      agents: options.agents,
+      triggers: new Map(triggers.map((trigger) => [trigger.type, trigger])),
+      policy,
+      leaseMs: options.leaseMs,
+      hints: this.hints,
+      meter,
+      signals: options.signals ?? SILENT,
+      ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+    })
+    this.hints.on('outbox', (keys) => this.outbox.look(keys))
+  }
+
+  /** Starts the loops this process runs. Not for use beside a test clock. */
+  start(): void {
+    const { services, store, timerPollMs, effectPollMs, meter } = this.#options
+    if (store.listen !== null) {
+      const onError = (error: unknown) => meter.trouble('notifier', error)
+      this.#notifier = new Notifier({ connect: store.listen, db: store.engine, hints: this.hints, onError })
+      this.#notifier.start()
+    }
+    if (services.has('clock')) this.#loop(this.#clock, timerPollMs, 'clock')
+    if (services.has('turns')) this.#loop(this.turns, timerPollMs, 'turns')
+    // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
+    if (services.has('outbox') || services.has('http')) this.#loop(this.outbox, effectPollMs, 'outbox')
+    if (services.has('clock')) this.#loop(this.#pruner, PRUNE_MS)
+  }
+
+  #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): void {
+    const loop = new Loop(service, { pollMs, onError: (where, error) => this.#options.meter.trouble(where, error) })
+    if (topic !== undefined) this.hints.on(topic, () => loop.hint())
+    this.#loops.push(loop)
+    loop.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#loops.map((loop) => loop.stop()))
+    if (this.#loops.length === 0) await Promise.all([this.turns.close(), this.outbox.close()])
+    await this.#notifier?.stop()
+  }
+
+  /**
+   * Runs everything due at the present instant until nothing more happens. Returns the time until
+   * something else becomes due.
+   */
+  async quiesce(): Promise<number | null> {
+    for (;;) {
+      let did = 0
+      let nextMs: number | null = null
+      for (const service of [this.#clock, this.turns, this.outbox]) {
+        const tick = await service.tick()
+        await service.settle?.()
+        did += tick.did
+        if (tick.nextMs !== null) nextMs = Math.min(nextMs ?? tick.nextMs, tick.nextMs)
+      }
+      if (did === 0) return nextMs
+    }
+  }
+
+  /** One sweep of the pruner, for tests and for the command line. */
+  async prune(): Promise<number> {
+    return (await this.#pruner.tick()).did
+  }
+}

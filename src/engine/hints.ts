@@ -1,0 +1,44 @@
+/**
+ * Hints say "look now". Within the process they are a call; across processes they travel by NOTIFY,
+ * gathered for a few milliseconds, since a NOTIFY for each write would make commits queue up behind
+ * one another. Losing a hint costs at most a poll interval.
+ */
+export type Topic = 'clock' | 'turns' | 'outbox'
+
+type Listener = (keys: readonly string[] | null) => void
+
+export interface Hints {
+  /** Something changed under `topic`; for the outbox, in these sessions. */
+  hint(topic: Topic, keys?: readonly string[]): void
+  /** The same for this process alone, where the others have nothing to gain. */
+  local(topic: Topic): void
+}
+
+export class LocalHints implements Hints {
+  readonly #listeners = new Map<Topic, Set<Listener>>()
+  #relay: ((topic: Topic, keys: readonly string[] | null) => void) | null = null
+
+  on(topic: Topic, listener: Listener): () => void {
+    const set = this.#listeners.get(topic) ?? new Set()
+    this.#listeners.set(topic, set.add(listener))
+    return () => set.delete(listener)
+  }
+
+  hint(topic: Topic, keys?: readonly string[]): void {
+    this.deliver(topic, keys ?? null)
+    this.#relay?.(topic, keys ?? null)
+  }
+
+  local(topic: Topic): void {
+    this.deliver(topic, null)
+  }
+
+  /** A hint that came from another process: told here, not passed on. */
+  deliver(topic: Topic, keys: readonly string[] | null): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener(keys)
+  }
+
+  relayTo(relay: (topic: Topic, keys: readonly string[] | null) => void): void {
+    this.#relay = relay
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Hints between processes, by LISTEN and NOTIFY. The listening connection proves itself with a
+ * heartbeat: when it stays silent it is destroyed and made anew. Everything here may fail without
+ * harm; the poll of each service is the truth.
+ */
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import type { Db } from '../store/db.ts'
+import type { LocalHints, Topic } from './hints.ts'
+
+const CHANNEL = 'wakeful'
+const GATHER_MS = 5
+const HEARTBEAT_MS = 5_000
+const RECONNECT_MS = 500
+const RECONNECT_MAX_MS = 5_000
+/** NOTIFY takes 8000 bytes; beyond this many keys the hint says "everybody look". */
+const KEYS_MAX = 40
+
+export class Notifier {
+  readonly #self = randomUUID().slice(0, 8)
+  readonly #connect: () => pg.Client
+  readonly #db: Db
+  readonly #hints: LocalHints
+  readonly #onError: (error: unknown) => void
+  #pending = new Map<Topic, Set<string> | null>()
+  #flushing: NodeJS.Timeout | null = null
+  #client: pg.Client | null = null
+  #stopped = false
+  #running: Promise<void> | null = null
+  #wake: (() => void) | null = null
+
+  constructor(options: { connect: () => pg.Client; db: Db; hints: LocalHints; onError: (error: unknown) => void }) {
+    this.#connect = options.connect
+    this.#db = options.db
+    this.#hints = options.hints
+    this.#onError = options.onError
+  }
+
+  start(): void {
+    this.#hints.relayTo((topic, keys) => this.#queue(topic, keys))
+    this.#running ??= this.#listen()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    if (this.#flushing !== null) clearTimeout(this.#flushing)
+    this.#wake?.()
+    await this.#running
+  }
+
+  #queue(topic: Topic, keys: readonly string[] | null): void {
+    const known = this.#pending.get(topic)
+    if (keys === null || known === null) this.#pending.set(topic, null)
+    else {
+      const set = known ?? new Set<string>()
+      for (const key of keys) set.add(key)
+      this.#pending.set(topic, set.size > KEYS_MAX ? null : set)
+    }
+    this.#flushing ??= setTimeout(() => this.#flush(), GATHER_MS)
+  }
+
+  #flush(): void {
+    this.#flushing = null
+    const topics = [...this.#pending].map(([topic, keys]) => [topic, keys === null ? null : [...keys]])
+    this.#pending.clear()
+    const message = JSON.stringify({ from: this.#self, topics })
+    this.#db.query('select pg_notify($1, $2)', [CHANNEL, message]).catch(this.#onError)
+  }
+
+  async #listen(): Promise<void> {
+    let wait = RECONNECT_MS
+    while (!this.#stopped) {
+      try {
+        await this.#session(() => {
+          wait = RECONNECT_MS
+        })
+      } catch (error) {
+        if (!this.#stopped) this.#onError(error)
+      }
+      if (this.#stopped) return
+      await this.#pause(wait)
+      wait = Math.min(wait * 2, RECONNECT_MAX_MS)
+    }
+  }
+
+  /** One life of the listening connection; throws when it breaks or goes silent. */
+  async #session(onConnected: () => void): Promise<void> {
+    const client = this.#connect()
+    let broken: Error | null = null
+    client.on('error', (error) => {
+      broken = error
+      this.#wake?.()
+    })
+    client.on('end', () => {
+      broken ??= new Error('the listening connection ended')
+      this.#wake?.()
+    })
+    client.on('notification', (message) => this.#receive(message.payload ?? ''))
+    try {
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
+      this.#client = client
+      onConnected()
+      // What was said while nobody listened is unknown: everybody looks once.
+      for (const topic of ['clock', 'turns', 'outbox'] as const) this.#hints.deliver(topic, null)
+      while (!this.#stopped && broken === null) {
+        await this.#pause(HEARTBEAT_MS)
+        if (!this.#stopped && broken === null) await client.query('select 1')
+      }
+      if (broken !== null) throw broken
+    } finally {
+      this.#client = null
+      // `end` waits for an answer that a half-open connection never gives: cut it instead.
+      ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+    }
+  }
+
+  #receive(payload: string): void {
+    const message = parse(payload)
+    if (message === null || message.from === this.#self) return
+    for (const [topic, keys] of message.topics) this.#hints.deliver(topic, keys)
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((done) => {
+      const timer = setTimeout(done, ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        done()
+      }
+    })
+  }
+
+  get connected(): boolean {
+    return this.#client !== null
+  }
+}
+
+function parse(payload: string): { from: string; topics: [Topic, string[] | null][] } | null {
+  try {
+    return JSON.parse(payload) as { from: string; topics: [Topic, string[] | null][] }
+  } catch {
+    // Somebody else speaks on our channel: not for us.
+    return null
+  }
+}

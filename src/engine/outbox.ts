@@ -1,0 +1,116 @@
+/**
+ * The outbox service: brings undelivered effects to the channels that hold connections for them. It
+ * looks at once where a hint says so, and at everybody connected to this process on every poll.
+ */
+import type { Channel } from '../channels/channel.ts'
+import type { Db } from '../store/db.ts'
+import { type Receipt, recordReceipts, undelivered } from '../store/effects.ts'
+import { eventsOf } from '../store/events.ts'
+import { GroupCommit } from '../store/group.ts'
+import type { Meter } from './meter.ts'
+import type { Service, Tick } from './service.ts'
+
+export interface OutboxOptions {
+  readonly reads: Db
+  readonly commits: Db
+  readonly channels: readonly Channel[]
+  readonly meter: Meter
+}
+
+/** Sessions asked about in one statement. */
+const SESSIONS_MAX = 1000
+const EFFECTS_MAX = 100
+const EVENTS_MAX = 100
+const RECEIPTS_MAX = 1000
+const RECEIPTS_QUEUE_MAX = 1_000_000
+
+export class OutboxService implements Service {
+  readonly name = 'outbox'
+  readonly #options: OutboxOptions
+  readonly #receipts: GroupCommit<Receipt, boolean>
+  /** Sessions to look at now. None and no hint to look everywhere: it is a poll, and that looks everywhere too. */
+  #keys = new Set<string>()
+  #everywhere = true
+
+  constructor(options: OutboxOptions) {
+    this.#options = options
+    this.#receipts = new GroupCommit({
+      commit: async (receipts) => {
+        const changed = await recordReceipts(options.commits, receipts)
+        return receipts.map((receipt) => changed.has(`${receipt.key} ${receipt.position}`))
+      },
+      batchMax: RECEIPTS_MAX,
+      lanes: 1,
+      queueMax: RECEIPTS_QUEUE_MAX,
+      onFull: () => new Error('too many receipts wait to be written'),
+      onBatch: (size) => options.meter.batch('receipts', size),
+    })
+  }
+
+  /** For the channel's own acknowledgements. */
+  record(receipt: Receipt): Promise<boolean> {
+    return this.#receipts.submit(receipt)
+  }
+
+  /** Narrows the next tick to these sessions, or widens it to all. */
+  look(keys: readonly string[] | null): void {
+    if (keys === null) this.#everywhere = true
+    else for (const key of keys) this.#keys.add(key)
+  }
+
+  async tick(): Promise<Tick> {
+    const keys = this.#everywhere || this.#keys.size === 0 ? null : [...this.#keys]
+    this.#keys.clear()
+    this.#everywhere = false
+    let did = 0
+    let more = false
+    for (const channel of this.#options.channels) {
+      const effects = await this.#deliver(channel, keys)
+      const events = await this.#show(channel, keys)
+      did += effects.did + events.did
+      more ||= effects.more || events.more
+    }
+    return { did, more, nextMs: null }
+  }
+
+  async settle(): Promise<void> {
+    await this.#receipts.idle()
+  }
+
+  async close(): Promise<void> {
+    await this.#receipts.idle()
+  }
+
+  async #deliver(channel: Channel, keys: readonly string[] | null) {
+    let did = 0
+    let more = false
+    for (const wanted of chunks(channel.wanted(keys), SESSIONS_MAX)) {
+      const rows = await undelivered(this.#options.reads, channel.name, wanted, EFFECTS_MAX)
+      if (rows.length === 0) continue
+      const receipts = channel.offer(rows)
+      for (const receipt of receipts) {
+        this.#receipts.submit(receipt).catch((error) => this.#options.meter.trouble('receipts', error))
+      }
+      if (receipts.length > 0) this.#options.meter.delivered(channel.name, receipts.length)
+      did += receipts.length
+      more ||= receipts.length >= EFFECTS_MAX
+    }
+    return { did, more }
+  }
+
+  async #show(channel: Channel, keys: readonly string[] | null) {
+    let did = 0
+    let more = false
+    for (const wanted of chunks(channel.watched(keys), SESSIONS_MAX)) {
+      const rows = await eventsOf(this.#options.reads, wanted, EVENTS_MAX)
+      channel.show(rows)
+      did += rows.length
+      more ||= rows.length >= EVENTS_MAX
+    }
+    return { did, more }
+  }
+}
+
+function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  for (let start = 0; start < all.length; start += size) yield all.slice(start, start + size)
+}

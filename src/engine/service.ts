@@ -1,0 +1,117 @@
+/**
+ * A service is a loop around `tick()`. It sleeps until the next due instant it knows of, at most the
+ * poll interval, and is woken early by a hint; the poll is the truth, the hint only makes it fast.
+ * Only durations of the monotonic clock are used here: what time it is, the database says.
+ */
+import { performance } from 'node:perf_hooks'
+
+export interface Tick {
+  /** Rows taken. */
+  readonly did: number
+  /** More is due right now: tick again without sleeping. */
+  readonly more: boolean
+  /** Until the next due instant, if one is known. */
+  readonly nextMs: number | null
+}
+
+export interface Service {
+  readonly name: string
+  tick(): Promise<Tick>
+  /** Resolves when everything a tick started has come to rest. */
+  settle?(): Promise<void>
+  /** Stop claiming; finish or release what runs. */
+  close?(): Promise<void>
+}
+
+export interface LoopOptions {
+  readonly pollMs: number
+  readonly onError: (service: string, error: unknown) => void
+}
+
+export const IDLE: Tick = { did: 0, more: false, nextMs: null }
+/** After errors the loop waits this long, doubling up to the maximum: a database that is away is not hammered. */
+const ERROR_WAIT_MS = 100
+const ERROR_WAIT_MAX_MS = 5000
+/** The last stretch before a due instant is spent yielding instead of in a timer, whose grain is a millisecond. */
+const SPIN_MS = 1.5
+
+export class Loop {
+  readonly service: Service
+  readonly #options: LoopOptions
+  #stopping = false
+  #hinted = false
+  #wake: (() => void) | null = null
+  #running: Promise<void> | null = null
+  #errors = 0
+
+  constructor(service: Service, options: LoopOptions) {
+    this.service = service
+    this.#options = options
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Something may be due earlier than thought. */
+  hint(): void {
+    this.#hinted = true
+    this.#wake?.()
+  }
+
+  /** Resolves when all is still; may be called twice. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.#wake?.()
+    await this.#running
+    await this.service.close?.()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      this.#hinted = false
+      const tick = await this.#tick()
+      if (this.#stopping) return
+      if (tick === null) await this.#sleep(this.#errorWait(), false)
+      else if (tick.more) await yieldOnce()
+      else await this.#sleep(Math.min(tick.nextMs ?? Number.POSITIVE_INFINITY, this.#options.pollMs), true)
+    }
+  }
+
+  async #tick(): Promise<Tick | null> {
+    try {
+      const tick = await this.service.tick()
+      this.#errors = 0
+      return tick
+    } catch (error) {
+      this.#errors++
+      this.#options.onError(this.service.name, error)
+      return null
+    }
+  }
+
+  #errorWait(): number {
+    return Math.min(ERROR_WAIT_MS * 2 ** (this.#errors - 1), ERROR_WAIT_MAX_MS)
+  }
+
+  async #sleep(ms: number, wakeable: boolean): Promise<void> {
+    const until = performance.now() + ms
+    const coarse = Math.max(0, ms - SPIN_MS)
+    if (coarse >= 1 && !(wakeable && this.#hinted)) {
+      await new Promise<void>((done) => {
+        const timer = setTimeout(done, coarse)
+        this.#wake = () => {
+          if (!wakeable && !this.#stopping) return
+          clearTimeout(timer)
+          done()
+        }
+      })
+      this.#wake = null
+    }
+    while (performance.now() < until && !this.#stopping && !(wakeable && this.#hinted)) await yieldOnce()
+  }
+}
+
+function yieldOnce(): Promise<void> {
+  return new Promise((done) => setImmediate(done))
+}

@@ -1,0 +1,221 @@
+/**
+ * The turns service: claims sessions whose log is ahead, runs each one's agent on the next event under
+ * a lease with heartbeat, and hands the outcome to the group commit.
+ */
+import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import type { Agent } from '../agents/agent.ts'
+import { TURN_DEATHS_MAX } from '../core/backoff.ts'
+import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import type { Failure, Policy } from '../core/turn.ts'
+import { type Db, isUnavailable } from '../store/db.ts'
+import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
+import { GroupCommit } from '../store/group.ts'
+import { type ClaimedTurn, claimTurns } from '../store/sessions.ts'
+import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
+import { LeaseLostError, runBounded } from './guard.ts'
+import type { Hints } from './hints.ts'
+import type { Meter } from './meter.ts'
+import type { Service, Tick } from './service.ts'
+import type { Signals } from './signals.ts'
+
+export interface TurnsOptions {
+  readonly claims: Db
+  readonly commits: Db
+  readonly reads: Db
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly triggers: Triggers
+  readonly policy: Policy
+  readonly leaseMs: number
+  readonly hints: Hints
+  readonly meter: Meter
+  readonly signals: Signals
+  /** Turns running at once in this process. */
+  readonly concurrency?: number
+}
+
+interface Running {
+  readonly claim: ClaimedTurn
+  readonly token: string
+  readonly controller: AbortController
+  done: Promise<void>
+}
+
+const CONCURRENCY = 1000
+const CLAIM_MAX = 500
+const COMMIT_MAX = 500
+const COMMIT_RETRY_MS = 200
+/** How long a stop waits for running agents before their sessions are given back. */
+const STOP_GRACE_MS = 8_000
+
+export class TurnsService implements Service {
+  readonly name = 'turns'
+  readonly #options: TurnsOptions
+  readonly #agentIds: string[]
+  readonly #running = new Map<string, Running>()
+  readonly #commits: GroupCommit<Finished, Committed>
+  #heartbeat: NodeJS.Timeout | null = null
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+    this.#agentIds = [...options.agents.keys()]
+    this.#commits = new GroupCommit({
+      commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
+      batchMax: COMMIT_MAX,
+      lanes: options.commits.kind === 'postgres' ? 2 : 1,
+      queueMax: Number.POSITIVE_INFINITY,
+      onFull: () => new Error('unreachable: the queue of commits has no bound of its own'),
+      onBatch: (size) => options.meter.batch('turns', size),
+    })
+  }
+
+  get depth(): number {
+    return this.#running.size
+  }
+
+  async tick(): Promise<Tick> {
+    const free = (this.#options.concurrency ?? CONCURRENCY) - this.#running.size
+    if (free <= 0) return { did: 0, more: false, nextMs: null }
+    const limit = Math.min(free, CLAIM_MAX)
+    const token = randomUUID()
+    const { turns, nextMs } = await claimTurns(this.#options.claims, limit, this.#options.leaseMs, token, this.#agentIds)
+    for (const claim of turns) this.#start(claim, token)
+    this.#beat()
+    return { did: turns.length, more: turns.length === limit, nextMs }
+  }
+
+  async settle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map((each) => each.done))
+  }
+
+  /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
+  async close(): Promise<void> {
+    const grace = new Promise((done) => setTimeout(done, STOP_GRACE_MS).unref())
+    await Promise.race([this.settle(), grace])
+    const left = [...this.#running.values()]
+    for (const each of left) each.controller.abort(new LeaseLostError('shutting down'))
+    if (left.length > 0) {
+      await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
+    }
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    this.#heartbeat = null
+  }
+
+  #start(claim: ClaimedTurn, token: string): void {
+    const running: Running = { claim, token, controller: new AbortController(), done: Promise.resolve() }
+    this.#running.set(claim.session_key, running)
+    running.done = this.#take(running).finally(() => {
+      if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
+      // A place is free, and this session may have more: worth a look, in this process alone.
+      this.#options.hints.local('turns')
+    })
+  }
+
+  /** Load, run, commit, signal. */
+  async #take(running: Running): Promise<void> {
+    const startedMs = performance.now()
+    await this.#options.signals.reach('claimed', running.claim.session_key)
+    const finished = await this.#run(running)
+    if (finished === null) return
+    await this.#options.signals.reach('delivered', running.claim.session_key)
+    const committed = await this.#commit(finished, running)
+    if (committed === null) return
+    await this.#options.signals.reach('committed', running.claim.session_key)
+    this.#report(finished, committed, performance.now() - startedMs)
+  }
+
+  async #run({ claim, token, controller }: Running): Promise<Finished | null> {
+    if (claim.deaths >= TURN_DEATHS_MAX) {
+      const text = `given up: the process died ${claim.deaths} times during this turn`
+      return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
+    }
+    const agent = this.#options.agents.get(claim.agent_id)
+    if (agent === undefined) throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
+    try {
+      const result = await runBounded(controller, agent.timeoutMs, () => agent.run(this.#input(claim, controller)))
+      return { claim, token, result, failure: null }
+    } catch (error) {
+      if (error instanceof LeaseLostError) {
+        this.#options.meter.leasesLost(1)
+        return null
+      }
+      return { claim, token, result: null, failure: failureOf(error) }
+    }
+  }
+
+  #input(claim: ClaimedTurn, controller: AbortController) {
+    return {
+      session: { key: claim.session_key, userId: claim.user_id, agentId: claim.agent_id, threadId: claim.thread_id, bucket: claim.bucket },
+      event: { id: claim.event_id, seq: claim.seq, type: claim.type, payload: claim.payload, createdAt: claim.event_created_at },
+      state: claim.state,
+      checkpointId: claim.checkpoint_id,
+      attempt: claim.attempt + claim.deaths + 1,
+      signal: controller.signal,
+      db: this.#options.reads,
+    }
+  }
+
+  /**
+   * Tries until the database answers or the lease is lost. Trying again after an unknown outcome is safe:
+   * if the first commit did happen, the claim's token is gone and the second writes nothing.
+   */
+  async #commit(finished: Finished, running: Running): Promise<Committed | null> {
+    for (;;) {
+      try {
+        return await this.#commits.submit(finished)
+      } catch (error) {
+        this.#options.meter.trouble('commit', error)
+        if (!isUnavailable(error)) {
+          if (finished.failure !== null) return null
+          // What the agent asked for cannot be written: that is a failed turn, recorded as such.
+          return this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
+        }
+        if (running.controller.signal.aborted) return null
+        await new Promise((done) => setTimeout(done, COMMIT_RETRY_MS))
+      }
+    }
+  }
+
+  #report({ claim, result, failure }: Finished, committed: Committed, durationMs: number): void {
+    const { hints, meter } = this.#options
+    const { decision, status } = committed
+    if (status === 'lost') meter.leasesLost(1)
+    if (decision?.effects.some((effect) => effect.status === 'pending')) hints.hint('outbox', [claim.session_key])
+    if (decision?.timers.length) hints.hint('clock')
+    meter.turn({
+      agentId: claim.agent_id,
+      sessionKey: claim.session_key,
+      eventSeq: claim.seq,
+      eventType: claim.type,
+      attempt: claim.attempt + claim.deaths + 1,
+      status,
+      durationMs,
+      checkpointId: result?.checkpointId ?? null,
+      error: failure?.text ?? null,
+      notes: decision?.notes ?? [],
+    })
+  }
+
+  /** One statement extends all leases; whoever's was lost is told to stop. */
+  #beat(): void {
+    this.#heartbeat ??= setInterval(() => {
+      const all = [...this.#running.values()]
+      if (all.length === 0) return
+      extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
+        .then((held) => {
+          for (const each of all) {
+            if (!held.has(each.claim.session_key)) each.controller.abort(new LeaseLostError('the lease was lost'))
+          }
+        })
+        .catch((error) => this.#options.meter.trouble('heartbeat', error))
+    }, this.#options.leaseMs / 3).unref()
+  }
+}
+
+const leaseOf = ({ claim, token }: Running) => ({ bucket: claim.bucket, key: claim.session_key, token })
+
+function failureOf(error: unknown): Failure {
+  const terminal = error instanceof TerminalError
+  const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
+  return { terminal, retryAfterMs, text: errorText(error) || 'the agent failed without a word' }
+}

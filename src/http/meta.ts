@@ -1,0 +1,57 @@
+/** The addresses about the server itself: health, readiness, metrics, and its description. */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Operation } from '../api/contract.ts'
+import { Refusal } from '../core/errors.ts'
+import { writeJson } from '../core/json.ts'
+import { docsPage } from './docs.ts'
+import { refuseRest } from './methods.ts'
+import { openApi } from './openapi.ts'
+
+
+export interface MetaOptions {
+  readonly operations: readonly Operation[]
+  readonly version: string
+  readonly health: () => Promise<{ ok: boolean; body: object }>
+  readonly ready: () => Promise<boolean>
+  readonly metrics: () => Promise<{ contentType: string; text: string }>
+}
+
+type Answerer = (reply: FastifyReply) => Promise<FastifyReply> | FastifyReply
+
+export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void {
+  const { operations, version } = options
+  let description: string | undefined
+  let page: ReturnType<typeof docsPage> | undefined
+  const routes: Record<string, Answerer> = {
+    '/healthz': async (reply) => {
+      const { ok, body } = await options.health()
+      if (!ok) reply.code(503).header('retry-after', '2')
+      return sendText(reply, 'application/json; charset=utf-8', writeJson(body))
+    },
+    '/readyz': async (reply) => {
+      if (!(await options.ready())) throw new Refusal('unavailable', 'not ready to take requests')
+      return sendText(reply, 'application/json; charset=utf-8', '{"status":"ready"}')
+    },
+    '/metrics': async (reply) => {
+      const { contentType, text } = await options.metrics()
+      return sendText(reply, contentType, text)
+    },
+    '/openapi.json': (reply) => {
+      description ??= JSON.stringify(openApi(operations, version))
+      return sendText(reply, 'application/json; charset=utf-8', description)
+    },
+    '/docs': (reply) => {
+      page ??= docsPage(operations, version)
+      reply.header('content-security-policy', page.policy)
+      return sendText(reply, 'text/html; charset=utf-8', page.html)
+    },
+  }
+  for (const [url, answerer] of Object.entries(routes)) {
+    app.get(url, (_request, reply) => answerer(reply.header('cache-control', 'no-store')))
+    refuseRest(app, url, new Set(['GET', 'HEAD']))
+  }
+}
+
+function sendText(reply: FastifyReply, type: string, text: string): FastifyReply {
+  return reply.header('content-type', type).send(text)
+}

@@ -1,0 +1,176 @@
+/**
+ * The HTTP door: every operation of the table becomes a route. It translates only: bytes to input,
+ * answers to JSON, whatever is thrown to a problem. What can be known per operation is worked out
+ * once, at start.
+ */
+import { existsSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fastifyStatic from '@fastify/static'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Logger } from 'pino'
+import type { Actor, Context, Operation } from '../api/contract.ts'
+import { isLoopback } from '../core/address.ts'
+import { Refusal } from '../core/errors.ts'
+import { writeJson } from '../core/json.ts'
+import { checkLocal } from './guard.ts'
+import type { IdempotencyStore } from './idempotency.ts'
+import { addMetaRoutes, type MetaOptions } from './meta.ts'
+import { refuseOtherMethods, routePath } from './methods.ts'
+import { operationHandler } from './operation.ts'
+import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
+import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
+import { answerClientError } from './socket-error.ts'
+
+const PARAM_CHARACTERS_MAX = 2048
+/** A client gets this long to send its whole request. */
+const REQUEST_TIMEOUT_MS = 30_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on operations' routes before the body is read; null elsewhere and on public ones. */
+    actor: Actor | null
+  }
+}
+
+/** What the door knows of a request when a context is made for it. */
+export interface Caller {
+  readonly actor: Actor
+  readonly requestId: string
+  readonly headers: IncomingHttpHeaders
+  /** Aborted when the client went away before its answer. Read it lazily: reading it makes it. */
+  readonly signal: AbortSignal
+}
+
+export interface ServerOptions extends MetaOptions {
+  readonly operations: readonly Operation[]
+  readonly context: (caller: Caller) => Promise<Context> | Context
+  readonly authenticate: (headers: IncomingHttpHeaders, query: Query) => Promise<Actor>
+  readonly logger: Logger
+  readonly idempotency: IdempotencyStore
+  /** Static files for `/`; left out where the directory does not exist. */
+  readonly console?: string
+  /** Whether to refuse foreign Hosts and Origins. Unless said: when the bound address is loopback. */
+  readonly loopback?: boolean
+}
+
+/** Not yet listening: other doors (WebSocket, MCP) can be registered on it before. */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    loggerInstance: options.logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    // The request id is in each log line that needs it; a child logger per request costs 5 %.
+    childLoggerFactory: (logger) => logger,
+    requestIdHeader: false,
+    genReqId: requestId,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX, querystringParser: parseQuery },
+    frameworkErrors: (error, request, reply) => {
+      stamp(request as FastifyRequest, reply as FastifyReply)
+      sendError(error, request as FastifyRequest, reply as FastifyReply)
+    },
+    clientErrorHandler: answerClientError,
+  })
+  app.decorateRequest('actor', null)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler(sendError)
+  app.setNotFoundHandler(() => {
+    throw new Refusal('not_found', 'there is nothing at this address')
+  })
+  addGuards(app, options)
+  addOperations(app, options)
+  addMetaRoutes(app, options)
+  refuseOtherMethods(app, options.operations)
+  if (options.console !== undefined && existsSync(options.console)) {
+    app.register(fastifyStatic, { root: options.console, wildcard: false })
+  }
+  return app
+}
+
+const HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy':
+    "default-src 'self'; img-src 'self' data:; base-uri 'none'; object-src 'none'; frame-ancestors 'none'",
+}
+
+function stamp(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(HEADERS)
+  reply.header('x-request-id', request.id)
+}
+
+/** A string is the path of a Unix socket, which no browser reaches. */
+function isLocalAddress(bound: AddressInfo | string): boolean {
+  return typeof bound === 'string' || isLoopback(bound.address)
+}
+
+function addGuards(app: FastifyInstance, options: ServerOptions): void {
+  // Until it listens (injected requests) the stricter rule holds.
+  let local = options.loopback ?? true
+  app.addHook('onListen', (done) => {
+    local = options.loopback ?? app.addresses().every(isLocalAddress)
+    done()
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    stamp(request, reply)
+    try {
+      if (local) checkLocal(request.headers)
+      checkUrl(request.raw.url ?? '', request.query)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done()
+  })
+  const { logger } = options
+  app.addHook('onResponse', (request, reply, done) => {
+    if (logger.isLevelEnabled('debug')) {
+      const { method, url } = request
+      const path = url.split('?', 1)[0]
+      const ms = Math.round(reply.elapsedTime)
+      logger.debug({ request_id: request.id, method, path, status: reply.statusCode, ms }, 'request')
+    }
+    done()
+  })
+}
+
+function addOperations(app: FastifyInstance, options: ServerOptions): void {
+  const handlerOf = operationHandler(options.context, options.idempotency)
+  const authenticate = async (request: FastifyRequest) => {
+    request.actor = await options.authenticate(request.headers, request.query as Query)
+  }
+  for (const op of options.operations) {
+    app.route({
+      method: op.method,
+      url: routePath(op.path),
+      // Before the body is read, so that strangers cannot make us read 256 KiB.
+      ...(op.roles !== 'public' && { onRequest: authenticate }),
+      handler: handlerOf(op),
+    })
+  }
+}
+
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const refusal = refusalOf(error)
+  if (refusal.code === 'internal' || refusal.code === 'unavailable') {
+    const { id, method, routeOptions } = request
+    const seen = { request_id: id, method, route: routeOptions.url, err: refusal.cause ?? refusal }
+    if (refusal.code === 'internal') request.log.error(seen, 'request failed')
+    else request.log.warn(seen, 'request could not be served')
+  }
+  const problem = problemOf(refusal, request.id)
+  reply
+    .code(problem.status)
+    .headers(problemHeaders(refusal))
+    .header('content-type', PROBLEM_TYPE)
+    .send(writeJson(problem))
+}

@@ -1,0 +1,232 @@
+/**
+ * The composition root: store, engine, channels and doors are put together here and nowhere else.
+ * The server listens before the database is there, and says 503 until it is.
+ */
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { Agent } from './agents/agent.ts'
+import type { Actor, Context, House } from './api/contract.ts'
+import { operations } from './api/operations.ts'
+import { authenticator } from './auth.ts'
+import { WebSocketChannel } from './channels/websocket.ts'
+import type { Config } from './config.ts'
+import { Refusal } from './core/errors.ts'
+import { newId } from './core/ids.ts'
+import { tzDataVersion } from './core/schedule/index.ts'
+import { Engine } from './engine/engine.ts'
+import { DEFAULT_RETENTION, type Retention } from './engine/pruner.ts'
+import type { Signals } from './engine/signals.ts'
+import { checkLocal } from './http/guard.ts'
+import { createServer } from './http/server.ts'
+import { openSockets, type SocketDoor } from './http/socket.ts'
+import { createReport } from './report.ts'
+import { isUnavailable } from './store/db.ts'
+import { dueLagMs, SESSIONS, TIMERS } from './store/due.ts'
+import { backToPending, positionOf } from './store/effects.ts'
+import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
+import { GroupCommit } from './store/group.ts'
+import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
+import { migrateUp } from './store/migrate.ts'
+import { openStore, type Store } from './store/open.ts'
+import { timerTrigger } from './triggers/timer.ts'
+
+export const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
+const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
+const APPEND_MAX = 500
+const APPEND_QUEUE_MAX = 20_000
+const DATABASE_WAIT_MS = 250
+const DATABASE_WAIT_MAX_MS = 5_000
+
+export interface AppOptions {
+  readonly config: Config
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly log: Logger
+  /** A test clock's instant; absent in production. */
+  readonly now?: () => Date
+  readonly signals?: Signals
+  readonly retention?: Retention
+}
+
+export class App {
+  readonly store: Store
+  readonly engine: Engine
+  readonly #options: AppOptions
+  readonly #report: ReturnType<typeof createReport>
+  readonly #appends: GroupCommit<NewEvent, Appended>
+  readonly #channel: WebSocketChannel
+  readonly #house: House
+  #ready = false
+  #stopped = false
+  #server: FastifyInstance | null = null
+  #sockets: SocketDoor | null = null
+
+  /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
+  static async open(options: AppOptions): Promise<App> {
+    const { log } = options
+    const store = await openStore(options.config.databaseUrl, {
+      now: options.now ?? (() => null),
+      onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
+    })
+    return new App(options, store)
+  }
+
+  private constructor(options: AppOptions, store: Store) {
+    const { config } = options
+    this.#options = options
+    this.store = store
+    this.#report = createReport(options.log)
+    const { meter } = this.#report
+    this.#channel = new WebSocketChannel({
+      record: (receipt) => this.engine.outbox.record(receipt),
+      positionOf: (session, id) => positionOf(store.db, session, id),
+      backToPending: (session) => {
+        if (this.#stopped) return
+        backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
+      },
+      wake: (key) => this.engine.hints.deliver('outbox', [key]),
+    })
+    this.engine = new Engine({
+      store,
+      agents: options.agents,
+      triggers: [timerTrigger],
+      channels: [this.#channel],
+      policy: policyOf(config),
+      leaseMs: config.leaseMs,
+      timerPollMs: config.timerPollIntervalMs,
+      effectPollMs: config.effectPollIntervalMs,
+      retention: options.retention ?? DEFAULT_RETENTION,
+      meter,
+      services: new Set<string>(config.services),
+      ...(options.signals === undefined ? {} : { signals: options.signals }),
+    })
+    this.#appends = new GroupCommit({
+      commit: (events) => this.#append(events),
+      batchMax: APPEND_MAX,
+      lanes: store.kind === 'postgres' ? 2 : 1,
+      queueMax: APPEND_QUEUE_MAX,
+      onFull: () => new Refusal('unavailable', 'too many requests wait for the database; try again soon', { retryAfterMs: 1000 }),
+      onBatch: (size) => meter.batch('append', size),
+    })
+    this.#house = {
+      append: (event) => this.#appends.submit(event),
+      knowsAgent: (agentId) => options.agents.has(agentId),
+      changed: (topic, keys) => this.engine.hints.hint(topic, keys),
+      policy: policyOf(config),
+    }
+    this.#report.watch({
+      pools: () => store.pools(),
+      running: () => this.engine.turns.depth,
+      sockets: () => this.#channel.sockets,
+      dueLagMs: () => this.#dueLag(),
+    })
+  }
+
+  /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
+  async start(): Promise<void> {
+    let wait = DATABASE_WAIT_MS
+    while (!this.#stopped) {
+      try {
+        const applied = await migrateUp(this.store.db)
+        if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
+        break
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        this.#options.log.warn({ error: (error as Error).message }, 'waiting for the database')
+        await new Promise((done) => setTimeout(done, wait))
+        wait = Math.min(wait * 2, DATABASE_WAIT_MAX_MS)
+      }
+    }
+    if (this.#stopped) return
+    this.#ready = true
+    if (this.#options.now === undefined) this.engine.start()
+  }
+
+  /** Serves HTTP and sockets. Answers with the address. */
+  async listen(): Promise<string> {
+    const { config, log } = this.#options
+    const authenticate = authenticator(config)
+    const server = createServer({
+      operations,
+      version: VERSION,
+      logger: log,
+      console: CONSOLE,
+      authenticate,
+      context: (caller) => this.context(caller.actor, caller),
+      idempotency: { claimKey, keptAnswer, completeKey },
+      health: () => this.#health(),
+      ready: async () => this.#ready,
+      metrics: async () => ({ contentType: this.#report.registry.contentType, text: await this.#report.registry.metrics() }),
+    })
+    const postMessage = operations.find((op) => op.name === 'post_message')
+    if (postMessage === undefined) throw new Error('the operation post_message is missing')
+    this.#sockets = openSockets(server.server, {
+      hub: this.#channel,
+      postMessage,
+      authenticate: (request) => authenticate(request.headers),
+      check: (request) => checkLocal(request.headers),
+      context: (actor) => this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
+      onError: (error) => this.#report.meter.trouble('socket', error),
+    })
+    this.#server = server
+    await server.listen({ host: config.host, port: config.port })
+    const { address, port, family } = server.server.address() as AddressInfo
+    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  }
+
+  /** What an operation runs in. */
+  context(actor: Actor, caller: { readonly requestId: string; readonly signal: AbortSignal }): Context {
+    if (!this.#ready) throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+    return {
+      db: this.store.db,
+      house: this.#house,
+      actor,
+      now: this.#options.now?.() ?? null,
+      requestId: caller.requestId,
+      get signal() {
+        return caller.signal
+      },
+    }
+  }
+
+  async #append(events: readonly NewEvent[]): Promise<Appended[]> {
+    const rows = await appendEvents(this.store.commits, events)
+    this.engine.hints.hint('turns')
+    this.engine.hints.hint('outbox', [...new Set(events.map((event) => event.session.key))])
+    return rows
+  }
+
+  async #dueLag(): Promise<Record<string, number>> {
+    if (!this.#ready) return {}
+    return { sessions: await dueLagMs(this.store.engine, SESSIONS), timers: await dueLagMs(this.store.engine, TIMERS) }
+  }
+
+  async #health() {
+    const body = { version: VERSION, database: this.store.kind, tz_data: tzDataVersion() }
+    if (!this.#ready) return { ok: false, body: { status: 'waiting for the database', ...body } }
+    try {
+      const due_lag_ms = await this.#dueLag()
+      return { ok: true, body: { status: 'ok', ...body, due_lag_ms, services: this.#options.config.services } }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      return { ok: false, body: { status: 'the database is away', ...body } }
+    }
+  }
+
+  /** Stop taking requests, finish or release what runs, close the store. May be called twice. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#sockets?.close()
+    await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
+    await this.#appends.idle()
+    await this.store.close()
+  }
+}
+
+function policyOf(config: Config) {
+  const { enabled, consecutiveMax, cooldownMs } = config.autonomy
+  return { autonomy: enabled, maxConsecutive: consecutiveMax, cooldownMs }
+}

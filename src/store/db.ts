@@ -1,0 +1,74 @@
+/**
+ * The one door to SQL. Both stores are a `pg.Pool` behind this interface, so every statement in
+ * `store/` is written once. A `Db` also carries the injected instant: statements say
+ * `coalesce($n::timestamptz, now())` and pass `db.now()`, which is null in production.
+ */
+import { randomInt } from 'node:crypto'
+
+export type StoreKind = 'pglite' | 'postgres'
+export type Row = Record<string, unknown>
+
+export interface Db {
+  readonly kind: StoreKind
+  /** The instant a test clock dictates, or null: then the database's own time of day counts. */
+  now(): Date | null
+  /** One statement, prepared under a name of its own. Retried when the database asks for it. */
+  query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
+  /** All or nothing. Retried as a whole, bounded, after a serialization failure or a deadlock. */
+  tx<T>(work: (tx: Db) => Promise<T>): Promise<T>
+  /** Several statements without parameters, in one round trip. */
+  exec(text: string): Promise<void>
+}
+
+/** The commit was sent and no answer came: nobody may assume either outcome, it must be re-read. */
+export class CommitUnknownError extends Error {
+  override readonly name = 'CommitUnknownError'
+}
+
+const RETRIES_MAX = 6
+const RETRY_BASE_MS = 5
+
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+/** Serialization failure or deadlock: the database rolled back and asks to be asked again. */
+export function isContention(error: unknown): boolean {
+  const state = sqlState(error)
+  return state === '40001' || state === '40P01'
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlState(error) === '23505'
+}
+
+/**
+ * The database is away, read-only, full or shutting down: nothing about the request is wrong.
+ * Errors without an SQLSTATE come from the driver or the socket.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof CommitUnknownError) return true
+  const state = sqlState(error)
+  if (state !== undefined) {
+    return /^(08|53|57P|58)/.test(state) || state === '25006' || state === '57014'
+  }
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code === 'string' && /^E(CONN|PIPE|HOST|NET|TIMEDOUT|AI_)/.test(code)) return true
+  const message = error instanceof Error ? error.message : ''
+  return /Connection terminated|timeout exceeded|Query read timeout|Client has encountered|Cannot use a pool|connect timeout|database is away/i.test(
+    message,
+  )
+}
+
+/** Runs `work` again after contention, with a short growing random pause. */
+export async function retryContention<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isContention(error) || attempt >= RETRIES_MAX) throw error
+      await new Promise((done) => setTimeout(done, randomInt(1, RETRY_BASE_MS * 2 ** attempt + 1)))
+    }
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Due rows: the one claim of the product. A due table has a column that says when a row wants
+ * attention; a row is its own durable timer. Two ways to take rows:
+ *
+ * - `dueRows` selects and locks them inside a larger statement that also writes what becomes of them
+ *   (promotion: nothing happens outside the database, so no lease is needed);
+ * - `claimRows` leases them for work outside the database: the due column moves to the end of the
+ *   lease, so a row whose worker died simply becomes due again, without a sweeper.
+ *
+ * The fence is `claim_token`, random for each claim and compared on every later write. A counter would
+ * not do: claims commit without waiting for the disk, so a crash may forget one and count the same number again.
+ */
+import type { Db } from './db.ts'
+
+/** Parameter $1 of every statement that needs the time: the injected instant, or null for the database's own. */
+export const NOW = 'coalesce($1::timestamptz, now())'
+
+export interface DueTable {
+  readonly name: string
+  /** Identity beside `bucket`. */
+  readonly key: string
+  /** The due column. */
+  readonly due: string
+  /** Which rows can be due at all; the same words as the partial index. */
+  readonly live: string
+}
+
+export const SESSIONS: DueTable = {
+  name: 'wakeful.sessions',
+  key: 'session_key',
+  due: 'due_at',
+  live: 'due_at is not null',
+}
+export const TIMERS: DueTable = {
+  name: 'wakeful.autonomy_timers',
+  key: 'timer_id',
+  due: 'fire_at',
+  live: `status = 'pending'`,
+}
+
+/**
+ * Selects and locks up to `limit` due rows, soonest first. `lock` names another table joined by
+ * `join` to be locked instead: rows whose lock is held elsewhere are skipped and the scan goes on,
+ * so that two claimants side by side both find work.
+ */
+export function dueRows(
+  table: DueTable,
+  select: string,
+  limit: string,
+  options: { join?: string; lock?: string; where?: string } = {},
+): string {
+  const { join = '', lock = 't', where = 'true' } = options
+  return `select ${select} from ${table.name} t ${join}
+    where t.${table.live} and t.${table.due} <= ${NOW} and ${where}
+    order by t.${table.due} limit ${limit} for update of ${lock} skip locked`
+}
+
+/**
+ * Leases up to $2 due rows for $3 ms under token $4; `returning` may name `t.` (the row as it now is)
+ * and `d.` (its due column and token as they were). For tables whose columns are `due_at`,
+ * `claim_token` and `claimed_at`.
+ */
+export function claimRows(
+  table: DueTable,
+  returning: string,
+  options: { set?: string; where?: string; was?: string } = {},
+): string {
+  const was = `t.bucket, t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token${options.was ?? ''}`
+  return `update ${table.name} t
+    set ${table.due} = ${NOW} + $3::int * interval '1 millisecond',
+        claim_token = $4::uuid, claimed_at = ${NOW}${options.set ?? ''}
+    from (${dueRows(table, was, '$2::int', options.where === undefined ? {} : { where: options.where })}) d
+    where t.bucket = d.bucket and t.${table.key} = d.${table.key}
+    returning ${returning}`
+}
+
+/** Milliseconds from now to the soonest row that is not due yet; null when there is none. */
+export function nextDueMs(table: DueTable): string {
+  return `(select extract(epoch from n.${table.due} - ${NOW})::float8 * 1000 from ${table.name} n
+    where n.${table.live} and n.${table.due} > ${NOW} order by n.${table.due} limit 1)`
+}
+
+interface Claimed {
+  readonly bucket: number
+  readonly key: string
+  readonly token: string
+}
+
+/** Heartbeat: moves the end of the leases. Returns the keys still held; the others were lost. */
+export async function extendClaims(
+  db: Db,
+  table: DueTable,
+  claims: readonly Claimed[],
+  leaseMs: number,
+): Promise<Set<string>> {
+  const rows = await db.query<{ key: string }>(
+    `update ${table.name} t set ${table.due} = ${NOW} + $2::int * interval '1 millisecond'
+     from unnest($3::smallint[], $4::text[], $5::uuid[]) c(bucket, key, token)
+     where t.bucket = c.bucket and t.${table.key} = c.key and t.claim_token = c.token
+     returning t.${table.key} as key`,
+    [db.now(), leaseMs, ...columns(claims)],
+  )
+  return new Set(rows.map((row) => row.key))
+}
+
+/** Gives rows back untouched, due at once, as on a clean stop. */
+export async function releaseClaims(db: Db, table: DueTable, claims: readonly Claimed[]): Promise<void> {
+  await db.query(
+    `update ${table.name} t set ${table.due} = ${NOW}, claim_token = null, claimed_at = null
+     from unnest($2::smallint[], $3::text[], $4::uuid[]) c(bucket, key, token)
+     where t.bucket = c.bucket and t.${table.key} = c.key and t.claim_token = c.token`,
+    [db.now(), ...columns(claims)],
+  )
+}
+
+function columns(claims: readonly Claimed[]): [number[], string[], string[]] {
+  return [claims.map((c) => c.bucket), claims.map((c) => c.key), claims.map((c) => c.token)]
+}
+
+/** How long the oldest due row has waited, in ms; 0 when nothing is late. For health and metrics. */
+export async function dueLagMs(db: Db, table: DueTable): Promise<number> {
+  const [row] = await db.query<{ lag: number | null }>(
+    `select extract(epoch from ${NOW} - t.${table.due})::float8 * 1000 as lag from ${table.name} t
+     where t.${table.live} and t.${table.due} <= ${NOW} order by t.${table.due} limit 1`,
+    [db.now()],
+  )
+  return Math.max(0, row?.lag ?? 0)
+}

@@ -1,0 +1,32 @@
+/** Opens the store that `DATABASE_URL` names. */
+import type pg from 'pg'
+import type { Db, StoreKind } from './db.ts'
+import { openPglite } from './pglite.ts'
+import { openPostgres } from './postgres.ts'
+
+export interface OpenOptions {
+  /** Null in production; a test clock's instant in tests. */
+  readonly now: () => Date | null
+  /** Hears of broken idle connections; the store goes on by itself. */
+  readonly onError: (error: Error) => void
+}
+
+export interface Store {
+  readonly kind: StoreKind
+  /** For requests. */
+  readonly db: Db
+  /** For the services' claims; never starved by requests. */
+  readonly engine: Db
+  /** For group commits. */
+  readonly commits: Db
+  /** A client of its own for LISTEN, or null where one process is all there can be. */
+  readonly listen: (() => pg.Client) | null
+  pools(): { name: string; total: number; idle: number; waiting: number }[]
+  close(): Promise<void>
+}
+
+export async function openStore(url: string, options: OpenOptions): Promise<Store> {
+  if (url === 'memory:') return openPglite(null, options)
+  if (url.startsWith('pglite:')) return openPglite(url.slice('pglite:'.length), options)
+  return openPostgres(url, options)
+}

@@ -1,0 +1,96 @@
+/** A `Db` over a `pg.Pool`: statement names, transactions, and what happens to a broken client. */
+import pg from 'pg'
+import { CommitUnknownError, type Db, isUnavailable, retryContention, type StoreKind } from './db.ts'
+
+const { builtins } = pg.types
+
+/** JSON stays text (payloads are verbatim), bigint counters are numbers. */
+export const columnTypes: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === builtins.JSON || oid === builtins.JSONB) return (text: string) => text
+    if (oid === builtins.INT8) return (text: string) => Number(text)
+    return pg.types.getTypeParser(oid, format as 'text')
+  },
+} as pg.CustomTypesConfig
+
+/** The same text always has the same name, so that a connection parses and plans it once. */
+const names = new Map<string, string>()
+const NAMES_MAX = 2000
+
+function statementName(text: string): string | undefined {
+  let name = names.get(text)
+  if (name === undefined && names.size < NAMES_MAX) {
+    name = `w${names.size + 1}`
+    names.set(text, name)
+  }
+  return name
+}
+
+async function run<R extends object>(
+  client: pg.Pool | pg.PoolClient,
+  text: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  const name = statementName(text)
+  const config = { text, values: values as unknown[], ...(name === undefined ? {} : { name }) }
+  const result = await client.query<R & pg.QueryResultRow>(config)
+  return result.rows
+}
+
+export function poolDb(pool: pg.Pool, kind: StoreKind, now: () => Date | null): Db {
+  return {
+    kind,
+    now,
+    query: (text, values = []) => retryContention(() => run(pool, text, values)),
+    exec: async (text) => {
+      await pool.query(text)
+    },
+    tx: (work) => retryContention(() => transact(pool, kind, now, work)),
+  }
+}
+
+async function transact<T>(
+  pool: pg.Pool,
+  kind: StoreKind,
+  now: () => Date | null,
+  work: (tx: Db) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query('begin')
+    const result = await work(clientDb(client, kind, now))
+    await commit(client)
+    return result
+  } catch (error) {
+    // After any connection error the client is destroyed, never reused.
+    if (isUnavailable(error)) broken = error as Error
+    else await client.query('rollback').catch((e: Error) => (broken = e))
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('commit')
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    throw new CommitUnknownError('the connection broke while committing', { cause: error })
+  }
+}
+
+/** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
+function clientDb(client: pg.PoolClient, kind: StoreKind, now: () => Date | null): Db {
+  const db: Db = {
+    kind,
+    now,
+    query: (text, values = []) => run(client, text, values),
+    exec: async (text) => {
+      await client.query(text)
+    },
+    tx: (work) => work(db),
+  }
+  return db
+}

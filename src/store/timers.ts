@@ -1,0 +1,113 @@
+/** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
+import type { SessionRef } from '../core/session.ts'
+import type { Db } from './db.ts'
+import { dueRows, NOW, nextDueMs, TIMERS } from './due.ts'
+import { ensureSession } from './sessions.ts'
+
+export interface TimerRow {
+  readonly id: string
+  readonly session_key: string
+  readonly timer_id: string
+  readonly fire_at: Date
+  readonly payload: string | null
+  readonly status: 'pending' | 'promoted' | 'cancelled'
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at, updated_at'
+
+/**
+ * Promotes up to $2 due timers to events, all in one statement: numbers are taken from the session
+ * rows, which are locked first (another process's sessions are skipped), the timers are marked, and
+ * an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status.
+ * Event ids come from the process ($3), one for each row at most.
+ */
+const PROMOTE = `with due as materialized (
+    ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', '$2::int', {
+      join: 'join wakeful.sessions s on s.bucket = t.bucket and s.session_key = t.session_key',
+      lock: 's',
+    })}),
+  taken as (
+    update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
+    from due d
+    where t.bucket = d.bucket and t.session_key = d.session_key and t.timer_id = d.timer_id
+      and t.status = 'pending' and t.fire_at <= ${NOW}
+    returning t.bucket, t.session_key, t.timer_id, t.fire_at, t.payload, t.id, t.traceparent),
+  numbered as materialized (
+    select *, row_number() over (partition by bucket, session_key order by fire_at, id) as n,
+           row_number() over () as ord
+    from taken),
+  heads as (
+    update wakeful.sessions s
+    set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
+    from (select bucket, session_key, count(*)::int as total from numbered group by bucket, session_key) h
+    where s.bucket = h.bucket and s.session_key = h.session_key
+    returning s.bucket, s.session_key, s.last_seq - h.total as base),
+  added as (
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
+    select m.bucket, m.session_key, h.base + m.n, ($3::uuid[])[m.ord], 'timer',
+           ('{"timer_id":' || to_json(m.timer_id)::text ||
+             case when m.payload is null then '' else ',"payload":' || m.payload::text end || '}')::json,
+           m.id, m.fire_at, m.traceparent, ${NOW}
+    from numbered m join heads h on h.bucket = m.bucket and h.session_key = m.session_key
+    returning session_key, created_at, scheduled_for)
+  select (select count(*)::int from due) as seen, (select count(*)::int from added) as promoted,
+         (select coalesce(max(extract(epoch from created_at - scheduled_for)) * 1000, 0)::float8 from added) as lateness_ms,
+         ${nextDueMs(TIMERS)} as next_ms`
+
+export interface Promoted {
+  readonly seen: number
+  readonly promoted: number
+  readonly lateness_ms: number
+  readonly next_ms: number | null
+}
+
+export async function promoteTimers(db: Db, limit: number, eventIds: readonly string[]): Promise<Promoted> {
+  const [row] = await db.query<Promoted>(PROMOTE, [db.now(), limit, eventIds])
+  if (row === undefined) throw new Error('promotion answered nothing')
+  return row
+}
+
+/** Sets or replaces a timer from outside a turn; pending again whatever it was. Makes the session if it is new. */
+export async function putTimer(
+  db: Db,
+  session: SessionRef,
+  timer: { id: string; timerId: string; fireAt: Date | null; delayMs: number | null; payload: string | null },
+): Promise<TimerRow> {
+  return db.tx(async (tx) => {
+    await ensureSession(tx, session)
+    const [row] = await tx.query<TimerRow>(
+      `insert into wakeful.autonomy_timers as t
+         (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
+       values ($2, $3, $4::uuid, $5, coalesce($6::timestamptz, ${NOW} + $7::float8 * interval '1 millisecond'), $8::json,
+         'pending', ${NOW}, ${NOW})
+       on conflict (bucket, session_key, timer_id) do update
+         set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', updated_at = excluded.updated_at
+       returning ${COLUMNS}`,
+      [tx.now(), session.bucket, session.key, timer.id, timer.timerId, timer.fireAt, timer.delayMs, timer.payload],
+    )
+    if (row === undefined) throw new Error('the timer was not written')
+    return row
+  })
+}
+
+/** Cancels a pending timer; null when none is pending under that id. */
+export async function cancelTimer(db: Db, session: SessionRef, timerId: string): Promise<TimerRow | null> {
+  const [row] = await db.query<TimerRow>(
+    `update wakeful.autonomy_timers set status = 'cancelled', updated_at = ${NOW}
+     where bucket = $2 and session_key = $3 and timer_id = $4 and status = 'pending'
+     returning ${COLUMNS}`,
+    [db.now(), session.bucket, session.key, timerId],
+  )
+  return row ?? null
+}
+
+export async function listTimers(db: Db, session: SessionRef, status: string | null): Promise<TimerRow[]> {
+  return db.query<TimerRow>(
+    `select ${COLUMNS} from wakeful.autonomy_timers
+     where bucket = $1 and session_key = $2 and ($3::text is null or status = $3)
+     order by fire_at, timer_id limit 1000`,
+    [session.bucket, session.key, status],
+  )
+}

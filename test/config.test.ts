@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from '../src/config.ts'
+
+const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
+
+function refusal(env: NodeJS.ProcessEnv): string {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+  throw new Error('accepted')
+}
+
+describe('readConfig', () => {
+  test('an empty environment gives the defaults', () => {
+    expect(readConfig({ PORT: '', LOG_LEVEL: ' ' })).toEqual({
+      databaseUrl: 'pglite:.wakeful/data',
+      host: '127.0.0.1',
+      port: 8787,
+      auth: 'open',
+      adminKey: null,
+      app: null,
+      services: ['http', 'clock', 'turns', 'outbox'],
+      wakeUrl: null,
+      wakeToken: null,
+      webhookSecret: null,
+      allowPrivateWebhooks: false,
+      leaseMs: 30_000,
+      autonomy: { enabled: true, consecutiveMax: 3, cooldownMs: 15_000 },
+      timerPollIntervalMs: 250,
+      effectPollIntervalMs: 100,
+      langfuse: null,
+      otlpEndpoint: null,
+      model: { url: null, key: null, name: null },
+      logLevel: 'info',
+      logFormat: 'json',
+    })
+  })
+
+  test('takes everything it documents', () => {
+    const config = readConfig({
+      DATABASE_URL: 'postgresql://u:p@db/wakeful',
+      HOST: '0.0.0.0',
+      PORT: '0',
+      WAKEFUL_AUTH: 'keys',
+      WAKEFUL_ADMIN_KEY: 'k'.repeat(32),
+      WAKEFUL_SERVICES: 'outbox, http',
+      WAKEFUL_WAKE_URL: 'http://10.0.0.1/wake',
+      WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
+      WAKEFUL_WEBHOOK_SECRET: whsec(24),
+      AUTONOMY_ENABLED: 'FALSE',
+      LANGFUSE_PUBLIC_KEY: 'pk',
+      LANGFUSE_SECRET_KEY: 'sk',
+      LOG_FORMAT: 'pretty',
+    })
+    expect(config).toMatchObject({
+      port: 0,
+      auth: 'keys',
+      services: ['http', 'outbox'],
+      wakeUrl: 'http://10.0.0.1/wake',
+      autonomy: { enabled: false },
+      langfuse: { baseUrl: 'https://cloud.langfuse.com' },
+      logFormat: 'pretty',
+    })
+  })
+
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ PORT: 'abc' }, 'PORT: got "abc", takes a whole number from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT: got "65536", takes a whole number from 0 to 65535'],
+    [{ PORT: '8e3' }, 'PORT: got "8e3", takes a whole number from 0 to 65535'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: got "loud", takes fatal, error, warn, info'],
+    [{ AUTONOMY_ENABLED: 'maybe' }, 'AUTONOMY_ENABLED: got "maybe", takes true, false, 1, 0'],
+    [{ WAKEFUL_SERVICES: 'http,mail' }, 'takes all, or some of http,clock,turns,outbox'],
+    [{ WAKEFUL_SERVICES: ',' }, 'WAKEFUL_SERVICES: got ","'],
+    [{ WAKEFUL_LEASE_MS: '-1' }, 'WAKEFUL_LEASE_MS: got "-1"'],
+    [{ HOST: 'not a host' }, 'HOST: got "not a host"'],
+    [{ WAKEFUL_WAKE_URL: 'ftp://x' }, 'WAKEFUL_WAKE_URL: got another value'],
+    [{ WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' }, 'the private address "127.0.0.1"'],
+    [{ WAKEFUL_WAKE_URL: 'http://2130706433/' }, 'the private address "127.0.0.1"'],
+    [{ WAKEFUL_WAKE_URL: 'http://[::ffff:10.0.0.1]/' }, 'the private address'],
+    [{ WAKEFUL_WAKE_URL: 'http://169.254.169.254/' }, 'the private address'],
+    [{ WAKEFUL_WAKE_URL: 'http://localhost/' }, 'the private address "localhost"'],
+    [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'LANGFUSE_SECRET_KEY: got nothing'],
+  ])('%j stops the start', (env, line) => {
+    expect(refusal(env)).toContain(line)
+    expect(refusal(env)).not.toContain('\n')
+  })
+
+  test.each(['0.0.0.0', '::', '192.168.1.4', 'example.com'])('%s needs keys', (HOST) => {
+    expect(refusal({ HOST })).toContain(`got nothing with HOST "${HOST}", takes "keys"`)
+    expect(refusal({ HOST, WAKEFUL_AUTH: 'open' })).toContain('got "open" with HOST')
+    expect(readConfig({ HOST, WAKEFUL_AUTH: 'keys' }).auth).toBe('keys')
+  })
+
+  test.each(['localhost', '127.0.0.2', '::1'])('%s is loopback', (HOST) => {
+    expect(readConfig({ HOST }).auth).toBe('open')
+  })
+
+  test('never repeats a secret', () => {
+    const secrets = {
+      DATABASE_URL: 'mysql://root:hunter2@db',
+      WAKEFUL_ADMIN_KEY: 'hunter2',
+      WAKEFUL_WAKE_TOKEN: 'hunter2 hunter2',
+      WAKEFUL_WEBHOOK_SECRET: 'whsec_hunter2',
+    }
+    const line = refusal(secrets)
+    expect(line).not.toContain('hunter2')
+    for (const name of Object.keys(secrets)) expect(line).toContain(`${name}: got`)
+  })
+
+  test('the webhook secret has 24 to 64 bytes', () => {
+    for (const bytes of [23, 65]) {
+      expect(refusal({ WAKEFUL_WEBHOOK_SECRET: whsec(bytes) })).toContain('24 to 64 bytes')
+    }
+    expect(readConfig({ WAKEFUL_WEBHOOK_SECRET: whsec(64) }).webhookSecret).toBe(whsec(64))
+  })
+})

