@@ -56,7 +56,11 @@ export interface Config {
     readonly baseUrl: string
   } | null
   readonly otlpEndpoint: string | null
-  readonly model: { readonly url: string | null; readonly key: string | null; readonly name: string | null }
+  readonly model: {
+    readonly url: string | null
+    readonly key: string | null
+    readonly name: string | null
+  }
   readonly logLevel: LogLevel
   readonly logFormat: 'json' | 'pretty'
 }
@@ -68,7 +72,8 @@ export class ConfigError extends Error {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = new Reader(env)
   const config: Config = {
-    databaseUrl: read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret') ?? DATABASE_URL,
+    databaseUrl:
+      read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret') ?? DATABASE_URL,
     host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
@@ -82,7 +87,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     leaseMs: read.whole('WAKEFUL_LEASE_MS', LEASE_MS_MIN, MS_MAX, LEASE_MS),
     autonomy: {
       enabled: read.flag('AUTONOMY_ENABLED', true),
-      consecutiveMax: read.whole('AUTONOMY_MAX_CONSECUTIVE', 0, 1_000_000, AUTONOMY_CONSECUTIVE_MAX),
+      consecutiveMax: read.whole(
+        'AUTONOMY_MAX_CONSECUTIVE',
+        0,
+        1_000_000,
+        AUTONOMY_CONSECUTIVE_MAX,
+      ),
       cooldownMs: read.whole('AUTONOMY_COOLDOWN_MS', 0, MS_MAX, AUTONOMY_COOLDOWN_MS),
     },
     timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
@@ -150,7 +160,8 @@ class Reader {
   }
 }
 
-const shown = (value: string) => JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+const shown = (value: string) =>
+  JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
 
 /** On loopback `open` unless said; beyond it only `keys`, and that has to be said. */
 function readAuth(read: Reader): 'open' | 'keys' {
@@ -168,7 +179,10 @@ function readAuth(read: Reader): 'open' | 'keys' {
 function readServices(read: Reader): readonly Service[] {
   const value = read.text('WAKEFUL_SERVICES')
   if (value === null || value.toLowerCase() === 'all') return SERVICES
-  const names = value.toLowerCase().split(',').map((name) => name.trim())
+  const names = value
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
   const chosen = SERVICES.filter((service) => names.includes(service))
   if (names.every((name) => SERVICES.some((service) => service === name))) return chosen
   read.refuse('WAKEFUL_SERVICES', shown(value), `all, or some of ${SERVICES.join(',')}`)

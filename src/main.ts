@@ -111,7 +111,7 @@ export class App {
       onBatch: (size) => meter.batch('append', size),
     })
     this.#house = {
-      append: (event) => this.#appends.submit(event),
+      append: (event) => this.append(event),
       knowsAgent: (agentId) => options.agents.has(agentId),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
@@ -189,6 +189,11 @@ export class App {
         return caller.signal
       },
     }
+  }
+
+  /** Appends an event as an operation would; for the library and for tests. */
+  append(event: NewEvent): Promise<Appended> {
+    return this.#appends.submit(event)
   }
 
   async #append(events: readonly NewEvent[]): Promise<Appended[]> {

@@ -135,7 +135,10 @@ export function operation<
 export function prepare(op: Operation, actor: Actor, raw: RawInput): Input {
   if (op.roles !== 'public' && !op.roles.includes(actor.role)) {
     const allowed = op.roles.join(', ')
-    throw new Refusal('forbidden', `${op.name} is for ${allowed}; these credentials are ${actor.role}`)
+    throw new Refusal(
+      'forbidden',
+      `${op.name} is for ${allowed}; these credentials are ${actor.role}`,
+    )
   }
   const errors: string[] = []
   const params = parsePart(op.params, 'path', raw.params, errors)

@@ -89,9 +89,10 @@ async function instantAfter(ctx: Context, body: Body): Promise<number> {
     if (instant !== null) return instant
     throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
   }
-  const [row] = await ctx.db.query<{ now: Date }>('select coalesce($1::timestamptz, now()) as now', [
-    ctx.now,
-  ])
+  const [row] = await ctx.db.query<{ now: Date }>(
+    'select coalesce($1::timestamptz, now()) as now',
+    [ctx.now],
+  )
   if (row === undefined) throw new Error('the database did not tell the time')
   return row.now.getTime()
 }

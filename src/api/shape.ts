@@ -37,13 +37,13 @@ export function parsePart(
     errors.push(`body: ${value === undefined ? 'is required' : 'must be an object'}`)
     return undefined
   }
-  const parsed = schema.safeParse(value, PARSING)
+  // Our words are asked for in a second pass: with them even a right body takes four times as long.
+  const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  for (const issue of parsed.error.issues) addIssue(issue, part, errors)
+  const worded = schema.safeParse(value, { error: wording })
+  for (const issue of worded.error?.issues ?? []) addIssue(issue, part, errors)
   return undefined
 }
-
-const PARSING = { error: (issue: z.core.$ZodRawIssue) => wording(issue) }
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -122,7 +122,8 @@ function wording(issue: z.core.$ZodRawIssue): string {
 function bound(issue: z.core.$ZodRawIssue, relation: string, limit: unknown): string {
   const number = String(limit)
   if (issue.origin === 'string') return `must have ${relation} ${number} characters`
-  if (issue.origin === 'array' || issue.origin === 'set') return `must have ${relation} ${number} items`
+  if (issue.origin === 'array' || issue.origin === 'set')
+    return `must have ${relation} ${number} items`
   return `must be ${relation} ${number}`
 }
 

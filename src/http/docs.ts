@@ -18,11 +18,11 @@ export function docsPage(operations: readonly Operation[], version: string): Doc
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>Wakeful API ${escape(version)}</title>
+<title>Wakeful API ${escapeHtml(version)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<header><h1>Wakeful API <small>${escape(version)}</small></h1>
+<header><h1>Wakeful API <small>${escapeHtml(version)}</small></h1>
 <p>${prose(DESCRIPTION)}</p>
 <p>For programs: <a href="/openapi.json">OpenAPI description</a>. The console is <a href="/">here</a>.</p></header>
 <nav aria-label="Contents"><ul>
@@ -46,21 +46,21 @@ ${errorsSection()}
 function contents(tag: string, operations: readonly Operation[]): string {
   const items = operations
     .filter((op) => op.tag === tag)
-    .map((op) => `<li><a href="#${op.name}">${escape(op.summary)}</a></li>`)
-  return `<li><a href="#${anchor(tag)}">${escape(tag)}</a><ul>${items.join('')}</ul></li>`
+    .map((op) => `<li><a href="#${op.name}">${escapeHtml(op.summary)}</a></li>`)
+  return `<li><a href="#${anchor(tag)}">${escapeHtml(tag)}</a><ul>${items.join('')}</ul></li>`
 }
 
 function section(tag: string, operations: readonly Operation[]): string {
   const articles = operations.filter((op) => op.tag === tag).map(article)
-  return `<section id="${anchor(tag)}"><h2>${escape(tag)}</h2>\n${articles.join('\n')}\n</section>`
+  return `<section id="${anchor(tag)}"><h2>${escapeHtml(tag)}</h2>\n${articles.join('\n')}\n</section>`
 }
 
 function article(op: Operation): string {
   const roles = op.roles === 'public' ? 'Needs no key' : `Keys: ${op.roles.join(', ')}`
   const notes = [roles, `answers ${op.status}`]
   if (op.creates) notes.push('<a href="#idempotency">Idempotency-Key</a>')
-  return `<article id="${op.name}"><h3>${escape(op.summary)}</h3>
-<p class="route"><b>${op.method}</b> <code>${escape(op.path)}</code></p>
+  return `<article id="${op.name}"><h3>${escapeHtml(op.summary)}</h3>
+<p class="route"><b>${op.method}</b> <code>${escapeHtml(op.path)}</code></p>
 ${op.description === undefined ? '' : `<p>${prose(op.description)}</p>`}
 <p class="notes">${notes.join(' · ')}</p>
 ${fields('Path', op.params && schemaOf(op.params, {}))}${fields('Query', op.query && schemaOf(op.query, {}))}${fields('Body', op.body && schemaOf(op.body, {}))}${fields('Answer', op.output === null ? undefined : schemaOf(op.output, {}))}</article>`
@@ -72,45 +72,50 @@ function fields(title: string, schema: JsonSchema | undefined): string {
   const rows = properties.map(([name, field]) => {
     const required = schema.required?.includes(name) ? ' <em>required</em>' : ''
     const words = field.description === undefined ? '' : prose(field.description)
-    return `<tr><td><code>${escape(name)}</code>${required}</td><td>${escape(kindOf(field))}</td><td>${words}</td></tr>`
+    return `<tr><td><code>${escapeHtml(name)}</code>${required}</td><td>${escapeHtml(kindOf(field))}</td><td>${words}</td></tr>`
   })
   return `<table><caption>${title}</caption><thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table>\n`
 }
 
 /** A short name for a schema: `string`, `integer 1–100`, `"once" | "cron"`, `string[]`. */
 function kindOf(field: JsonSchema): string {
-  const values = field['enum'] as unknown[] | undefined
+  const values = field.enum as unknown[] | undefined
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
-  if ('const' in field) return JSON.stringify(field['const'])
-  const forms = (field['anyOf'] ?? field['oneOf']) as JsonSchema[] | undefined
+  if ('const' in field) return JSON.stringify(field.const)
+  const forms = (field.anyOf ?? field.oneOf) as JsonSchema[] | undefined
   if (forms !== undefined) return [...new Set(forms.map(kindOf))].join(' | ')
-  if (field.type === 'array') return `${kindOf((field['items'] ?? {}) as JsonSchema)}[]`
-  const reference = field['$ref']
-  const name = field.type ?? (typeof reference === 'string' ? reference.split('/').at(-1) : undefined)
+  if (field.type === 'array') return `${kindOf((field.items ?? {}) as JsonSchema)}[]`
+  const reference = field.$ref
+  const name =
+    field.type ?? (typeof reference === 'string' ? reference.split('/').at(-1) : undefined)
   const { minimum, maximum } = field as { minimum?: number; maximum?: number }
   // A safe integer's own bounds say nothing to a reader.
   const low = minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined
   const high = maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined
   const bounds = low === undefined && high === undefined ? '' : ` ${low ?? '…'}–${high ?? '…'}`
-  const preset = field['default'] === undefined ? '' : ` = ${JSON.stringify(field['default'])}`
+  const preset = field.default === undefined ? '' : ` = ${JSON.stringify(field.default)}`
   return `${name ?? 'any JSON'}${bounds}${preset}`
 }
 
 function errorsSection(): string {
   const rows = Object.entries(ERRORS).map(
     ([code, { status, title }]) =>
-      `<tr id="error-${code}"><td><code>${code}</code></td><td>${status}</td><td>${escape(title)}</td></tr>`,
+      `<tr id="error-${code}"><td><code>${code}</code></td><td>${status}</td><td>${escapeHtml(title)}</td></tr>`,
   )
   return `<section id="errors"><h2>Errors</h2>
 <p>Every error is <code>application/problem+json</code>. Its <code>type</code> points into this table, its <code>errors</code> list all reasons.</p>
 <table><thead><tr><th scope="col">Class</th><th scope="col">Status</th><th scope="col">Title</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`
 }
 
-const escape = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+const escapeHtml = (text: string) =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
 
 /** Escaped text, with `code` in backticks. */
-const prose = (text: string) => escape(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+const prose = (text: string) => escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 
 const anchor = (tag: string) => `tag-${tag.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
 

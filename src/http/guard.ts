@@ -13,7 +13,10 @@ export function checkLocal(headers: IncomingHttpHeaders): void {
   const { host, origin } = headers
   // Browsers always send a Host; what has none (HTTP/1.0) is none.
   if (host !== undefined && !LOCAL_HOST.test(host)) {
-    throw new Refusal('forbidden', 'Host: this server answers to localhost, 127.0.0.1 and [::1] only')
+    throw new Refusal(
+      'forbidden',
+      'Host: this server answers to localhost, 127.0.0.1 and [::1] only',
+    )
   }
   if (origin !== undefined && !LOCAL_ORIGIN.test(origin)) {
     throw new Refusal('forbidden', 'Origin: pages of other sites may not call this server')

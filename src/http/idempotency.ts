@@ -57,7 +57,9 @@ export interface KeyedRequest {
 }
 
 function fingerprint({ method, path, body }: KeyedRequest): string {
-  return createHash('sha256').update(`${method} ${path}\n${canonicalJson(body)}`).digest('hex')
+  return createHash('sha256')
+    .update(`${method} ${path}\n${canonicalJson(body)}`)
+    .digest('hex')
 }
 
 /** Whose key it is: the owner of what will be created, as far as the request says. */

@@ -7,7 +7,6 @@ import { docsPage } from './docs.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'
 
-
 export interface MetaOptions {
   readonly operations: readonly Operation[]
   readonly version: string

@@ -20,8 +20,8 @@ export function openApi(operations: readonly Operation[], version: string): obje
   const shared: Record<string, unknown> = { Problem: PROBLEM }
   const paths: Record<string, Record<string, unknown>> = {}
   for (const op of operations) {
-    const path = (paths[op.path] ??= {})
-    path[op.method.toLowerCase()] = describeOperation(op, shared)
+    const described = describeOperation(op, shared)
+    paths[op.path] = { ...paths[op.path], [op.method.toLowerCase()]: described }
   }
   return {
     openapi: '3.1.0',
@@ -47,7 +47,9 @@ function describeOperation(op: Operation, shared: Record<string, unknown>): obje
     description: op.description === undefined ? described : `${op.description}\n\n${described}`,
     ...(op.roles === 'public' && { security: [] }),
     parameters: parametersOf(op, shared),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+    }),
     responses: responsesOf(op, shared),
   }
 }

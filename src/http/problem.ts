@@ -20,7 +20,10 @@ export interface Problem {
 const FRAMEWORK: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', 'the body may have at most 256 KiB'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'send the body as application/json'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['malformed', 'the body is not as long as Content-Length says'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    'malformed',
+    'the body is not as long as Content-Length says',
+  ],
   FST_ERR_BAD_URL: ['malformed', 'the path is not valid percent-encoded UTF-8'],
   FST_ERR_MAX_PARAM_LENGTH: ['shape', 'path: a part of it is too long'],
 }

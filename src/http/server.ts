@@ -137,7 +137,10 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
       const { method, url } = request
       const path = url.split('?', 1)[0]
       const ms = Math.round(reply.elapsedTime)
-      logger.debug({ request_id: request.id, method, path, status: reply.statusCode, ms }, 'request')
+      logger.debug(
+        { request_id: request.id, method, path, status: reply.statusCode, ms },
+        'request',
+      )
     }
     done()
   })

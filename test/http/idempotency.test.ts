@@ -16,7 +16,11 @@ let now: Date | null = null
 /** What happens in the operation, before its insert. */
 let during: () => Promise<void> = async () => {}
 
-const body = z.object({ text: z.string(), payload: opaqueJson.optional(), user_id: z.string().optional() })
+const body = z.object({
+  text: z.string(),
+  payload: opaqueJson.optional(),
+  user_id: z.string().optional(),
+})
 const thing = (path: string) =>
   operation({
     name: `create_${path}`,
@@ -72,7 +76,10 @@ const post = (key: string | undefined, payload: object | string, more: object = 
     method: 'POST',
     url: '/v1/things',
     payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
-    headers: { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
+    headers: {
+      'content-type': 'application/json',
+      ...(key !== undefined && { 'idempotency-key': key }),
+    },
     ...more,
   })
 const count = async () =>
@@ -126,8 +133,12 @@ describe('Idempotency-Key', () => {
   })
 
   test('twenty at once create one', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post('key-1', { text: 'a' })))
-    expect(answers.map((answer) => answer.statusCode).filter((status) => status === 201)).not.toEqual([])
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post('key-1', { text: 'a' })),
+    )
+    expect(
+      answers.map((answer) => answer.statusCode).filter((status) => status === 201),
+    ).not.toEqual([])
     for (const { statusCode } of answers) expect([201, 409]).toContain(statusCode)
     expect(await count()).toBe(1)
   })
@@ -176,10 +187,13 @@ describe('Idempotency-Key', () => {
     expect(await count()).toBe(2)
   })
 
-  test.each(['x', 'k'.repeat(256), 'a b', 'a\u0000b', 'a\u0007b', 'é'])('%j is 400', async (key) => {
-    expect((await post(key, { text: 'a' })).statusCode).toBe(400)
-    expect(await count()).toBe(0)
-  })
+  test.each(['x', 'k'.repeat(256), 'a b', 'a\u0000b', 'a\u0007b', 'é'])(
+    '%j is 400',
+    async (key) => {
+      expect((await post(key, { text: 'a' })).statusCode).toBe(400)
+      expect(await count()).toBe(0)
+    },
+  )
 
   test('255 characters are fine', async () => {
     expect((await post('k'.repeat(255), { text: 'a' })).statusCode).toBe(201)

@@ -53,7 +53,10 @@ describe('/openapi.json', () => {
       { in: 'query', name: 'limit', required: false, schema: { type: 'integer', default: 100 } },
       { in: 'query', name: 'cursor', required: false, schema: { type: 'string' } },
     ])
-    expect(api.paths['/v1/notes/{id}'].get.parameters[0]).toMatchObject({ in: 'path', required: true })
+    expect(api.paths['/v1/notes/{id}'].get.parameters[0]).toMatchObject({
+      in: 'path',
+      required: true,
+    })
     expect(api.components.schemas.Problem.required).toContain('errors')
     expect(api.paths['/v1/fail/{how}'].post.security).toEqual([])
   })

@@ -58,8 +58,13 @@ describe('answers', () => {
   })
 
   test('HEAD without a body', async () => {
-    for (const [path, status] of [[`/v1/notes/${ID}`, 200], ['/nowhere', 404]] as const) {
-      const answer = await raw(`HEAD ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+    for (const [path, status] of [
+      [`/v1/notes/${ID}`, 200],
+      ['/nowhere', 404],
+    ] as const) {
+      const answer = await raw(
+        `HEAD ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      )
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
       expect(answer.endsWith('\r\n\r\n')).toBe(true)
     }
@@ -170,7 +175,9 @@ describe('problems', () => {
     expect(answer.headers.allow).toBe('GET, HEAD, POST')
     const other = await app.inject({ method: 'POST', url: `/v1/notes/${ID}` })
     expect(other.headers.allow).toBe('DELETE, GET, HEAD')
-    expect((await app.inject({ method: 'DELETE', url: '/healthz' })).headers.allow).toBe('GET, HEAD')
+    expect((await app.inject({ method: 'DELETE', url: '/healthz' })).headers.allow).toBe(
+      'GET, HEAD',
+    )
   })
 
   test('401 with WWW-Authenticate, before the body is looked at', async () => {
@@ -224,7 +231,11 @@ describe('on the wire', () => {
 
   test('a body beyond the limit', async () => {
     const body = JSON.stringify({ text: 'x'.repeat(300 * 1024) })
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/notes`, { method: 'POST', body, headers: json })
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/notes`, {
+      method: 'POST',
+      body,
+      headers: json,
+    })
     expect(answer.status).toBe(413)
     await answer.body?.cancel()
   })

@@ -2,7 +2,6 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import {
-  isZone,
   next,
   type Parsed,
   parseCron,
@@ -11,7 +10,7 @@ import {
   ScheduleError,
 } from '../../src/core/schedule/index.ts'
 
-export const CASES = new URL('../../../shared/cases/', import.meta.url)
+const CASES = new URL('../../../shared/cases/', import.meta.url)
 export const haveCases = existsSync(new URL('cron.json', CASES))
 
 interface CronCase {
@@ -132,8 +131,4 @@ export function frequencyFailures(): { count: number; failures: string[] } {
     return right && !neverCron ? [] : [`${text.slice(0, 60)}: ${parsed?.canonical ?? 'refused'}`]
   })
   return { count: cases.length, failures }
-}
-
-export function zonesKnown(): boolean {
-  return isZone('Asia/Calcutta') && !isZone('EST5EDT4,M3.2.0,M11.1.0')
 }

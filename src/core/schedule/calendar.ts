@@ -9,7 +9,7 @@ export const MAX_YEAR = 9999
 /** 9999-12-31T23:59:59.999Z: nothing is scheduled beyond it. */
 export const LAST_INSTANT = 253_402_300_799_999
 
-export interface Civil {
+interface Civil {
   year: number
   month: number
   day: number
@@ -58,7 +58,7 @@ export function weekday(dayNo: number): number {
   return (((dayNo + 4) % 7) + 7) % 7
 }
 
-export function isLeap(year: number): boolean {
+function isLeap(year: number): boolean {
   return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
 }
 

@@ -58,7 +58,7 @@ export function readClocks(cursor: Cursor, bare: boolean): ReadClock[] {
   const clocks = [first]
   for (;;) {
     const next = cursor.attempt(() => {
-      if (!cursor.take(',', 'and') && cursor.takeOne(',', 'and', '&') === null) return null
+      if (!cursor.takeAnd()) return null
       cursor.take('at')
       return readClock(cursor, true)
     })

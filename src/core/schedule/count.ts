@@ -17,7 +17,7 @@ const GAP_FIRES = 1_500
 const GAP_SPAN = 4 * 366 * DAY
 
 /** Fires in (from, to]. */
-export function countCron(expr: string, timezone: string, from: number, to: number): number {
+function countCron(expr: string, timezone: string, from: number, to: number): number {
   const compiled = compile(expr)
   const zone = zoneOf(timezone)
   let count = 0

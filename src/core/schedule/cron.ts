@@ -26,7 +26,7 @@ export type DaySpecial =
   | { kind: 'workday'; day: number }
 
 /** `nth` 0 is the last one of the month. */
-export interface NthWeekday {
+interface NthWeekday {
   weekday: number
   nth: number
 }

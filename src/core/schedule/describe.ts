@@ -7,17 +7,17 @@ import { formatLocal } from './instant.ts'
 import type { Schedule } from './schedule.ts'
 import { compile } from './wall.ts'
 
-export const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
-export const MONTHS =
+const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
+const MONTHS =
   'January February March April May June July August September October November December'.split(' ')
 const ORDINALS = ['last', 'first', 'second', 'third', 'fourth', 'fifth']
 
 /** More clock times than this are described as minutes and hours. */
 const MAX_CLOCKS = 6
 
-export function listText(parts: readonly string[], word = 'and'): string {
+function listText(parts: readonly string[]): string {
   if (parts.length <= 1) return parts[0] ?? ''
-  return `${parts.slice(0, -1).join(', ')} ${word} ${parts.at(-1) ?? ''}`
+  return `${parts.slice(0, -1).join(', ')} and ${parts.at(-1) ?? ''}`
 }
 
 function weekdayName(dow: number): string {

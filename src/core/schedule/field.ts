@@ -11,7 +11,7 @@ export interface FieldRule {
   namesFrom: number
 }
 
-export interface Field {
+interface Field {
   /** Ascending, without duplicates. */
   values: number[]
   /** A `*` stands in the text, with or without a step. */

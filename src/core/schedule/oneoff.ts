@@ -30,7 +30,7 @@ import {
 } from './words.ts'
 import { instantOf, wallAt, type Zone } from './zone.ts'
 
-export interface OneOff {
+interface OneOff {
   at: number
   notes: string[]
 }

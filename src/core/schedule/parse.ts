@@ -12,7 +12,7 @@ export function checkedZone(timezone: string): string {
   return zoneOf(timezone).name
 }
 
-export function canonicalOf(schedule: Schedule): string {
+function canonicalOf(schedule: Schedule): string {
   if (schedule.kind === 'cron') return schedule.expr
   if (schedule.kind === 'every') return `@every ${durationText(schedule.everyMs)}`
   return schedule.at === null ? 'once' : isoText(schedule.at)

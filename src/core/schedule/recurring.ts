@@ -83,7 +83,7 @@ function readWeekdays(cursor: Cursor, slots: Slots): number[] | null {
     days.add(range[0] ?? 0)
   }
   const more = cursor.attempt(() => {
-    if (!cursor.take(',', 'and') && cursor.takeOne(',', 'and', '&') === null) return null
+    if (!cursor.takeAnd()) return null
     cursor.take('on')
     cursor.take('every')
     return readWeekdays(cursor, slots)
@@ -97,7 +97,7 @@ function readMonths(cursor: Cursor): number[] | null {
   if (first === null) return null
   cursor.at += 1
   const more = cursor.attempt(() => {
-    if (!cursor.take(',', 'and') && cursor.takeOne(',', 'and', '&') === null) return null
+    if (!cursor.takeAnd()) return null
     return readMonths(cursor)
   })
   return [first, ...(more ?? [])]
@@ -109,7 +109,7 @@ function readOrdinals(cursor: Cursor): number[] | null {
   if (value === null) return null
   cursor.at += 1
   const more = cursor.attempt(() => {
-    if (!cursor.take(',', 'and') && cursor.takeOne(',', 'and', '&') === null) return null
+    if (!cursor.takeAnd()) return null
     cursor.take('the')
     return readOrdinals(cursor)
   })

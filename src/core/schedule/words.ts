@@ -138,6 +138,11 @@ export class Cursor {
     return next.text
   }
 
+  /** Takes what joins two entries of a list. */
+  takeAnd(): boolean {
+    return this.take(',', 'and') || this.takeOne(',', 'and', '&') !== null
+  }
+
   /** Takes what `read` accepts, or nothing. */
   attempt<T>(read: () => T | null): T | null {
     const start = this.at

@@ -9,7 +9,7 @@
 
 import { DAY, SECOND } from './calendar.ts'
 
-export interface Change {
+interface Change {
   /** The first instant with the new offset. */
   at: number
   before: number
@@ -43,7 +43,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_+/-]{1,63}$/
 const zones = new Map<string, Zone>()
 
 function findZone(name: string): Zone | null {
-  if (typeof name !== 'string' || !NAME.test(name)) return null
+  if (typeof name !== 'string' || name.length > 64 || !NAME.test(name)) return null
   const key = name.toLowerCase()
   const known = zones.get(key)
   if (known !== undefined) return known
@@ -102,7 +102,7 @@ function keptOffset(zone: Zone, format: Intl.DateTimeFormat, day: number): numbe
 }
 
 /** The offset at the start of a UTC day. */
-export function dayOffset(zone: Zone, day: number): number {
+function dayOffset(zone: Zone, day: number): number {
   if (zone.format === null) return 0
   const block = Math.floor(day / BLOCK) * BLOCK
   const offset = keptOffset(zone, zone.format, block)

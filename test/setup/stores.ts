@@ -1,0 +1,47 @@
+/**
+ * One suite, two stores. `eachStore` runs its body once for PGlite and once for a database of its own
+ * on the PostgreSQL that the global setup started.
+ */
+import pg from 'pg'
+import { afterAll, describe, inject } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
+
+export type StoreName = 'pglite' | 'postgres'
+
+export interface StoreUnderTest {
+  readonly name: StoreName
+  /** A fresh, migrated database; dropped when the suite ends. */
+  database(): Promise<string>
+}
+
+async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A copy of the migrated template; what is made inside a suite is dropped with it. */
+export async function postgresDatabase(made: string[] = []): Promise<string> {
+  const name = `t_${newId().replaceAll('-', '')}`
+  await admin((client) => client.query(`create database ${name} template template_wakeful`))
+  made.push(name)
+  return `${inject('postgres')}/${name}`
+}
+
+export async function dropDatabases(made: readonly string[]): Promise<void> {
+  await admin(async (client) => {
+    for (const name of made) await client.query(`drop database if exists ${name} with (force)`)
+  })
+}
+
+export function eachStore(title: string, body: (store: StoreUnderTest) => void): void {
+  describe.each<StoreName>(['pglite', 'postgres'])(`${title} on %s`, (name) => {
+    const made: string[] = []
+    afterAll(() => dropDatabases(made))
+    body({ name, database: async () => (name === 'pglite' ? 'memory:' : postgresDatabase(made)) })
+  })
+}

@@ -1,0 +1,52 @@
+/** Small worlds for behaviour tests: an app on a test clock, with the agent a test brings. */
+import { afterEach } from 'vitest'
+import { type AgentFunction, agent } from '../../src/agents/function.ts'
+import type { Agent } from '../../src/agents/agent.ts'
+import { newId } from '../../src/core/ids.ts'
+import { parseSessionKey, type SessionRef } from '../../src/core/session.ts'
+import type { Appended } from '../../src/store/events.ts'
+import { type TestWakeful, testWakeful } from '../../src/testing.ts'
+import type { StoreUnderTest } from './stores.ts'
+
+const open = new Set<TestWakeful>()
+afterEach(async () => {
+  await Promise.all([...open].map((each) => each.stop()))
+  open.clear()
+})
+
+export interface World extends TestWakeful {
+  say(key: string, text: string, id?: string): Promise<Appended>
+  query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>
+}
+
+export function ref(key: string): SessionRef {
+  const session = parseSessionKey(key)
+  if (session === null) throw new Error(`not a session key: ${key}`)
+  return session
+}
+
+export async function world(
+  store: StoreUnderTest,
+  agents: Record<string, Agent | AgentFunction>,
+  options: { env?: Record<string, string>; startAt?: string; database?: string } = {},
+): Promise<World> {
+  const database = options.database ?? (await store.database())
+  const made = Object.entries(agents).map(([name, each]) => [name, typeof each === 'function' ? agent(each) : each] as const)
+  const test = await testWakeful({
+    database,
+    agents: Object.fromEntries(made),
+    env: { PORT: '0', LOG_LEVEL: 'silent', ...options.env },
+    ...(options.startAt === undefined ? {} : { startAt: options.startAt }),
+  })
+  open.add(test)
+  return {
+    ...test,
+    say: (key, text, id) =>
+      test.app.append({ session: ref(key), id: newId(), type: 'user_message', payload: JSON.stringify({ text }), clientId: id ?? null }),
+    query: (text, values) => test.app.store.db.query(text, values),
+    stop: async () => {
+      open.delete(test)
+      await test.stop()
+    },
+  }
+}
