@@ -4,9 +4,19 @@ import { spawnSync } from 'node:child_process'
 const checks = [
   ['format and lint', 'npx', ['biome', 'check', '.'], 'npm run format mends most of it'],
   ['types', 'npx', ['tsc', '-p', 'tsconfig.json'], 'mend the types'],
-  ['unused code', 'npx', ['knip', '--no-progress'], 'delete what nobody uses, or export it where it is used'],
+  [
+    'unused code',
+    'npx',
+    ['knip', '--no-progress'],
+    'delete what nobody uses, or export it where it is used',
+  ],
   ['duplication', 'npx', ['jscpd', '--silent', 'src'], 'let one piece of code serve both places'],
-  ['tidy', 'npx', ['vitest', 'run', '--config', 'vitest.tidy.config.ts'], 'the message says what to write instead'],
+  [
+    'tidy',
+    'npx',
+    ['vitest', 'run', '--config', 'vitest.tidy.config.ts'],
+    'the message says what to write instead',
+  ],
 ]
 let failed = 0
 for (const [name, command, args, advice] of checks) {

@@ -2,7 +2,15 @@
 // fresh clone before anything is installed. `node scripts/prepare.mjs install|build`
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -24,7 +32,10 @@ function fingerprint(paths) {
 }
 
 function run(command, args) {
-  const { status, error } = spawnSync(command, args, { stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  const { status, error } = spawnSync(command, args, {
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  })
   if (error) throw error
   if (status !== 0) {
     console.error(`wakeful: "${command} ${args.join(' ')}" failed; see above`)
@@ -47,26 +58,41 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(1)
 }
 
-once('node_modules/.wakeful-installed', ['package.json', 'package-lock.json', 'console/package.json', '.npmrc'], () => {
-  console.error('wakeful: installing packages …')
-  // Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
-})
+once(
+  'node_modules/.wakeful-installed',
+  ['package.json', 'package-lock.json', 'console/package.json', '.npmrc'],
+  () => {
+    console.error('wakeful: installing packages …')
+    // Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries.
+    run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+  },
+)
 
 if (process.argv[2] === 'build') {
-  const sources = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'src']
+  const sources = [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'src',
+  ]
   once('dist/.built', sources, () => {
     console.error('wakeful: building …')
     for (const name of existsSync('dist') ? readdirSync('dist') : []) {
-      if (!['console', 'prepared.tar.gz', '.prepared', '.console'].includes(name)) rmSync(`dist/${name}`, { recursive: true })
+      if (!['console', 'prepared.tar.gz', '.prepared', '.console'].includes(name))
+        rmSync(`dist/${name}`, { recursive: true })
     }
     run('npx', ['tsc', '-p', 'tsconfig.build.json'])
   })
   // A data directory with the schema in it, so that a first start needs no initdb.
-  once('dist/.prepared', ['migrations', 'scripts/prepared.mjs', 'node_modules/@electric-sql/pglite/package.json'], () => {
-    console.error('wakeful: preparing the embedded store …')
-    run('node', ['scripts/prepared.mjs'])
-  })
+  once(
+    'dist/.prepared',
+    ['migrations', 'scripts/prepared.mjs', 'node_modules/@electric-sql/pglite/package.json'],
+    () => {
+      console.error('wakeful: preparing the embedded store …')
+      run('node', ['scripts/prepared.mjs'])
+    },
+  )
   if (existsSync('console/vite.config.ts')) {
     once('dist/.console', ['console', 'package-lock.json'], () => {
       console.error('wakeful: building the console …')

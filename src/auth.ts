@@ -5,7 +5,14 @@ import type { Actor } from './api/contract.ts'
 import { Refusal } from './core/errors.ts'
 import { KEY_PART } from './core/session.ts'
 
-const ADMIN: Actor = { role: 'admin', ownerDid: null, userId: null, agentId: null, keyId: null, actAs: false }
+const ADMIN: Actor = {
+  role: 'admin',
+  ownerDid: null,
+  userId: null,
+  agentId: null,
+  keyId: null,
+  actAs: false,
+}
 const DID = /^did:matrix:([a-zA-Z0-9_-]{1,64}):[0-9a-f]{16}$/
 
 export function authenticator(options: { auth: 'open' | 'keys'; adminKey: string | null }) {
@@ -28,7 +35,10 @@ function actingAs(actor: Actor, header: string | string[] | undefined): Actor {
   const name = String(header)
   const userId = KEY_PART.test(name) ? name : DID.exec(name)?.[1]
   if (userId === undefined) {
-    throw new Refusal('shape', 'Wakeful-Act-As: takes a user id or did:matrix:<user>:<16 hex digits>')
+    throw new Refusal(
+      'shape',
+      'Wakeful-Act-As: takes a user id or did:matrix:<user>:<16 hex digits>',
+    )
   }
   const ownerDid = name === userId ? `did:matrix:${userId}:0000000000000000` : name
   return { ...actor, userId, ownerDid, actAs: true }

@@ -42,7 +42,10 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
 }
 
 /** For the doors within this package that need more than the library shows. */
-export async function openApp(options: WakefulOptions, more: { now?: () => Date } = {}): Promise<App> {
+export async function openApp(
+  options: WakefulOptions,
+  more: { now?: () => Date } = {},
+): Promise<App> {
   const config = readConfig({
     LOG_LEVEL: 'warn',
     ...options.env,

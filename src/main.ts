@@ -33,7 +33,11 @@ import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
-export const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version
+export const VERSION = (
+  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+).version
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
@@ -107,7 +111,10 @@ export class App {
       batchMax: APPEND_MAX,
       lanes: store.kind === 'postgres' ? 2 : 1,
       queueMax: APPEND_QUEUE_MAX,
-      onFull: () => new Refusal('unavailable', 'too many requests wait for the database; try again soon', { retryAfterMs: 1000 }),
+      onFull: () =>
+        new Refusal('unavailable', 'too many requests wait for the database; try again soon', {
+          retryAfterMs: 1000,
+        }),
       onBatch: (size) => meter.batch('append', size),
     })
     this.#house = {
@@ -158,7 +165,10 @@ export class App {
       idempotency: { claimKey, keptAnswer, completeKey },
       health: () => this.#health(),
       ready: async () => this.#ready,
-      metrics: async () => ({ contentType: this.#report.registry.contentType, text: await this.#report.registry.metrics() }),
+      metrics: async () => ({
+        contentType: this.#report.registry.contentType,
+        text: await this.#report.registry.metrics(),
+      }),
     })
     const postMessage = operations.find((op) => op.name === 'post_message')
     if (postMessage === undefined) throw new Error('the operation post_message is missing')
@@ -167,7 +177,8 @@ export class App {
       postMessage,
       authenticate: (request) => authenticate(request.headers),
       check: (request) => checkLocal(request.headers),
-      context: (actor) => this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
+      context: (actor) =>
+        this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
       onError: (error) => this.#report.meter.trouble('socket', error),
     })
     this.#server = server
@@ -177,8 +188,12 @@ export class App {
   }
 
   /** What an operation runs in. */
-  context(actor: Actor, caller: { readonly requestId: string; readonly signal: AbortSignal }): Context {
-    if (!this.#ready) throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+  context(
+    actor: Actor,
+    caller: { readonly requestId: string; readonly signal: AbortSignal },
+  ): Context {
+    if (!this.#ready)
+      throw new Refusal('unavailable', 'the database is not there yet; try again soon')
     return {
       db: this.store.db,
       house: this.#house,
@@ -205,7 +220,10 @@ export class App {
 
   async #dueLag(): Promise<Record<string, number>> {
     if (!this.#ready) return {}
-    return { sessions: await dueLagMs(this.store.engine, SESSIONS), timers: await dueLagMs(this.store.engine, TIMERS) }
+    return {
+      sessions: await dueLagMs(this.store.engine, SESSIONS),
+      timers: await dueLagMs(this.store.engine, TIMERS),
+    }
   }
 
   async #health() {
@@ -213,7 +231,10 @@ export class App {
     if (!this.#ready) return { ok: false, body: { status: 'waiting for the database', ...body } }
     try {
       const due_lag_ms = await this.#dueLag()
-      return { ok: true, body: { status: 'ok', ...body, due_lag_ms, services: this.#options.config.services } }
+      return {
+        ok: true,
+        body: { status: 'ok', ...body, due_lag_ms, services: this.#options.config.services },
+      }
     } catch (error) {
       if (!isUnavailable(error)) throw error
       return { ok: false, body: { status: 'the database is away', ...body } }

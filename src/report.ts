@@ -15,19 +15,69 @@ export interface Gauges {
   readonly dueLagMs: () => Promise<Record<string, number>>
 }
 
-export function createReport(log: Logger): { meter: Meter; registry: Registry; watch(gauges: Gauges): void } {
+export function createReport(log: Logger): {
+  meter: Meter
+  registry: Registry
+  watch(gauges: Gauges): void
+} {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  const promoted = new Counter({ name: 'wakeful_promoted_total', help: 'Slots promoted to events', labelNames: ['trigger'], registers })
-  const lateness = new Histogram({ name: 'wakeful_lateness_seconds', help: 'From due to promoted, the latest of each batch', labelNames: ['trigger'], buckets: SECONDS, registers })
-  const turns = new Counter({ name: 'wakeful_turns_total', help: 'Turns by what they came to', labelNames: ['status'], registers })
-  const turnTime = new Histogram({ name: 'wakeful_turn_seconds', help: 'From claim to commit', buckets: SECONDS, registers })
-  const verdicts = new Counter({ name: 'wakeful_notes_total', help: 'Blocked messages, dropped follow-ups and warnings by rule', labelNames: ['rule'], registers })
-  const batches = new Histogram({ name: 'wakeful_group_commit_size', help: 'Items sharing one commit', labelNames: ['kind'], buckets: SIZES, registers })
-  const lost = new Counter({ name: 'wakeful_leases_lost_total', help: 'Leases lost before their work was written', registers })
-  const delivered = new Counter({ name: 'wakeful_deliveries_total', help: 'Delivery attempts by channel', labelNames: ['channel'], registers })
-  const troubles = new Counter({ name: 'wakeful_trouble_total', help: 'Errors a service went on after', labelNames: ['where'], registers })
+  const promoted = new Counter({
+    name: 'wakeful_promoted_total',
+    help: 'Slots promoted to events',
+    labelNames: ['trigger'],
+    registers,
+  })
+  const lateness = new Histogram({
+    name: 'wakeful_lateness_seconds',
+    help: 'From due to promoted, the latest of each batch',
+    labelNames: ['trigger'],
+    buckets: SECONDS,
+    registers,
+  })
+  const turns = new Counter({
+    name: 'wakeful_turns_total',
+    help: 'Turns by what they came to',
+    labelNames: ['status'],
+    registers,
+  })
+  const turnTime = new Histogram({
+    name: 'wakeful_turn_seconds',
+    help: 'From claim to commit',
+    buckets: SECONDS,
+    registers,
+  })
+  const verdicts = new Counter({
+    name: 'wakeful_notes_total',
+    help: 'Blocked messages, dropped follow-ups and warnings by rule',
+    labelNames: ['rule'],
+    registers,
+  })
+  const batches = new Histogram({
+    name: 'wakeful_group_commit_size',
+    help: 'Items sharing one commit',
+    labelNames: ['kind'],
+    buckets: SIZES,
+    registers,
+  })
+  const lost = new Counter({
+    name: 'wakeful_leases_lost_total',
+    help: 'Leases lost before their work was written',
+    registers,
+  })
+  const delivered = new Counter({
+    name: 'wakeful_deliveries_total',
+    help: 'Delivery attempts by channel',
+    labelNames: ['channel'],
+    registers,
+  })
+  const troubles = new Counter({
+    name: 'wakeful_trouble_total',
+    help: 'Errors a service went on after',
+    labelNames: ['where'],
+    registers,
+  })
 
   const meter: Meter = {
     promoted(type, count, latenessMs) {
@@ -37,7 +87,13 @@ export function createReport(log: Logger): { meter: Meter; registry: Registry; w
     turn(report) {
       turns.inc({ status: report.status })
       turnTime.observe(report.durationMs / 1000)
-      const line = { session_key: report.sessionKey, event_seq: report.eventSeq, event_type: report.eventType, attempt: report.attempt, checkpoint_id: report.checkpointId }
+      const line = {
+        session_key: report.sessionKey,
+        event_seq: report.eventSeq,
+        event_type: report.eventType,
+        attempt: report.attempt,
+        checkpoint_id: report.checkpointId,
+      }
       for (const note of report.notes) {
         verdicts.inc({ rule: note.rule })
         log[note.level]({ ...line, rule: note.rule }, note.text)
@@ -51,7 +107,10 @@ export function createReport(log: Logger): { meter: Meter; registry: Registry; w
     delivered: (channel, count) => delivered.inc({ channel }, count),
     trouble(where, error) {
       troubles.inc({ where })
-      log[isUnavailable(error) ? 'warn' : 'error']({ where, error: errorText(error) }, `${where}: ${errorText(error, 200)}`)
+      log[isUnavailable(error) ? 'warn' : 'error'](
+        { where, error: errorText(error) },
+        `${where}: ${errorText(error, 200)}`,
+      )
     },
   }
   return { meter, registry, watch: (gauges) => watch(registry, gauges) }
@@ -72,15 +131,30 @@ function watch(registry: Registry, gauges: Gauges): void {
       }
     },
   })
-  new Gauge({ name: 'wakeful_turns_running', help: 'Turns running in this process', registers, collect() { this.set(gauges.running()) } })
-  new Gauge({ name: 'wakeful_sockets', help: 'Open sockets of this process', registers, collect() { this.set(gauges.sockets()) } })
+  new Gauge({
+    name: 'wakeful_turns_running',
+    help: 'Turns running in this process',
+    registers,
+    collect() {
+      this.set(gauges.running())
+    },
+  })
+  new Gauge({
+    name: 'wakeful_sockets',
+    help: 'Open sockets of this process',
+    registers,
+    collect() {
+      this.set(gauges.sockets())
+    },
+  })
   new Gauge({
     name: 'wakeful_due_lag_seconds',
     help: 'Age of the oldest due row that nobody has taken',
     labelNames: ['table'],
     registers,
     async collect() {
-      for (const [table, ms] of Object.entries(await gauges.dueLagMs())) this.set({ table }, ms / 1000)
+      for (const [table, ms] of Object.entries(await gauges.dueLagMs()))
+        this.set({ table }, ms / 1000)
     },
   })
 }

@@ -14,7 +14,9 @@ export interface TestWakeful {
   stop(): Promise<void>
 }
 
-export async function testWakeful(options: WakefulOptions & { startAt?: Date | string }): Promise<TestWakeful> {
+export async function testWakeful(
+  options: WakefulOptions & { startAt?: Date | string },
+): Promise<TestWakeful> {
   let now = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
   const app = await openApp(options, { now: () => now })
   await app.start()

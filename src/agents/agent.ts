@@ -1,10 +1,9 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
-import type { EventType } from '../core/session.ts'
-import type { SessionRef } from '../core/session.ts'
+import type { EventType, SessionRef } from '../core/session.ts'
 import type { Wish } from '../core/turn.ts'
+import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
 import type { Db } from '../store/db.ts'
 import type { CheckpointWrite } from '../store/turns.ts'
-import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
 
 export interface TurnEvent {
   readonly id: string
@@ -29,7 +28,9 @@ export interface TurnInput {
 }
 
 /** The agent's own part of a checkpoint's metadata; the commit adds the session's counters. */
-export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & { readonly metadata: Record<string, unknown> }
+export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & {
+  readonly metadata: Record<string, unknown>
+}
 
 export interface TurnResult {
   readonly wishes: readonly Wish[]

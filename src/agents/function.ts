@@ -33,7 +33,12 @@ export interface FollowUp {
 /** What the function gets. */
 export class Turn {
   readonly event: PastEvent
-  readonly session: { readonly key: string; readonly userId: string; readonly agentId: string; readonly threadId: string }
+  readonly session: {
+    readonly key: string
+    readonly userId: string
+    readonly agentId: string
+    readonly threadId: string
+  }
   readonly attempt: number
   readonly signal: AbortSignal
   /** A JSON object; change it in place. What it is at the end is committed. */
@@ -45,8 +50,19 @@ export class Turn {
   constructor(input: TurnInput) {
     const { event, session } = input
     this.#input = input
-    this.event = { id: event.id, seq: event.seq, type: event.type, payload: JSON.parse(event.payload), created_at: event.createdAt }
-    this.session = { key: session.key, userId: session.userId, agentId: session.agentId, threadId: session.threadId }
+    this.event = {
+      id: event.id,
+      seq: event.seq,
+      type: event.type,
+      payload: JSON.parse(event.payload),
+      created_at: event.createdAt,
+    }
+    this.session = {
+      key: session.key,
+      userId: session.userId,
+      agentId: session.agentId,
+      threadId: session.threadId,
+    }
     this.attempt = input.attempt
     this.signal = input.signal
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
@@ -54,9 +70,12 @@ export class Turn {
 
   /** Says something: delivered after the commit, in order, until acknowledged. */
   reply(text: string): void {
-    if (typeof text !== 'string' || text.trim() === '') throw new TypeError('reply: takes a text that is not blank')
-    if (Buffer.byteLength(text) > TEXT_MAX_BYTES) throw new TypeError(`reply: takes at most ${TEXT_MAX_BYTES} bytes of text`)
-    if (hasUnstorableText(text)) throw new TypeError('reply: the text holds a NUL or half of a surrogate pair')
+    if (typeof text !== 'string' || text.trim() === '')
+      throw new TypeError('reply: takes a text that is not blank')
+    if (Buffer.byteLength(text) > TEXT_MAX_BYTES)
+      throw new TypeError(`reply: takes at most ${TEXT_MAX_BYTES} bytes of text`)
+    if (hasUnstorableText(text))
+      throw new TypeError('reply: the text holds a NUL or half of a surrogate pair')
     this.#ask({ type: 'send_message', content: text })
   }
 
@@ -65,7 +84,10 @@ export class Turn {
     if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
       throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
     }
-    const payload = when.payload === undefined ? null : storable('followUp: payload', when.payload, PAYLOAD_MAX_BYTES)
+    const payload =
+      when.payload === undefined
+        ? null
+        : storable('followUp: payload', when.payload, PAYLOAD_MAX_BYTES)
     this.#ask({ type: 'schedule_timer', timerId: id, payload, ...instant(when) })
   }
 
@@ -76,8 +98,19 @@ export class Turn {
   /** The newest events up to this one, oldest first. */
   async history(limit = 50): Promise<PastEvent[]> {
     const count = Math.max(1, Math.min(HISTORY_MAX, Math.floor(limit)))
-    const rows = await recentEvents(this.#input.db, this.#input.session, this.#input.event.seq, count)
-    return rows.map((row) => ({ id: row.id, seq: row.seq, type: row.type, payload: JSON.parse(row.payload), created_at: row.created_at }))
+    const rows = await recentEvents(
+      this.#input.db,
+      this.#input.session,
+      this.#input.event.seq,
+      count,
+    )
+    return rows.map((row) => ({
+      id: row.id,
+      seq: row.seq,
+      type: row.type,
+      payload: JSON.parse(row.payload),
+      created_at: row.created_at,
+    }))
   }
 
   #ask(wish: Wish): void {
@@ -101,7 +134,11 @@ function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null 
     throw new TypeError('followUp: takes exactly one of inSeconds and at')
   }
   if (when.inSeconds !== undefined) {
-    if (!Number.isFinite(when.inSeconds) || when.inSeconds < 0 || when.inSeconds > 10 * 366 * 86_400 * 10) {
+    if (
+      !Number.isFinite(when.inSeconds) ||
+      when.inSeconds < 0 ||
+      when.inSeconds > 10 * 366 * 86_400 * 10
+    ) {
       throw new TypeError('followUp: inSeconds takes a number of seconds, 0 or more')
     }
     return { fireAt: null, delayMs: when.inSeconds * 1000 }
@@ -116,7 +153,8 @@ function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null 
 function storable(what: string, value: unknown, maxBytes: number): string {
   const text = JSON.stringify(value)
   if (text === undefined) throw new TypeError(`${what} takes what JSON can hold`)
-  if (Buffer.byteLength(text) > maxBytes) throw new TypeError(`${what} takes at most ${maxBytes} bytes of JSON`)
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new TypeError(`${what} takes at most ${maxBytes} bytes of JSON`)
   // `\u0000` is legal JSON and PostgreSQL cannot hand it on.
   if (hasUnstorableJson(text)) {
     throw new TypeError(`${what} holds a NUL or half of a surrogate pair`)
@@ -148,9 +186,16 @@ export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}):
       }
       const { wishes, state } = Turn.finish(turn)
       const checkpointId = newId()
-      const point = { threadId: input.session.key, ns: '', id: checkpointId, parentId: input.checkpointId, type: 'state', checkpoint: state, metadata: {} }
+      const point = {
+        threadId: input.session.key,
+        ns: '',
+        id: checkpointId,
+        parentId: input.checkpointId,
+        type: 'state',
+        checkpoint: state,
+        metadata: {},
+      }
       return { wishes, checkpointId, points: [point] }
     },
   }
 }
-

@@ -5,8 +5,8 @@
  */
 import { RawJson, writeJson } from '../core/json.ts'
 import type { SessionRef } from '../core/session.ts'
-import type { EventRow } from '../store/events.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
+import type { EventRow } from '../store/events.ts'
 import type { Channel } from './channel.ts'
 
 /** The part of a socket that matters here; `ws` fits. */
@@ -85,16 +85,25 @@ export class WebSocketChannel implements Channel {
     const position = room?.open.get(id) ?? (await this.#hooks.positionOf(session, id))
     if (position === null || position === undefined) return false
     room?.open.delete(id)
-    return this.#hooks.record({ bucket: session.bucket, key: session.key, position, outcome: 'completed' })
+    return this.#hooks.record({
+      bucket: session.bucket,
+      key: session.key,
+      position,
+      outcome: 'completed',
+    })
   }
 
   wanted(keys: readonly string[] | null): Wanted[] {
-    return this.#collect(keys, (room) => lowest(room, (socket) => (this.#full(socket) ? null : socket.sentUpTo)))
+    return this.#collect(keys, (room) =>
+      lowest(room, (socket) => (this.#full(socket) ? null : socket.sentUpTo)),
+    )
   }
 
   watched(keys: readonly string[] | null): Wanted[] {
     return this.#collect(keys, (room) =>
-      lowest(room, (socket) => (socket.eventsAfter === null || this.#full(socket) ? null : socket.shownUpTo)),
+      lowest(room, (socket) =>
+        socket.eventsAfter === null || this.#full(socket) ? null : socket.shownUpTo,
+      ),
     )
   }
 
@@ -105,13 +114,23 @@ export class WebSocketChannel implements Channel {
       if (room === undefined) continue
       let frame: string | null = null
       for (const socket of room.sockets) {
-        if (socket.sentUpTo >= row.position || socket.wire.readyState !== OPEN || this.#full(socket)) continue
+        if (
+          socket.sentUpTo >= row.position ||
+          socket.wire.readyState !== OPEN ||
+          this.#full(socket)
+        )
+          continue
         frame ??= frameOf(row)
         this.#send(room, socket, row, frame)
       }
       if (frame === null) continue
       room.open.set(row.id, row.position)
-      receipts.push({ bucket: row.bucket, key: row.session_key, position: row.position, outcome: 'attempted' })
+      receipts.push({
+        bucket: row.bucket,
+        key: row.session_key,
+        position: row.position,
+        outcome: 'attempted',
+      })
     }
     return receipts
   }
@@ -119,9 +138,13 @@ export class WebSocketChannel implements Channel {
   show(rows: readonly (EventRow & { bucket: number })[]): void {
     for (const row of rows) {
       const { bucket: _, ...event } = row
-      const frame = writeJson({ type: 'event', event: { ...event, payload: new RawJson(row.payload) } })
+      const frame = writeJson({
+        type: 'event',
+        event: { ...event, payload: new RawJson(row.payload) },
+      })
       for (const socket of this.#rooms.get(row.session_key)?.sockets ?? []) {
-        if (socket.eventsAfter === null || socket.shownUpTo >= row.seq || this.#full(socket)) continue
+        if (socket.eventsAfter === null || socket.shownUpTo >= row.seq || this.#full(socket))
+          continue
         socket.shownUpTo = row.seq
         socket.wire.send(frame)
       }
@@ -129,7 +152,8 @@ export class WebSocketChannel implements Channel {
   }
 
   closeAll(code: number, reason: string): void {
-    for (const room of this.#rooms.values()) for (const socket of room.sockets) socket.wire.close(code, reason)
+    for (const room of this.#rooms.values())
+      for (const socket of room.sockets) socket.wire.close(code, reason)
   }
 
   #send(room: Room, socket: Socket, row: Undelivered, frame: string): void {
@@ -140,7 +164,12 @@ export class WebSocketChannel implements Channel {
       socket.wire.send(frame, (error) => {
         if (error) return
         room.open.delete(row.id)
-        void this.#hooks.record({ bucket: row.bucket, key: row.session_key, position: row.position, outcome: 'completed' })
+        void this.#hooks.record({
+          bucket: row.bucket,
+          key: row.session_key,
+          position: row.position,
+          outcome: 'completed',
+        })
       })
     }
   }
@@ -157,7 +186,8 @@ export class WebSocketChannel implements Channel {
     if (buffered > BUFFER_MAX_BYTES) socket.wire.close(1013, 'reading too slowly')
     else if (!this.#stalled.has(socket)) {
       const close = () => {
-        if (socket.wire.bufferedAmount > BUFFER_HIGH_BYTES) socket.wire.close(1013, 'reading too slowly')
+        if (socket.wire.bufferedAmount > BUFFER_HIGH_BYTES)
+          socket.wire.close(1013, 'reading too slowly')
       }
       this.#stalled.set(socket, setTimeout(close, STALLED_MS).unref())
     }
@@ -179,7 +209,8 @@ export class WebSocketChannel implements Channel {
     for (const room of rooms) {
       if (room === undefined) continue
       const from = after(room)
-      if (from !== null) wanted.push({ bucket: room.session.bucket, key: room.session.key, after: from })
+      if (from !== null)
+        wanted.push({ bucket: room.session.bucket, key: room.session.key, after: from })
     }
     return wanted
   }
@@ -197,8 +228,20 @@ function lowest(room: Room, of: (socket: Socket) => number | null): number | nul
 function frameOf(row: Undelivered): string {
   const { content } = JSON.parse(row.payload) as { content: string }
   if (!row.autonomous) {
-    return JSON.stringify({ type: 'message', id: row.id, content, in_reply_to: row.event_seq, created_at: row.created_at })
+    return JSON.stringify({
+      type: 'message',
+      id: row.id,
+      content,
+      in_reply_to: row.event_seq,
+      created_at: row.created_at,
+    })
   }
   const origin: unknown = row.origin === null ? null : JSON.parse(row.origin)
-  return JSON.stringify({ type: 'agent_follow_up', id: row.id, content, origin, created_at: row.created_at })
+  return JSON.stringify({
+    type: 'agent_follow_up',
+    id: row.id,
+    content,
+    origin,
+    created_at: row.created_at,
+  })
 }

@@ -14,7 +14,10 @@ const program = new Command('wakeful')
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(text) })
 
-program.command('serve').description('start the server (settings come from the environment)').action(serve)
+program
+  .command('serve')
+  .description('start the server (settings come from the environment)')
+  .action(serve)
 program.addCommand(migrateCommand())
 program.addCommand(previewCommand())
 

@@ -6,7 +6,9 @@ import { migrateDown, migrateUp, migrationStatus } from '../store/migrate.ts'
 import { openStore } from '../store/open.ts'
 
 export function migrateCommand(): Command {
-  const migrate = new Command('migrate').description('bring the database schema up, down, or show it')
+  const migrate = new Command('migrate').description(
+    'bring the database schema up, down, or show it',
+  )
   migrate
     .command('up')
     .description('apply what is missing')
@@ -19,7 +21,10 @@ export function migrateCommand(): Command {
     .action((options: { steps?: string; yes?: boolean }) =>
       withDb(async (db) => {
         if (!options.yes) throw new Error('migrate down deletes data: say --yes if you mean it')
-        say('taken back', await migrateDown(db, options.steps === undefined ? undefined : Number(options.steps)))
+        say(
+          'taken back',
+          await migrateDown(db, options.steps === undefined ? undefined : Number(options.steps)),
+        )
       }),
     )
   migrate
@@ -30,7 +35,9 @@ export function migrateCommand(): Command {
       withDb(async (db) => {
         const states = await migrationStatus(db)
         if (options.json) process.stdout.write(`${JSON.stringify(states)}\n`)
-        else for (const { name, appliedAt } of states) process.stdout.write(`${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
+        else
+          for (const { name, appliedAt } of states)
+            process.stdout.write(`${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
       }),
     )
   return migrate
@@ -42,7 +49,10 @@ function say(what: string, names: string[]): void {
 
 async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
   const { databaseUrl } = readConfig(environment())
-  const store = await openStore(databaseUrl, { now: () => null, onError: (error) => process.stderr.write(`${error.message}\n`) })
+  const store = await openStore(databaseUrl, {
+    now: () => null,
+    onError: (error) => process.stderr.write(`${error.message}\n`),
+  })
   try {
     await work(store.db)
   } finally {

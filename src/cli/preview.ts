@@ -1,8 +1,7 @@
 /** `wakeful preview "<phrase>"`: what a schedule means, and when it fires next. Needs no server. */
 import { Command } from 'commander'
-import { formatLocal, next, parsePhrase, ScheduleError } from '../core/schedule/index.ts'
-import { isZone } from '../core/schedule/index.ts'
 import { wallClock } from '../clock.ts'
+import { formatLocal, isZone, next, parsePhrase, ScheduleError } from '../core/schedule/index.ts'
 
 export function previewCommand(): Command {
   return new Command('preview')
@@ -14,17 +13,27 @@ export function previewCommand(): Command {
     .action(preview)
 }
 
-function preview(phrase: string, options: { timezone: string; count: string; json?: boolean }): void {
+function preview(
+  phrase: string,
+  options: { timezone: string; count: string; json?: boolean },
+): void {
   const count = Number(options.count)
-  if (!Number.isInteger(count) || count < 1 || count > 100) throw new Error('--count takes a whole number from 1 to 100')
-  if (!isZone(options.timezone)) throw new Error(`--timezone: ${options.timezone} is not an IANA zone such as Europe/Berlin`)
+  if (!Number.isInteger(count) || count < 1 || count > 100)
+    throw new Error('--count takes a whole number from 1 to 100')
+  if (!isZone(options.timezone))
+    throw new Error(`--timezone: ${options.timezone} is not an IANA zone such as Europe/Berlin`)
   const now = wallClock()
   try {
-    const { schedule, canonical, description, notes } = parsePhrase(phrase, { timezone: options.timezone, now })
+    const { schedule, canonical, description, notes } = parsePhrase(phrase, {
+      timezone: options.timezone,
+      now,
+    })
     const times = next(schedule, now, { anchor: now, count })
     if (options.json) {
       const instants = times.map((at) => new Date(at).toISOString())
-      process.stdout.write(`${JSON.stringify({ canonical, kind: schedule.kind, description, timezone: options.timezone, next: instants, notes })}\n`)
+      process.stdout.write(
+        `${JSON.stringify({ canonical, kind: schedule.kind, description, timezone: options.timezone, next: instants, notes })}\n`,
+      )
       return
     }
     process.stdout.write(`${description}\n${canonical}\n`)

@@ -15,7 +15,9 @@ export async function serve(): Promise<void> {
   const config = readConfig(environment())
   const log = logger(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
-  process.on('unhandledRejection', (error) => log.error({ error: errorText(error) }, 'unhandled rejection'))
+  process.on('unhandledRejection', (error) =>
+    log.error({ error: errorText(error) }, 'unhandled rejection'),
+  )
   const app = await App.open({ config, agents: await loadAgents(config), log })
   endOnSignals(app, log)
   if (config.services.includes('http')) {
@@ -28,7 +30,10 @@ export async function serve(): Promise<void> {
 }
 
 function logger(config: Config): Logger {
-  return pino({ level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: false }))
+  return pino(
+    { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: 2, sync: false }),
+  )
 }
 
 /** The first signal stops in order; a second one, or ten seconds, ends it. */
@@ -55,14 +60,24 @@ function endOnSignals(app: App, log: Logger): void {
 async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
   if (config.app === null) return new Map([['companion', companion]])
   const path = resolve(config.app)
-  if (!existsSync(path)) throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`)
-  const module = (await import(pathToFileURL(path).href)) as { default?: { agents?: Record<string, Agent> } }
+  if (!existsSync(path))
+    throw new ConfigError(
+      `WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`,
+    )
+  const module = (await import(pathToFileURL(path).href)) as {
+    default?: { agents?: Record<string, Agent> }
+  }
   const agents = module.default?.agents
   if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
-    throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`)
+    throw new ConfigError(
+      `WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`,
+    )
   }
   for (const [name, each] of Object.entries(agents)) {
-    if (typeof each?.run !== 'function') throw new ConfigError(`WAKEFUL_APP: agent "${name}" is not an agent: make it with agent(async (turn) => …)`)
+    if (typeof each?.run !== 'function')
+      throw new ConfigError(
+        `WAKEFUL_APP: agent "${name}" is not an agent: make it with agent(async (turn) => …)`,
+      )
   }
   return new Map(Object.entries(agents))
 }

@@ -28,7 +28,11 @@ export class Refusal extends Error {
   readonly errors: readonly string[]
   readonly retryAfterMs: number | undefined
 
-  constructor(code: ErrorCode, errors: string | readonly string[], options?: { retryAfterMs?: number; cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    errors: string | readonly string[],
+    options?: { retryAfterMs?: number; cause?: unknown },
+  ) {
     const list = typeof errors === 'string' ? [errors] : [...errors]
     super(list.join('; '), options?.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'Refusal'
@@ -49,7 +53,10 @@ export class RetryableError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(options: { retryAfterMs?: number; message?: string; cause?: unknown } = {}) {
-    super(options.message ?? 'try again later', options.cause === undefined ? undefined : { cause: options.cause })
+    super(
+      options.message ?? 'try again later',
+      options.cause === undefined ? undefined : { cause: options.cause },
+    )
     this.retryAfterMs = options.retryAfterMs
   }
 }

@@ -14,8 +14,18 @@ export interface Counters {
 }
 
 export type Verdict =
-  | { readonly allowed: true; readonly rule: 'asked' | 'within_limits'; readonly count: number; readonly max: number }
-  | { readonly allowed: false; readonly rule: 'hard_cap_reached'; readonly count: number; readonly max: number }
+  | {
+      readonly allowed: true
+      readonly rule: 'asked' | 'within_limits'
+      readonly count: number
+      readonly max: number
+    }
+  | {
+      readonly allowed: false
+      readonly rule: 'hard_cap_reached'
+      readonly count: number
+      readonly max: number
+    }
   | {
       readonly allowed: false
       readonly rule: 'cooldown_active'

@@ -1,6 +1,13 @@
 /** What a session is: its key, its parts, its bucket, its events. */
 
-export const EVENT_TYPES = ['user_message', 'timer', 'tool_result', 'alarm', 'intent', 'work'] as const
+export const EVENT_TYPES = [
+  'user_message',
+  'timer',
+  'tool_result',
+  'alarm',
+  'intent',
+  'work',
+] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
 export const EFFECT_TYPES = ['send_message', 'schedule_timer'] as const

@@ -5,7 +5,15 @@
  */
 import { createHash } from 'node:crypto'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from './backoff.ts'
-import { type Counters, type GatePolicy, judge, nearsCap, QUIET, spoke, type Verdict } from './gate.ts'
+import {
+  type Counters,
+  type GatePolicy,
+  judge,
+  nearsCap,
+  QUIET,
+  spoke,
+  type Verdict,
+} from './gate.ts'
 import { newId } from './ids.ts'
 import { canonicalJson, RawJson } from './json.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType, isAutonomous } from './session.ts'
@@ -84,7 +92,12 @@ export function openingCounters(eventType: EventType, counters: Counters): Count
   return eventType === 'user_message' ? QUIET : counters
 }
 
-export function decide(facts: TurnFacts, wishes: readonly Wish[], head: HeadFacts, policy: Policy): Decision {
+export function decide(
+  facts: TurnFacts,
+  wishes: readonly Wish[],
+  head: HeadFacts,
+  policy: Policy,
+): Decision {
   const autonomous = isAutonomous(facts.eventType)
   let counters = openingCounters(facts.eventType, head.counters)
   const effects: EffectRow[] = []
@@ -101,7 +114,11 @@ export function decide(facts: TurnFacts, wishes: readonly Wish[], head: HeadFact
     }
     if (wish.type === 'schedule_timer') {
       if (!policy.autonomy) {
-        notes.push({ level: 'info', rule: 'autonomy_disabled', text: `follow-up ${wish.timerId} dropped: AUTONOMY_ENABLED is false` })
+        notes.push({
+          level: 'info',
+          rule: 'autonomy_disabled',
+          text: `follow-up ${wish.timerId} dropped: AUTONOMY_ENABLED is false`,
+        })
         return
       }
       const timer = timerRow(wish, facts, head)
@@ -119,12 +136,32 @@ export function decide(facts: TurnFacts, wishes: readonly Wish[], head: HeadFact
       }
       counters = spoke(counters, head.now)
       if (nearsCap(counters, policy)) {
-        notes.push({ level: 'warn', rule: 'half_of_cap', text: `${counters.consecutive} of ${policy.maxConsecutive} unanswered messages` })
+        notes.push({
+          level: 'warn',
+          rule: 'half_of_cap',
+          text: `${counters.consecutive} of ${policy.maxConsecutive} unanswered messages`,
+        })
       }
     }
-    effects.push(effectRow(facts, ordinal, wish.type, JSON.stringify({ content: wish.content }), autonomous, wish.channel))
+    effects.push(
+      effectRow(
+        facts,
+        ordinal,
+        wish.type,
+        JSON.stringify({ content: wish.content }),
+        autonomous,
+        wish.channel,
+      ),
+    )
   })
-  return { counters, effects, timers: [...timers.values()], cancelledTimers: [...cancelled], verdicts, notes }
+  return {
+    counters,
+    effects,
+    timers: [...timers.values()],
+    cancelledTimers: [...cancelled],
+    verdicts,
+    notes,
+  }
 }
 
 function blockedText(verdict: Verdict & { allowed: false }): string {
@@ -134,7 +171,11 @@ function blockedText(verdict: Verdict & { allowed: false }): string {
 }
 
 /** A timer set by a turn that a later message of the user has already overtaken never gets to fire. */
-function timerRow(wish: Wish & { type: 'schedule_timer' }, facts: TurnFacts, head: HeadFacts): TimerRow {
+function timerRow(
+  wish: Wish & { type: 'schedule_timer' },
+  facts: TurnFacts,
+  head: HeadFacts,
+): TimerRow {
   return {
     id: newId(),
     timerId: wish.timerId,
@@ -160,7 +201,12 @@ function effectRow(
   autonomous: boolean,
   channel = DEFAULT_CHANNEL,
 ): EffectRow {
-  const origin = autonomous ? JSON.stringify({ kind: facts.eventType, ...(facts.triggerId === null ? {} : { id: facts.triggerId }) }) : null
+  const origin = autonomous
+    ? JSON.stringify({
+        kind: facts.eventType,
+        ...(facts.triggerId === null ? {} : { id: facts.triggerId }),
+      })
+    : null
   return {
     id: newId(),
     ordinal,
@@ -176,16 +222,31 @@ function effectRow(
 }
 
 /** By event and ordinal, not by checkpoint: checkpoint ids change when a turn runs again. */
-export function dedupeKey(sessionKey: string, eventSeq: number, type: string, payload: string, ordinal: number): string {
+export function dedupeKey(
+  sessionKey: string,
+  eventSeq: number,
+  type: string,
+  payload: string,
+  ordinal: number,
+): string {
   return createHash('sha256')
-    .update(`${sessionKey}\n${eventSeq}\n${type}\n${canonicalJson(new RawJson(payload))}\n${ordinal}`)
+    .update(
+      `${sessionKey}\n${eventSeq}\n${type}\n${canonicalJson(new RawJson(payload))}\n${ordinal}`,
+    )
     .digest('hex')
 }
 
-export type Failure = { readonly terminal: boolean; readonly retryAfterMs: number; readonly text: string }
+export type Failure = {
+  readonly terminal: boolean
+  readonly retryAfterMs: number
+  readonly text: string
+}
 
 /** What a failed attempt becomes: tried again at the head of its session, or given up so that the session goes on. */
-export function afterFailure(failures: number, failure: Failure): { retryMs: number } | { retryMs: null } {
+export function afterFailure(
+  failures: number,
+  failure: Failure,
+): { retryMs: number } | { retryMs: null } {
   const count = failures + 1
   if (failure.terminal || count >= TURN_ATTEMPTS_MAX) return { retryMs: null }
   return { retryMs: turnRetryMs(count, failure.retryAfterMs) }

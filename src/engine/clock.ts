@@ -27,8 +27,10 @@ export function clockService(options: ClockOptions): Service {
         const promotion = await trigger.promote(db)
         did += promotion.promoted
         more ||= promotion.more
-        if (promotion.nextMs !== null) nextMs = Math.min(nextMs ?? promotion.nextMs, promotion.nextMs)
-        if (promotion.promoted > 0) meter.promoted(trigger.type, promotion.promoted, promotion.latenessMs)
+        if (promotion.nextMs !== null)
+          nextMs = Math.min(nextMs ?? promotion.nextMs, promotion.nextMs)
+        if (promotion.promoted > 0)
+          meter.promoted(trigger.type, promotion.promoted, promotion.latenessMs)
       }
       if (did > 0) hints.hint('turns')
       return { did, more, nextMs }

@@ -9,7 +9,13 @@ import { afterFailure, decide, openingCounters } from '../core/turn.ts'
 import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
 import type { Db } from '../store/db.ts'
 import type { ClaimedTurn } from '../store/sessions.ts'
-import { type CheckpointWrite, type HeldHead, lockHeads, type TurnWrite, writeTurns } from '../store/turns.ts'
+import {
+  type CheckpointWrite,
+  type HeldHead,
+  lockHeads,
+  type TurnWrite,
+  writeTurns,
+} from '../store/turns.ts'
 import type { SlotOutcome, Trigger } from '../triggers/trigger.ts'
 
 export interface Finished {
@@ -31,9 +37,17 @@ const LOST: Committed = { status: 'lost', decision: null, behind: false, retryMs
 
 export type Triggers = ReadonlyMap<string, Trigger>
 
-export async function commitTurns(db: Db, finished: readonly Finished[], policy: Policy, triggers: Triggers): Promise<Committed[]> {
+export async function commitTurns(
+  db: Db,
+  finished: readonly Finished[],
+  policy: Policy,
+  triggers: Triggers,
+): Promise<Committed[]> {
   return db.tx(async (tx) => {
-    const heads = await lockHeads(tx, finished.map(({ claim, token }) => ({ bucket: claim.bucket, key: claim.session_key, token })))
+    const heads = await lockHeads(
+      tx,
+      finished.map(({ claim, token }) => ({ bucket: claim.bucket, key: claim.session_key, token })),
+    )
     const decided = finished.map((turn) => {
       const head = heads.get(turn.claim.session_key)
       return head === undefined ? null : settle(turn, head, policy, triggers)
@@ -60,13 +74,24 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     triggerId: claim.trigger_id,
     failures: claim.attempt,
   }
-  const counters = { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at }
+  const counters = {
+    consecutive: head.consecutive_autonomous_msgs,
+    lastAt: head.last_autonomous_at,
+  }
   const retryMs = failure === null ? null : retryOf(claim, failure, triggers)
   const decision =
     result !== null
-      ? decide(facts, result.wishes, { counters, lastUserSeq: head.last_user_seq, now: head.now }, policy)
+      ? decide(
+          facts,
+          result.wishes,
+          { counters, lastUserSeq: head.last_user_seq, now: head.now },
+          policy,
+        )
       : // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
-        { counters: retryMs === null ? openingCounters(claim.type, counters) : counters, ...NOTHING }
+        {
+          counters: retryMs === null ? openingCounters(claim.type, counters) : counters,
+          ...NOTHING,
+        }
   const status = result !== null ? 'committed' : retryMs === null ? 'failed' : 'retrying'
   const row: TurnWrite = {
     bucket: claim.bucket,
@@ -81,7 +106,12 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     retryMs,
     decision,
   }
-  return { turn, head, row, answer: { status, decision, behind: head.last_seq > claim.seq, retryMs } }
+  return {
+    turn,
+    head,
+    row,
+    answer: { status, decision, behind: head.last_seq > claim.seq, retryMs },
+  }
 }
 
 const NOTHING = { effects: [], timers: [], cancelledTimers: [], verdicts: [], notes: [] } as const
@@ -93,9 +123,23 @@ function retryOf(claim: ClaimedTurn, failure: Failure, triggers: Triggers): numb
 }
 
 async function write(tx: Db, settled: readonly Settled[], triggers: Triggers): Promise<void> {
-  await writeTurns(tx, settled.map((each) => each.row), settled.flatMap(points))
-  await writeBlobs(tx, settled.flatMap(({ turn, row }) => (turn.result?.blobs ?? []).map((blob) => ({ ...blob, bucket: row.bucket }))))
-  await writePendingWrites(tx, settled.flatMap(({ turn, row }) => (turn.result?.writes ?? []).map((each) => ({ ...each, bucket: row.bucket }))))
+  await writeTurns(
+    tx,
+    settled.map((each) => each.row),
+    settled.flatMap(points),
+  )
+  await writeBlobs(
+    tx,
+    settled.flatMap(({ turn, row }) =>
+      (turn.result?.blobs ?? []).map((blob) => ({ ...blob, bucket: row.bucket })),
+    ),
+  )
+  await writePendingWrites(
+    tx,
+    settled.flatMap(({ turn, row }) =>
+      (turn.result?.writes ?? []).map((each) => ({ ...each, bucket: row.bucket })),
+    ),
+  )
   for (const trigger of triggers.values()) {
     if (trigger.settle === undefined) continue
     const outcomes = settled.filter(({ turn }) => turn.claim.type === trigger.type).flatMap(outcome)
@@ -112,7 +156,10 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
       consecutive_autonomous_msgs: counters.consecutive,
       last_autonomous_at: counters.lastAt?.toISOString() ?? null,
     }
-    const metadata = point.id === row.checkpointId && point.ns === '' ? { ...point.metadata, ...own } : point.metadata
+    const metadata =
+      point.id === row.checkpointId && point.ns === ''
+        ? { ...point.metadata, ...own }
+        : point.metadata
     return { ...point, bucket: row.bucket, metadata: JSON.stringify(metadata) }
   })
 }

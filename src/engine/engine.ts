@@ -48,9 +48,20 @@ export class Engine {
     this.#options = options
     const { store, meter, policy, triggers } = options
     guardExit()
-    this.#clock = clockService({ db: store.engine, triggers, hints: this.hints, meter, enabled: policy.autonomy })
+    this.#clock = clockService({
+      db: store.engine,
+      triggers,
+      hints: this.hints,
+      meter,
+      enabled: policy.autonomy,
+    })
     this.#pruner = prunerService({ db: store.engine, retention: options.retention })
-    this.outbox = new OutboxService({ reads: store.engine, commits: store.commits, channels: options.channels, meter })
+    this.outbox = new OutboxService({
+      reads: store.engine,
+      commits: store.commits,
+      channels: options.channels,
+      meter,
+    })
     this.turns = new TurnsService({
       claims: store.engine,
       commits: store.commits,
@@ -72,18 +83,27 @@ export class Engine {
     const { services, store, timerPollMs, effectPollMs, meter } = this.#options
     if (store.listen !== null) {
       const onError = (error: unknown) => meter.trouble('notifier', error)
-      this.#notifier = new Notifier({ connect: store.listen, db: store.engine, hints: this.hints, onError })
+      this.#notifier = new Notifier({
+        connect: store.listen,
+        db: store.engine,
+        hints: this.hints,
+        onError,
+      })
       this.#notifier.start()
     }
     if (services.has('clock')) this.#loop(this.#clock, timerPollMs, 'clock')
     if (services.has('turns')) this.#loop(this.turns, timerPollMs, 'turns')
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
-    if (services.has('outbox') || services.has('http')) this.#loop(this.outbox, effectPollMs, 'outbox')
+    if (services.has('outbox') || services.has('http'))
+      this.#loop(this.outbox, effectPollMs, 'outbox')
     if (services.has('clock')) this.#loop(this.#pruner, PRUNE_MS)
   }
 
   #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): void {
-    const loop = new Loop(service, { pollMs, onError: (where, error) => this.#options.meter.trouble(where, error) })
+    const loop = new Loop(service, {
+      pollMs,
+      onError: (where, error) => this.#options.meter.trouble(where, error),
+    })
     if (topic !== undefined) this.hints.on(topic, () => loop.hint())
     this.#loops.push(loop)
     loop.start()

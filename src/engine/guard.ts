@@ -38,7 +38,9 @@ export async function runBounded<T>(
     timeoutMs,
   )
   const aborted = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener('abort', () => reject(controller.signal.reason as Error), { once: true })
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason as Error), {
+      once: true,
+    })
   })
   try {
     return await Promise.race([inside.run(true, work), aborted])

@@ -29,7 +29,12 @@ export class Notifier {
   #running: Promise<void> | null = null
   #wake: (() => void) | null = null
 
-  constructor(options: { connect: () => pg.Client; db: Db; hints: LocalHints; onError: (error: unknown) => void }) {
+  constructor(options: {
+    connect: () => pg.Client
+    db: Db
+    hints: LocalHints
+    onError: (error: unknown) => void
+  }) {
     this.#connect = options.connect
     this.#db = options.db
     this.#hints = options.hints
@@ -61,7 +66,10 @@ export class Notifier {
 
   #flush(): void {
     this.#flushing = null
-    const topics = [...this.#pending].map(([topic, keys]) => [topic, keys === null ? null : [...keys]])
+    const topics = [...this.#pending].map(([topic, keys]) => [
+      topic,
+      keys === null ? null : [...keys],
+    ])
     this.#pending.clear()
     const message = JSON.stringify({ from: this.#self, topics })
     this.#db.query('select pg_notify($1, $2)', [CHANNEL, message]).catch(this.#onError)
@@ -111,7 +119,9 @@ export class Notifier {
     } finally {
       this.#client = null
       // `end` waits for an answer that a half-open connection never gives: cut it instead.
-      ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+      ;(
+        client as unknown as { connection: { stream: { destroy(): void } } }
+      ).connection.stream.destroy()
     }
   }
 

@@ -89,7 +89,9 @@ export class OutboxService implements Service {
       if (rows.length === 0) continue
       const receipts = channel.offer(rows)
       for (const receipt of receipts) {
-        this.#receipts.submit(receipt).catch((error) => this.#options.meter.trouble('receipts', error))
+        this.#receipts
+          .submit(receipt)
+          .catch((error) => this.#options.meter.trouble('receipts', error))
       }
       if (receipts.length > 0) this.#options.meter.delivered(channel.name, receipts.length)
       did += receipts.length

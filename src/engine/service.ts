@@ -74,7 +74,11 @@ export class Loop {
       if (this.#stopping) return
       if (tick === null) await this.#sleep(this.#errorWait(), false)
       else if (tick.more) await yieldOnce()
-      else await this.#sleep(Math.min(tick.nextMs ?? Number.POSITIVE_INFINITY, this.#options.pollMs), true)
+      else
+        await this.#sleep(
+          Math.min(tick.nextMs ?? Number.POSITIVE_INFINITY, this.#options.pollMs),
+          true,
+        )
     }
   }
 
@@ -108,7 +112,8 @@ export class Loop {
       })
       this.#wake = null
     }
-    while (performance.now() < until && !this.#stopping && !(wakeable && this.#hinted)) await yieldOnce()
+    while (performance.now() < until && !this.#stopping && !(wakeable && this.#hinted))
+      await yieldOnce()
   }
 }
 

@@ -78,14 +78,21 @@ export class TurnsService implements Service {
     if (free <= 0) return { did: 0, more: false, nextMs: null }
     const limit = Math.min(free, CLAIM_MAX)
     const token = randomUUID()
-    const { turns, nextMs } = await claimTurns(this.#options.claims, limit, this.#options.leaseMs, token, this.#agentIds)
+    const { turns, nextMs } = await claimTurns(
+      this.#options.claims,
+      limit,
+      this.#options.leaseMs,
+      token,
+      this.#agentIds,
+    )
     for (const claim of turns) this.#start(claim, token)
     this.#beat()
     return { did: turns.length, more: turns.length === limit, nextMs }
   }
 
   async settle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map((each) => each.done))
+    while (this.#running.size > 0)
+      await Promise.all([...this.#running.values()].map((each) => each.done))
   }
 
   /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
@@ -102,7 +109,12 @@ export class TurnsService implements Service {
   }
 
   #start(claim: ClaimedTurn, token: string): void {
-    const running: Running = { claim, token, controller: new AbortController(), done: Promise.resolve() }
+    const running: Running = {
+      claim,
+      token,
+      controller: new AbortController(),
+      done: Promise.resolve(),
+    }
     this.#running.set(claim.session_key, running)
     running.done = this.#take(running).finally(() => {
       if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
@@ -130,9 +142,12 @@ export class TurnsService implements Service {
       return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
     }
     const agent = this.#options.agents.get(claim.agent_id)
-    if (agent === undefined) throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
+    if (agent === undefined)
+      throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
     try {
-      const result = await runBounded(controller, agent.timeoutMs, () => agent.run(this.#input(claim, controller)))
+      const result = await runBounded(controller, agent.timeoutMs, () =>
+        agent.run(this.#input(claim, controller)),
+      )
       return { claim, token, result, failure: null }
     } catch (error) {
       if (error instanceof LeaseLostError) {
@@ -145,8 +160,20 @@ export class TurnsService implements Service {
 
   #input(claim: ClaimedTurn, controller: AbortController) {
     return {
-      session: { key: claim.session_key, userId: claim.user_id, agentId: claim.agent_id, threadId: claim.thread_id, bucket: claim.bucket },
-      event: { id: claim.event_id, seq: claim.seq, type: claim.type, payload: claim.payload, createdAt: claim.event_created_at },
+      session: {
+        key: claim.session_key,
+        userId: claim.user_id,
+        agentId: claim.agent_id,
+        threadId: claim.thread_id,
+        bucket: claim.bucket,
+      },
+      event: {
+        id: claim.event_id,
+        seq: claim.seq,
+        type: claim.type,
+        payload: claim.payload,
+        createdAt: claim.event_created_at,
+      },
       state: claim.state,
       checkpointId: claim.checkpoint_id,
       attempt: claim.attempt + claim.deaths + 1,
@@ -180,7 +207,8 @@ export class TurnsService implements Service {
     const { hints, meter } = this.#options
     const { decision, status } = committed
     if (status === 'lost') meter.leasesLost(1)
-    if (decision?.effects.some((effect) => effect.status === 'pending')) hints.hint('outbox', [claim.session_key])
+    if (decision?.effects.some((effect) => effect.status === 'pending'))
+      hints.hint('outbox', [claim.session_key])
     if (decision?.timers.length) hints.hint('clock')
     meter.turn({
       agentId: claim.agent_id,
@@ -204,7 +232,8 @@ export class TurnsService implements Service {
       extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
         .then((held) => {
           for (const each of all) {
-            if (!held.has(each.claim.session_key)) each.controller.abort(new LeaseLostError('the lease was lost'))
+            if (!held.has(each.claim.session_key))
+              each.controller.abort(new LeaseLostError('the lease was lost'))
           }
         })
         .catch((error) => this.#options.meter.trouble('heartbeat', error))
@@ -212,7 +241,11 @@ export class TurnsService implements Service {
   }
 }
 
-const leaseOf = ({ claim, token }: Running) => ({ bucket: claim.bucket, key: claim.session_key, token })
+const leaseOf = ({ claim, token }: Running) => ({
+  bucket: claim.bucket,
+  key: claim.session_key,
+  token,
+})
 
 function failureOf(error: unknown): Failure {
   const terminal = error instanceof TerminalError

@@ -65,7 +65,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const app: FastifyInstance = Fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    // The request id is in each log line that needs it; a child logger per request costs 5 %.
+    // The request id is in each log line that needs it, so no request needs a child logger.
     childLoggerFactory: (logger) => logger,
     requestIdHeader: false,
     genReqId: requestId,

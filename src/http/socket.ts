@@ -50,7 +50,12 @@ interface Visit {
 
 /** Takes over upgrades of `server` for `/v1/sessions/{key}/socket`. */
 export function openSockets(server: Server, options: SocketOptions): SocketDoor {
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false, clientTracking: true })
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: true,
+  })
   const alive = new WeakSet<WebSocket>()
   const pinging = setInterval(() => {
     for (const socket of sockets.clients) {
@@ -120,7 +125,10 @@ function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
       if (closed) return
       const last_seq = found?.last_seq ?? 0
       socket.send(writeJson({ type: 'ready', session_key: session.key, last_seq }))
-      leave = options.hub.join(session, socket, { acks: visit.acks, eventsAfter: visit.events ? last_seq : null })
+      leave = options.hub.join(session, socket, {
+        acks: visit.acks,
+        eventsAfter: visit.events ? last_seq : null,
+      })
     })
     .catch((error) => {
       options.onError(error)
@@ -136,30 +144,48 @@ function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
   })
 }
 
-async function answer(socket: WebSocket, visit: Visit, options: SocketOptions, text: string | null): Promise<void> {
+async function answer(
+  socket: WebSocket,
+  visit: Visit,
+  options: SocketOptions,
+  text: string | null,
+): Promise<void> {
   try {
     await take(socket, visit, options, text)
   } catch (error) {
     const refusal = refusalOf(error)
     if (refusal.code === 'internal') options.onError(error)
     const { title } = ERRORS[refusal.code]
-    if (socket.readyState === socket.OPEN) socket.send(writeJson({ type: 'error', title, errors: refusal.errors }))
+    if (socket.readyState === socket.OPEN)
+      socket.send(writeJson({ type: 'error', title, errors: refusal.errors }))
   }
 }
 
-const FRAMES = 'a frame is {"type":"user_message","text":…,"id"?:…}, {"type":"ack","id":…} or {"type":"ping"}'
+const FRAMES =
+  'a frame is {"type":"user_message","text":…,"id"?:…}, {"type":"ack","id":…} or {"type":"ping"}'
 
-async function take(socket: WebSocket, visit: Visit, options: SocketOptions, text: string | null): Promise<void> {
+async function take(
+  socket: WebSocket,
+  visit: Visit,
+  options: SocketOptions,
+  text: string | null,
+): Promise<void> {
   if (text === null) throw new Refusal('shape', `binary frames are not taken: ${FRAMES}`)
   const frame = readJson(text)
-  if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) throw new Refusal('shape', FRAMES)
+  if (typeof frame !== 'object' || frame === null || Array.isArray(frame))
+    throw new Refusal('shape', FRAMES)
   const { type, ...body } = frame as Record<string, unknown>
   if (type === 'ping') {
     socket.send('{"type":"pong"}')
   } else if (type === 'user_message') {
-    await execute(options.postMessage, visit.ctx, { params: { session_key: visit.session.key }, query: {}, body })
+    await execute(options.postMessage, visit.ctx, {
+      params: { session_key: visit.session.key },
+      query: {},
+      body,
+    })
   } else if (type === 'ack') {
-    if (typeof body.id !== 'string' || Object.keys(body).length !== 1) throw new Refusal('shape', `ack: takes the id of a message: ${FRAMES}`)
+    if (typeof body.id !== 'string' || Object.keys(body).length !== 1)
+      throw new Refusal('shape', `ack: takes the id of a message: ${FRAMES}`)
     await options.hub.acknowledge(visit.session, body.id)
   } else {
     throw new Refusal('shape', `unknown type: ${FRAMES}`)

@@ -8,6 +8,11 @@ import { randomInt } from 'node:crypto'
 export type StoreKind = 'pglite' | 'postgres'
 export type Row = Record<string, unknown>
 
+export interface TxOptions {
+  /** Statements without parameters that follow `begin` in the same round trip, such as `set local …`. */
+  readonly first?: string
+}
+
 export interface Db {
   readonly kind: StoreKind
   /** The instant a test clock dictates, or null: then the database's own time of day counts. */
@@ -15,7 +20,7 @@ export interface Db {
   /** One statement, prepared under a name of its own. Retried when the database asks for it. */
   query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
   /** All or nothing. Retried as a whole, bounded, after a serialization failure or a deadlock. */
-  tx<T>(work: (tx: Db) => Promise<T>): Promise<T>
+  tx<T>(work: (tx: Db) => Promise<T>, options?: TxOptions): Promise<T>
   /** Several statements without parameters, in one round trip. */
   exec(text: string): Promise<void>
 }

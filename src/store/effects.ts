@@ -26,7 +26,12 @@ export interface Wanted {
 }
 
 /** What the named sessions still have to hear, each in order, at most `limit` for each. */
-export async function undelivered(db: Db, channel: string, wanted: readonly Wanted[], limit: number): Promise<Undelivered[]> {
+export async function undelivered(
+  db: Db,
+  channel: string,
+  wanted: readonly Wanted[],
+  limit: number,
+): Promise<Undelivered[]> {
   return db.query<Undelivered>(
     `select e.* from unnest($1::smallint[], $2::text[], $3::bigint[]) w(bucket, key, after)
      cross join lateral (
@@ -36,7 +41,13 @@ export async function undelivered(db: Db, channel: string, wanted: readonly Want
          and e.status in ('pending', 'executing') and e.channel = $4 and e.type = 'send_message'
        order by e.position limit $5) e
      order by e.bucket, e.session_key, e.position`,
-    [wanted.map((w) => w.bucket), wanted.map((w) => w.key), wanted.map((w) => w.after), channel, limit],
+    [
+      wanted.map((w) => w.bucket),
+      wanted.map((w) => w.key),
+      wanted.map((w) => w.after),
+      channel,
+      limit,
+    ],
   )
 }
 
@@ -86,7 +97,10 @@ export async function positionOf(db: Db, session: SessionRef, id: string): Promi
 }
 
 /** The last socket of these sessions closed: what was sent and not acknowledged waits again. */
-export async function backToPending(db: Db, sessions: readonly { bucket: number; key: string }[]): Promise<void> {
+export async function backToPending(
+  db: Db,
+  sessions: readonly { bucket: number; key: string }[],
+): Promise<void> {
   await db.query(
     `update wakeful.effects e set status = 'pending', updated_at = ${NOW}
      from unnest($2::smallint[], $3::text[]) s(bucket, key)

@@ -1,8 +1,7 @@
 /** The log: append under the session row's lock, read in order. */
-import type { SessionRef } from '../core/session.ts'
-import type { EventType } from '../core/session.ts'
+import type { EventType, SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { inIndexOrder, NOW } from './due.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
@@ -65,33 +64,38 @@ const APPEND = `with input as materialized (select * from ${INPUT}),
     select e.* from wakeful.events e
     join (select distinct bucket, session_key, client_id from input where client_id is not null) i
       on e.bucket = i.bucket and e.session_key = i.session_key and e.client_id = i.client_id),
-  fresh as materialized (
-    select f.*, row_number() over (partition by f.bucket, f.session_key order by f.ord) as n,
-           count(*) over (partition by f.bucket, f.session_key) as total
-    from (select i.*, row_number() over (partition by i.bucket, i.session_key, i.client_id order by i.ord) as copy
-          from input i) f
+  fresh as (
+    select f.* from (
+      select i.*, row_number() over (partition by i.bucket, i.session_key, i.client_id order by i.ord) as copy
+      from input i) f
     where (f.client_id is null or f.copy = 1)
       and not exists (select 1 from known k where k.bucket = f.bucket and k.session_key = f.session_key
                       and k.client_id = f.client_id)),
+  -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
+  -- the planner knows nothing of their sizes and would compare every row with every other.
   heads as (
     update wakeful.sessions s
     set last_seq = s.last_seq + h.total,
         last_user_seq = case when h.last_user_n is null then s.last_user_seq else s.last_seq + h.last_user_n end,
         last_user_at = case when h.last_user_n is null then s.last_user_at else ${NOW} end,
         due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
-    from (select bucket, session_key, max(total) as total,
-                 max(n) filter (where type = 'user_message') as last_user_n
-          from fresh group by bucket, session_key) h
+    from (select bucket, session_key, count(*)::int as total, max(n) filter (where type = 'user_message')::int as last_user_n,
+                 array_agg(id order by n) as ids, array_agg(type order by n) as types, array_agg(payload order by n) as payloads,
+                 array_agg(client_id order by n) as clients, array_agg(traceparent order by n) as traces
+          from (select *, row_number() over (partition by bucket, session_key order by ord) as n from fresh) numbered
+          group by bucket, session_key) h
     where s.bucket = h.bucket and s.session_key = h.session_key
-    returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke),
+    returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke,
+      h.ids, h.types, h.payloads, h.clients, h.traces),
   cancelled as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from heads h
     where h.spoke and t.bucket = h.bucket and t.session_key = h.session_key and t.status = 'pending'),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, created_at)
-    select f.bucket, f.session_key, h.base + f.n, f.id, f.type, f.payload::json, f.client_id, f.traceparent, ${NOW}
-    from fresh f join heads h on h.bucket = f.bucket and h.session_key = f.session_key
+    select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, ${NOW}
+    from heads h cross join lateral unnest(h.ids, h.types, h.payloads, h.clients, h.traces)
+      with ordinality e(id, type, payload, client_id, trace, n)
     returning id, session_key, seq, type, payload, client_id, created_at)
   select true as fresh, id, session_key, seq, type, payload, client_id, created_at from added
   union all
@@ -102,7 +106,7 @@ type AppendedRow = Appended & { client_id: string | null }
 /** Appends all events in one transaction, in the given order within each session; answers in that order. */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Appended[]> {
   const values = columns(events)
-  const rows = await db.tx(async (tx) => {
+  const rows = await inIndexOrder(db, async (tx) => {
     await tx.query(LOCK, [tx.now(), ...values.slice(0, 5)])
     return tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
   })
@@ -116,7 +120,12 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
 }
 
 /** Events of one session in order, after a seq. */
-export async function listEvents(db: Db, session: SessionRef, afterSeq: number, limit: number): Promise<EventRow[]> {
+export async function listEvents(
+  db: Db,
+  session: SessionRef,
+  afterSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
   return db.query<EventRow>(
     `select id, session_key, seq, type, payload, created_at from wakeful.events
      where bucket = $1 and session_key = $2 and seq > $3 order by seq limit $4`,
@@ -125,7 +134,12 @@ export async function listEvents(db: Db, session: SessionRef, afterSeq: number, 
 }
 
 /** The newest events up to and including a seq, oldest first: what a turn may look back on. */
-export async function recentEvents(db: Db, session: SessionRef, upToSeq: number, limit: number): Promise<EventRow[]> {
+export async function recentEvents(
+  db: Db,
+  session: SessionRef,
+  upToSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
   const rows = await db.query<EventRow>(
     `select id, session_key, seq, type, payload, created_at from wakeful.events
      where bucket = $1 and session_key = $2 and seq <= $3 order by seq desc limit $4`,

@@ -25,7 +25,9 @@ export interface MigrationState {
 }
 
 export function readMigrations(directory = DIRECTORY): Migration[] {
-  const ups = readdirSync(directory).filter((file) => file.endsWith('.up.sql')).sort()
+  const ups = readdirSync(directory)
+    .filter((file) => file.endsWith('.up.sql'))
+    .sort()
   return ups.map((file) => {
     const name = file.slice(0, -'.up.sql'.length)
     const up = readFileSync(`${directory}${file}`, 'utf8')
@@ -47,7 +49,9 @@ async function ensureHome(db: Db): Promise<void> {
 }
 
 async function applied(db: Db): Promise<Map<number, { checksum: string; applied_at: Date }>> {
-  const exists = await db.query(`select 1 from pg_tables where schemaname = 'wakeful' and tablename = 'migrations'`)
+  const exists = await db.query(
+    `select 1 from pg_tables where schemaname = 'wakeful' and tablename = 'migrations'`,
+  )
   if (exists.length === 0) return new Map()
   const rows = await db.query<{ version: number; checksum: string; applied_at: Date }>(
     'select version, checksum, applied_at from wakeful.migrations',
@@ -57,7 +61,11 @@ async function applied(db: Db): Promise<Map<number, { checksum: string; applied_
 
 export async function migrationStatus(db: Db, all = readMigrations()): Promise<MigrationState[]> {
   const marks = await applied(db)
-  return all.map(({ version, name }) => ({ version, name, appliedAt: marks.get(version)?.applied_at ?? null }))
+  return all.map(({ version, name }) => ({
+    version,
+    name,
+    appliedAt: marks.get(version)?.applied_at ?? null,
+  }))
 }
 
 /** Applies what is missing, in order. Returns the names of what it applied. */
@@ -70,11 +78,10 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
       const mark = (await applied(tx)).get(migration.version)
       if (mark !== undefined) return checkUnchanged(migration, mark.checksum)
       await tx.exec(migration.up)
-      await tx.query('insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)', [
-        migration.version,
-        migration.name,
-        checksum(migration.up),
-      ])
+      await tx.query(
+        'insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)',
+        [migration.version, migration.name, checksum(migration.up)],
+      )
       return true
     })
     if (fresh) done.push(migration.name)
@@ -90,7 +97,11 @@ function checkUnchanged(migration: Migration, found: string): false {
 }
 
 /** Takes back the newest `steps` migrations; taking back all of them removes the schema too. */
-export async function migrateDown(db: Db, steps = Number.MAX_SAFE_INTEGER, all = readMigrations()): Promise<string[]> {
+export async function migrateDown(
+  db: Db,
+  steps = Number.MAX_SAFE_INTEGER,
+  all = readMigrations(),
+): Promise<string[]> {
   const undone: string[] = []
   for (const migration of [...all].reverse().slice(0, steps)) {
     const ran = await db.tx(async (tx) => {

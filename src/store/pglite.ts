@@ -56,7 +56,9 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     commits: db,
     // One process and one connection: in-process hints reach everybody there is.
     listen: null,
-    pools: () => [{ name: 'store', total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }],
+    pools: () => [
+      { name: 'store', total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
+    ],
     close: () => (closing ??= close()),
   }
 }

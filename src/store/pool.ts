@@ -1,6 +1,13 @@
 /** A `Db` over a `pg.Pool`: statement names, transactions, and what happens to a broken client. */
 import pg from 'pg'
-import { CommitUnknownError, type Db, isUnavailable, retryContention, type StoreKind } from './db.ts'
+import {
+  CommitUnknownError,
+  type Db,
+  isUnavailable,
+  retryContention,
+  type StoreKind,
+  type TxOptions,
+} from './db.ts'
 
 const { builtins } = pg.types
 
@@ -45,7 +52,7 @@ export function poolDb(pool: pg.Pool, kind: StoreKind, now: () => Date | null): 
     exec: async (text) => {
       await pool.query(text)
     },
-    tx: (work) => retryContention(() => transact(pool, kind, now, work)),
+    tx: (work, options) => retryContention(() => transact(pool, kind, now, work, options)),
   }
 }
 
@@ -54,11 +61,12 @@ async function transact<T>(
   kind: StoreKind,
   now: () => Date | null,
   work: (tx: Db) => Promise<T>,
+  options: TxOptions = {},
 ): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    await client.query('begin')
+    await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
     const result = await work(clientDb(client, kind, now))
     await commit(client)
     return result

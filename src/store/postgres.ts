@@ -40,7 +40,8 @@ export function openPostgres(url: string, options: OpenOptions): Store {
     db: api,
     engine,
     commits,
-    listen: () => new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
+    listen: () =>
+      new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
     pools: () =>
       pools.map(({ name, pool }) => ({
         name,

@@ -2,7 +2,15 @@
 import type { Db } from './db.ts'
 import { NOW } from './due.ts'
 
-const HOT = ['sessions', 'events', 'turns', 'effects', 'autonomy_timers', 'checkpoints', 'idempotency_keys']
+const HOT = [
+  'sessions',
+  'events',
+  'turns',
+  'effects',
+  'autonomy_timers',
+  'checkpoints',
+  'idempotency_keys',
+]
 
 /**
  * Checkpoints beyond the newest `keep` of sessions that were active lately, with their pending writes;

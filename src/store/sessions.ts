@@ -1,7 +1,7 @@
 /** Heads of sessions: claim those whose log is ahead, read one, list them. */
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { claimRows, NOW, nextDueMs, SESSIONS } from './due.ts'
+import { claimRows, inIndexOrder, NOW, nextDueMs, SESSIONS } from './due.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
 export interface ClaimedTurn {
@@ -35,7 +35,10 @@ const CLAIM = `with claimed as (
     ${claimRows(
       SESSIONS,
       't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at',
-      { set: ', deaths = t.deaths + (t.claim_token is not null)::int', where: 't.agent_id = any($5::text[])' },
+      {
+        set: ', deaths = t.deaths + (t.claim_token is not null)::int',
+        where: 't.agent_id = any($5::text[])',
+      },
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
          e.trigger_id, e.scheduled_for, e.traceparent, k.checkpoint as state
@@ -53,7 +56,19 @@ export async function claimTurns(
   token: string,
   agentIds: readonly string[],
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  const rows = await db.query<ClaimedTurn & { next_ms: number | null }>(CLAIM, [db.now(), limit, leaseMs, token, agentIds])
+  // A claim need not reach the disk: forgotten in a crash, its token matches nothing any more.
+  const rows = await inIndexOrder(
+    db,
+    (tx) =>
+      tx.query<ClaimedTurn & { next_ms: number | null }>(CLAIM, [
+        tx.now(),
+        limit,
+        leaseMs,
+        token,
+        agentIds,
+      ]),
+    false,
+  )
   const nextMs = rows[0]?.next_ms ?? null
   return { turns: rows.filter((row) => row.session_key !== null), nextMs }
 }
@@ -95,7 +110,10 @@ export async function ensureSession(tx: Db, session: SessionRef): Promise<void> 
      values ($2, $3, $4, $5, $6, ${NOW}, ${NOW}) on conflict (bucket, session_key) do nothing`,
     [tx.now(), bucket, key, userId, agentId, threadId],
   )
-  await tx.query('select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update', [bucket, key])
+  await tx.query(
+    'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
+    [bucket, key],
+  )
 }
 
 export interface SessionsPage {
@@ -107,7 +125,10 @@ export interface SessionsPage {
 }
 
 /** Newest first, of one user or of everybody. */
-export async function listSessions(db: Db, page: SessionsPage): Promise<(SessionHead & { created_text: string })[]> {
+export async function listSessions(
+  db: Db,
+  page: SessionsPage,
+): Promise<(SessionHead & { created_text: string })[]> {
   const [createdAt, key] = page.after ?? [null, null]
   return db.query(
     `select ${HEAD}, created_at::text as created_text from wakeful.sessions

@@ -1,7 +1,7 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { dueRows, NOW, nextDueMs, TIMERS } from './due.ts'
+import { dueRows, inIndexOrder, NOW, nextDueMs, TIMERS } from './due.ts'
 import { ensureSession } from './sessions.ts'
 
 export interface TimerRow {
@@ -34,24 +34,27 @@ const PROMOTE = `with due as materialized (
     where t.bucket = d.bucket and t.session_key = d.session_key and t.timer_id = d.timer_id
       and t.status = 'pending' and t.fire_at <= ${NOW}
     returning t.bucket, t.session_key, t.timer_id, t.fire_at, t.payload, t.id, t.traceparent),
-  numbered as materialized (
-    select *, row_number() over (partition by bucket, session_key order by fire_at, id) as n,
-           row_number() over () as ord
-    from taken),
+  -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
+  -- the planner knows nothing of their sizes and would compare every row with every other.
   heads as (
     update wakeful.sessions s
     set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
-    from (select bucket, session_key, count(*)::int as total from numbered group by bucket, session_key) h
+    from (select bucket, session_key, count(*)::int as total, array_agg(ord order by fire_at, id) as ords,
+                 array_agg(id order by fire_at, id) as ids, array_agg(timer_id order by fire_at, id) as timer_ids,
+                 array_agg(fire_at order by fire_at, id) as fire_ats, array_agg(payload::text order by fire_at, id) as payloads,
+                 array_agg(traceparent order by fire_at, id) as traces
+          from (select *, row_number() over () as ord from taken) numbered group by bucket, session_key) h
     where s.bucket = h.bucket and s.session_key = h.session_key
-    returning s.bucket, s.session_key, s.last_seq - h.total as base),
+    returning s.bucket, s.session_key, s.last_seq - h.total as base, h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select m.bucket, m.session_key, h.base + m.n, ($3::uuid[])[m.ord], 'timer',
+    select h.bucket, h.session_key, h.base + m.n, ($3::uuid[])[m.ord], 'timer',
            ('{"timer_id":' || to_json(m.timer_id)::text ||
-             case when m.payload is null then '' else ',"payload":' || m.payload::text end || '}')::json,
-           m.id, m.fire_at, m.traceparent, ${NOW}
-    from numbered m join heads h on h.bucket = m.bucket and h.session_key = m.session_key
-    returning session_key, created_at, scheduled_for)
+             case when m.payload is null then '' else ',"payload":' || m.payload end || '}')::json,
+           m.id, m.fire_at, m.trace, ${NOW}
+    from heads h cross join lateral unnest(h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces)
+      with ordinality m(ord, id, timer_id, fire_at, payload, trace, n)
+    returning created_at, scheduled_for)
   select (select count(*)::int from due) as seen, (select count(*)::int from added) as promoted,
          (select coalesce(max(extract(epoch from created_at - scheduled_for)) * 1000, 0)::float8 from added) as lateness_ms,
          ${nextDueMs(TIMERS)} as next_ms`
@@ -63,8 +66,14 @@ export interface Promoted {
   readonly next_ms: number | null
 }
 
-export async function promoteTimers(db: Db, limit: number, eventIds: readonly string[]): Promise<Promoted> {
-  const [row] = await db.query<Promoted>(PROMOTE, [db.now(), limit, eventIds])
+export async function promoteTimers(
+  db: Db,
+  limit: number,
+  eventIds: readonly string[],
+): Promise<Promoted> {
+  const [row] = await inIndexOrder(db, (tx) =>
+    tx.query<Promoted>(PROMOTE, [tx.now(), limit, eventIds]),
+  )
   if (row === undefined) throw new Error('promotion answered nothing')
   return row
 }
@@ -73,7 +82,13 @@ export async function promoteTimers(db: Db, limit: number, eventIds: readonly st
 export async function putTimer(
   db: Db,
   session: SessionRef,
-  timer: { id: string; timerId: string; fireAt: Date | null; delayMs: number | null; payload: string | null },
+  timer: {
+    id: string
+    timerId: string
+    fireAt: Date | null
+    delayMs: number | null
+    payload: string | null
+  },
 ): Promise<TimerRow> {
   return db.tx(async (tx) => {
     await ensureSession(tx, session)
@@ -85,7 +100,16 @@ export async function putTimer(
        on conflict (bucket, session_key, timer_id) do update
          set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', updated_at = excluded.updated_at
        returning ${COLUMNS}`,
-      [tx.now(), session.bucket, session.key, timer.id, timer.timerId, timer.fireAt, timer.delayMs, timer.payload],
+      [
+        tx.now(),
+        session.bucket,
+        session.key,
+        timer.id,
+        timer.timerId,
+        timer.fireAt,
+        timer.delayMs,
+        timer.payload,
+      ],
     )
     if (row === undefined) throw new Error('the timer was not written')
     return row
@@ -93,7 +117,11 @@ export async function putTimer(
 }
 
 /** Cancels a pending timer; null when none is pending under that id. */
-export async function cancelTimer(db: Db, session: SessionRef, timerId: string): Promise<TimerRow | null> {
+export async function cancelTimer(
+  db: Db,
+  session: SessionRef,
+  timerId: string,
+): Promise<TimerRow | null> {
   const [row] = await db.query<TimerRow>(
     `update wakeful.autonomy_timers set status = 'cancelled', updated_at = ${NOW}
      where bucket = $2 and session_key = $3 and timer_id = $4 and status = 'pending'
@@ -103,7 +131,11 @@ export async function cancelTimer(db: Db, session: SessionRef, timerId: string):
   return row ?? null
 }
 
-export async function listTimers(db: Db, session: SessionRef, status: string | null): Promise<TimerRow[]> {
+export async function listTimers(
+  db: Db,
+  session: SessionRef,
+  status: string | null,
+): Promise<TimerRow[]> {
   return db.query<TimerRow>(
     `select ${COLUMNS} from wakeful.autonomy_timers
      where bucket = $1 and session_key = $2 and ($3::text is null or status = $3)

@@ -101,7 +101,11 @@ const WRITE = `with heads as (
     e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin)
   on conflict (bucket, dedupe_key) do nothing`
 
-export async function writeTurns(db: Db, turns: readonly TurnWrite[], points: readonly CheckpointWrite[]): Promise<void> {
+export async function writeTurns(
+  db: Db,
+  turns: readonly TurnWrite[],
+  points: readonly CheckpointWrite[],
+): Promise<void> {
   const effects = turns.flatMap((turn) => turn.decision.effects.map((effect) => ({ turn, effect })))
   await db.query(WRITE, [
     db.now(),
@@ -147,7 +151,9 @@ export async function writeTurns(db: Db, turns: readonly TurnWrite[], points: re
 /** Most turns set no timer: this second statement runs only for those that do. */
 async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
   const set = turns.flatMap((turn) => turn.decision.timers.map((timer) => ({ turn, timer })))
-  const cancelled = turns.flatMap((turn) => turn.decision.cancelledTimers.map((timerId) => ({ turn, timerId })))
+  const cancelled = turns.flatMap((turn) =>
+    turn.decision.cancelledTimers.map((timerId) => ({ turn, timerId })),
+  )
   if (set.length === 0 && cancelled.length === 0) return
   await db.query(
     `with gone as (

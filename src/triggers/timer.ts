@@ -10,6 +10,11 @@ export const timerTrigger: Trigger = {
   async promote(db) {
     const ids = Array.from({ length: BATCH }, newId)
     const row = await promoteTimers(db, BATCH, ids)
-    return { promoted: row.promoted, more: row.seen === BATCH, nextMs: row.next_ms, latenessMs: row.lateness_ms }
+    return {
+      promoted: row.promoted,
+      more: row.seen === BATCH,
+      nextMs: row.next_ms,
+      latenessMs: row.lateness_ms,
+    }
   },
 }

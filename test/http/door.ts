@@ -34,6 +34,14 @@ export const noDb: Db = {
   tx: (work) => work(noDb),
 }
 
+/** For operations that ask nothing of the rest of the house. */
+const emptyHouse: Context['house'] = {
+  append: () => Promise.reject(new Error('no engine in this test')),
+  knowsAgent: () => false,
+  changed: () => {},
+  policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
+}
+
 const note = z.object({
   text: z.string().trim().min(1, 'must not be blank').max(100),
   size: z.int().min(1).max(9).optional(),
@@ -110,6 +118,7 @@ const failures: Readonly<Record<string, Error>> = {
 export function context(db: Db): ServerOptions['context'] {
   return (caller): Context => ({
     db,
+    house: emptyHouse,
     actor: caller.actor,
     now: null,
     get signal() {

@@ -1,14 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { opaqueJson, operation, ROLES } from '../../src/api/contract.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import type { Db } from '../../src/store/db.ts'
 import { deleteExpired } from '../../src/store/idempotency.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { ADMIN, context, door } from './door.ts'
-
-const UP = readFileSync(new URL('../../migrations/0001_foundation.up.sql', import.meta.url), 'utf8')
 
 let store: Store
 let db: Db
@@ -58,7 +56,7 @@ const app = door({
 beforeAll(async () => {
   store = await openStore('memory:', { now: () => now, onError: () => {} })
   db = store.db
-  await db.exec(`create schema if not exists wakeful; ${UP}`)
+  await migrateUp(db)
   await db.exec('create table things (id int generated always as identity, text text)')
 })
 beforeEach(async () => {

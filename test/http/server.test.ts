@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
-import { door, ID, noDb } from './door.ts'
+import { context, door, ID, noDb } from './door.ts'
 
 const app = door()
 const json = { 'content-type': 'application/json' }
@@ -252,11 +252,11 @@ describe('on the wire', () => {
       hearOfIt = done
     })
     const waiting = door({
-      context: async ({ actor, requestId, signal }) => {
-        signal.addEventListener('abort', hearOfIt)
+      context: async (caller) => {
+        caller.signal.addEventListener('abort', hearOfIt)
         call.destroy()
         await left
-        return { db: noDb, actor, now: null, signal, requestId }
+        return context(noDb)(caller)
       },
     })
     await waiting.listen({ host: '127.0.0.1', port: 0 })

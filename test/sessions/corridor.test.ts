@@ -1,8 +1,8 @@
 /** The corridor on the test clock: event → turn → effects, in order, all or nothing, once. */
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
-import { appendEvents } from '../../src/store/events.ts'
 import { newId } from '../../src/core/ids.ts'
+import { appendEvents } from '../../src/store/events.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ref, world } from '../setup/worlds.ts'
 
@@ -14,13 +14,16 @@ interface Effect {
   status: string
   event_seq: number
 }
-const EFFECTS = 'select type, payload, status, event_seq from wakeful.effects order by session_key, position'
+const EFFECTS =
+  'select type, payload, status, event_seq from wakeful.effects order by session_key, position'
 const SESSION = 'select * from wakeful.sessions where session_key = $1'
 
 eachStore('the corridor', (store) => {
   it('invariant 1: seq is 1, 2, 3 … without gap or duplicate under 200 parallel appends to 5 sessions', async () => {
     const w = await world(store, { bot: () => undefined })
-    await Promise.all(Array.from({ length: 200 }, (_, n) => w.say(`ann:bot:t${n % 5}`, `message ${n}`)))
+    await Promise.all(
+      Array.from({ length: 200 }, (_, n) => w.say(`ann:bot:t${n % 5}`, `message ${n}`)),
+    )
     const rows = await w.query<{ session_key: string; seqs: number[] }>(
       'select session_key, array_agg(seq order by seq) as seqs from wakeful.events group by session_key',
     )
@@ -63,7 +66,10 @@ eachStore('the corridor', (store) => {
       [2, 'schedule_timer', 'completed'],
     ])
     expect(effects[2]?.payload).toBe('{"content":"count 2"}')
-    const [head] = await w.query<{ done_seq: number; checkpoint_id: string; due_at: Date | null }>(SESSION, [KEY])
+    const [head] = await w.query<{ done_seq: number; checkpoint_id: string; due_at: Date | null }>(
+      SESSION,
+      [KEY],
+    )
     expect(head).toMatchObject({ done_seq: 2, due_at: null })
     const points = await w.query<{ checkpoint_id: string; metadata: string; checkpoint: string }>(
       'select * from wakeful.checkpoints order by checkpoint_id',
@@ -74,7 +80,9 @@ eachStore('the corridor', (store) => {
     ])
     expect(points[1]?.checkpoint_id).toBe(head?.checkpoint_id)
     expect(JSON.parse(points[1]?.checkpoint ?? '')).toEqual({ count: 2 })
-    const turns = await w.query<{ status: string; attempt: number }>('select * from wakeful.turns order by event_seq')
+    const turns = await w.query<{ status: string; attempt: number }>(
+      'select * from wakeful.turns order by event_seq',
+    )
     expect(turns.map((t) => t.status)).toEqual(['committed', 'committed'])
   })
 
@@ -94,9 +102,12 @@ eachStore('the corridor', (store) => {
     await w.say(KEY, 'two')
     await w.advanceBy(60_000)
     expect(at.map((t) => t - (at[0] ?? 0))).toEqual([0, 1000, 3000, 7000])
-    const turns = await w.query<{ event_seq: number; attempt: number; status: string; error: string | null }>(
-      'select event_seq, attempt, status, error from wakeful.turns order by event_seq, attempt',
-    )
+    const turns = await w.query<{
+      event_seq: number
+      attempt: number
+      status: string
+      error: string | null
+    }>('select event_seq, attempt, status, error from wakeful.turns order by event_seq, attempt')
     expect(turns).toEqual([
       { event_seq: 1, attempt: 1, status: 'retrying', error: 'no luck' },
       { event_seq: 1, attempt: 2, status: 'retrying', error: 'no luck' },
@@ -104,7 +115,9 @@ eachStore('the corridor', (store) => {
       { event_seq: 1, attempt: 4, status: 'failed', error: 'no luck' },
       { event_seq: 2, attempt: 1, status: 'committed', error: null },
     ])
-    expect((await w.query<Effect>(EFFECTS)).map((e) => e.payload)).toEqual(['{"content":"fine again"}'])
+    expect((await w.query<Effect>(EFFECTS)).map((e) => e.payload)).toEqual([
+      '{"content":"fine again"}',
+    ])
     expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(0)
     expect(await w.query('select 1 from wakeful.checkpoints')).toHaveLength(1)
   })
@@ -122,8 +135,14 @@ eachStore('the corridor', (store) => {
     await w.say(KEY, 'two')
     await w.advanceBy(60_000)
     expect((at[1] ?? 0) - (at[0] ?? 0)).toBe(30_000)
-    const turns = await w.query<{ event_seq: number; status: string }>('select event_seq, status from wakeful.turns order by event_seq, attempt')
-    expect(turns.map((t) => `${t.event_seq} ${t.status}`)).toEqual(['1 failed', '2 retrying', '2 committed'])
+    const turns = await w.query<{ event_seq: number; status: string }>(
+      'select event_seq, status from wakeful.turns order by event_seq, attempt',
+    )
+    expect(turns.map((t) => `${t.event_seq} ${t.status}`)).toEqual([
+      '1 failed',
+      '2 retrying',
+      '2 committed',
+    ])
   })
 
   it('invariant 4: a due timer is promoted once, by two clocks side by side too', async () => {
@@ -197,9 +216,17 @@ eachStore('the corridor', (store) => {
     })
     await w.say(KEY, 'go')
     await w.advanceBy(3_600_000)
-    const events = await w.query<{ type: string; payload: string; created_at: Date }>('select * from wakeful.events order by seq')
-    expect(events.map((e) => e.payload)).toEqual(['{"text":"go"}', '{"timer_id":"b"}', '{"timer_id":"a","payload":{"n":2}}'])
-    expect((events[2]?.created_at.getTime() ?? 0) - (events[0]?.created_at.getTime() ?? 0)).toBe(20_000)
+    const events = await w.query<{ type: string; payload: string; created_at: Date }>(
+      'select * from wakeful.events order by seq',
+    )
+    expect(events.map((e) => e.payload)).toEqual([
+      '{"text":"go"}',
+      '{"timer_id":"b"}',
+      '{"timer_id":"a","payload":{"n":2}}',
+    ])
+    expect((events[2]?.created_at.getTime() ?? 0) - (events[0]?.created_at.getTime() ?? 0)).toBe(
+      20_000,
+    )
   })
 
   it('ruling 12: two intended identical messages both go out', async () => {
@@ -211,7 +238,10 @@ eachStore('the corridor', (store) => {
     })
     await w.say(KEY, 'ring twice')
     await w.settle()
-    expect((await w.query<Effect>(EFFECTS)).map((e) => e.payload)).toEqual(['{"content":"ding"}', '{"content":"ding"}'])
+    expect((await w.query<Effect>(EFFECTS)).map((e) => e.payload)).toEqual([
+      '{"content":"ding"}',
+      '{"content":"ding"}',
+    ])
   })
 
   it('a client id makes a message idempotent, also within one commit', async () => {
@@ -226,7 +256,13 @@ eachStore('the corridor', (store) => {
 
   it('a poison item in a group commit fails alone', async () => {
     const w = await world(store, { bot: () => undefined })
-    const bad = w.app.append({ session: ref(KEY), id: newId(), type: 'user_message', payload: '{not json', clientId: null })
+    const bad = w.app.append({
+      session: ref(KEY),
+      id: newId(),
+      type: 'user_message',
+      payload: '{not json',
+      clientId: null,
+    })
     const good = [w.say(KEY, 'one'), w.say('bea:bot:t', 'two')]
     await expect(bad).rejects.toThrow()
     await expect(Promise.all(good)).resolves.toHaveLength(2)
@@ -247,7 +283,9 @@ eachStore('the corridor', (store) => {
     await w.advanceBy(10_000)
     expect((await w.query<Effect>(EFFECTS)).map((e) => e.type)).toEqual(['send_message'])
     expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(0)
-    expect((await w.query<{ status: string }>('select status from wakeful.turns'))[0]?.status).toBe('committed')
+    expect((await w.query<{ status: string }>('select status from wakeful.turns'))[0]?.status).toBe(
+      'committed',
+    )
   })
 
   it('bad agents harm nobody: throwing, hanging, rubbish state and process.exit', async () => {
@@ -265,7 +303,8 @@ eachStore('the corridor', (store) => {
       },
       bot: (turn) => turn.reply('alive'),
     })
-    for (const name of ['hang', 'exit', 'rubbish', 'loop', 'bot']) await w.say(`ann:${name}:t`, 'hi')
+    for (const name of ['hang', 'exit', 'rubbish', 'loop', 'bot'])
+      await w.say(`ann:${name}:t`, 'hi')
     await w.advanceBy(60_000)
     const rows = await w.query<{ session_key: string; status: string; error: string | null }>(
       `select distinct on (session_key) session_key, status, error from wakeful.turns order by session_key, attempt desc`,
@@ -276,13 +315,22 @@ eachStore('the corridor', (store) => {
     expect(byKey.exit?.error).toContain('process.exit(3)')
     expect(byKey.rubbish?.error).toContain('JSON object')
     expect(byKey.loop?.error).toContain('circular')
-    for (const name of ['hang', 'exit', 'rubbish', 'loop']) expect(byKey[name]?.status).toBe('failed')
+    for (const name of ['hang', 'exit', 'rubbish', 'loop'])
+      expect(byKey[name]?.status).toBe('failed')
   })
 
   it('appends straight through a transaction the same way', async () => {
     const w = await world(store, { bot: () => undefined })
     const rows = await w.app.store.db.tx((tx) =>
-      appendEvents(tx, [{ session: ref(KEY), id: newId(), type: 'tool_result', payload: '{"tool_id":"x","payload":1E2}', clientId: null }]),
+      appendEvents(tx, [
+        {
+          session: ref(KEY),
+          id: newId(),
+          type: 'tool_result',
+          payload: '{"tool_id":"x","payload":1E2}',
+          clientId: null,
+        },
+      ]),
     )
     expect(rows[0]).toMatchObject({ seq: 1, payload: '{"tool_id":"x","payload":1E2}' })
   })

@@ -22,7 +22,9 @@ async function freePort(): Promise<number> {
     const server = createServer().once('error', fail)
     server.listen(0, '127.0.0.1', () => {
       const address = server.address()
-      server.close(() => (typeof address === 'object' && address ? done(address.port) : fail(new Error('no port'))))
+      server.close(() =>
+        typeof address === 'object' && address ? done(address.port) : fail(new Error('no port')),
+      )
     })
   })
 }
@@ -45,7 +47,10 @@ export default async function setup(project: TestProject) {
   await server.start()
   const base = `postgres://postgres:postgres@127.0.0.1:${port}`
   await server.createDatabase('template_wakeful')
-  const store = await openStore(`${base}/template_wakeful`, { now: () => null, onError: () => undefined })
+  const store = await openStore(`${base}/template_wakeful`, {
+    now: () => null,
+    onError: () => undefined,
+  })
   await migrateUp(store.db)
   await store.close()
   project.provide('postgres', base)

@@ -1,7 +1,7 @@
 /** Small worlds for behaviour tests: an app on a test clock, with the agent a test brings. */
 import { afterEach } from 'vitest'
-import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import type { Agent } from '../../src/agents/agent.ts'
+import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { newId } from '../../src/core/ids.ts'
 import { parseSessionKey, type SessionRef } from '../../src/core/session.ts'
 import type { Appended } from '../../src/store/events.ts'
@@ -31,7 +31,9 @@ export async function world(
   options: { env?: Record<string, string>; startAt?: string; database?: string } = {},
 ): Promise<World> {
   const database = options.database ?? (await store.database())
-  const made = Object.entries(agents).map(([name, each]) => [name, typeof each === 'function' ? agent(each) : each] as const)
+  const made = Object.entries(agents).map(
+    ([name, each]) => [name, typeof each === 'function' ? agent(each) : each] as const,
+  )
   const test = await testWakeful({
     database,
     agents: Object.fromEntries(made),
@@ -42,7 +44,13 @@ export async function world(
   return {
     ...test,
     say: (key, text, id) =>
-      test.app.append({ session: ref(key), id: newId(), type: 'user_message', payload: JSON.stringify({ text }), clientId: id ?? null }),
+      test.app.append({
+        session: ref(key),
+        id: newId(),
+        type: 'user_message',
+        payload: JSON.stringify({ text }),
+        clientId: id ?? null,
+      }),
     query: (text, values) => test.app.store.db.query(text, values),
     stop: async () => {
       open.delete(test)

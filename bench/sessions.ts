@@ -1,0 +1,192 @@
+/**
+ * Sessions: full turns, a burst of timers, follow-up lateness to the client's frame, and what a million
+ * other pending timers change. `node --import tsx bench/sessions.ts [--pglite] [--others N]`
+ */
+import { randomInt } from 'node:crypto'
+import WebSocket from 'ws'
+import { agent } from '../src/agents/function.ts'
+import { bucketOf } from '../src/core/session.ts'
+import type { App } from '../src/main.ts'
+import { openBenchApp, percentile, postgres, report, until } from './stage.ts'
+
+const TURNS = 20_000
+const BURST = 20_000
+const LIGHT = 1_000
+const LIGHT_SECONDS = 20
+const SOCKETS = 50
+
+const noop = agent((turn) => {
+  turn.reply('one')
+  turn.reply('two')
+})
+const follow = agent((turn) => {
+  if (turn.event.type === 'timer') turn.reply(JSON.stringify(turn.event.payload))
+})
+
+/** Sessions and timers by plain SQL: what is measured begins when they become due. */
+async function seed(
+  app: App,
+  agentId: string,
+  users: number,
+  fireAt: string,
+  perUser = 1,
+): Promise<void> {
+  const names = Array.from({ length: users }, (_, n) => `${agentId}${n}`)
+  for (let start = 0; start < names.length; start += 5000) {
+    const part = names.slice(start, start + 5000)
+    const columns = [part.map(bucketOf), part]
+    await app.store.db.query(
+      `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+       select bucket, name || ':${agentId}:t', name, '${agentId}', 't', now(), now()
+       from unnest($1::smallint[], $2::text[]) u(bucket, name) on conflict do nothing`,
+      columns,
+    )
+    await app.store.db.query(
+      `insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, status, created_at, updated_at)
+       select bucket, name || ':${agentId}:t', gen_random_uuid(), 'n' || k, ${fireAt}, 'pending', now(), now()
+       from unnest($1::smallint[], $2::text[]) u(bucket, name), generate_series(1, ${perUser}) k`,
+      columns,
+    )
+  }
+}
+
+async function count(app: App, sql: string): Promise<number> {
+  const [row] = await app.store.db.query<{ n: number }>(`select count(*)::int as n ${sql}`)
+  return row?.n ?? 0
+}
+
+async function fullTurns(app: App): Promise<void> {
+  await seed(app, 'noop', TURNS, `now() + interval '2 seconds'`)
+  const [due] = await app.store.db.query<{ ms: number }>(
+    `select extract(epoch from max(fire_at) - now()) * 1000 as ms from wakeful.autonomy_timers where session_key like 'noop%'`,
+  )
+  await new Promise((done) => setTimeout(done, Number(due?.ms ?? 0)))
+  const start = performance.now()
+  await until(
+    async () =>
+      (await count(app, `from wakeful.sessions where agent_id = 'noop' and done_seq = 1`)) ===
+      TURNS,
+    120_000,
+  )
+  const seconds = (performance.now() - start) / 1000
+  report('full turns', { turns: TURNS, seconds, 'per second': TURNS / seconds })
+}
+
+async function burst(app: App): Promise<void> {
+  await seed(app, 'silent', BURST, `now() + interval '3 seconds'`)
+  const start = performance.now()
+  await until(
+    async () =>
+      (await count(
+        app,
+        `from wakeful.autonomy_timers where status = 'pending' and session_key like 'silent%'`,
+      )) === 0,
+    60_000,
+  )
+  const [row] = await app.store.db.query<{ last: number }>(
+    `select extract(epoch from max(created_at - scheduled_for))::float8 as last from wakeful.events where session_key like 'silent%'`,
+  )
+  report('burst', {
+    timers: BURST,
+    'last promoted after s': row?.last ?? Number.NaN,
+    'watched s': (performance.now() - start) / 1000,
+  })
+}
+
+/** 1,000 follow-ups at random instants over 20 s, to 50 sockets; lateness is frame received − due, by one machine's clock. */
+async function lateness(app: App, address: string): Promise<void> {
+  const late: number[] = []
+  const sockets = await Promise.all(
+    Array.from({ length: SOCKETS }, async (_, n) => {
+      const socket = new WebSocket(
+        `${address.replace('http', 'ws')}/v1/sessions/light${n}:light:t/socket`,
+      )
+      await new Promise((done) => socket.once('open', done))
+      socket.on('message', (data) => {
+        const at = performance.timeOrigin + performance.now()
+        const frame = JSON.parse(String(data)) as { type: string; id: string; content: string }
+        if (frame.type !== 'agent_follow_up') return
+        socket.send(JSON.stringify({ type: 'ack', id: frame.id }))
+        const { payload } = JSON.parse(frame.content) as { payload: { due: number } }
+        late.push(at - payload.due)
+      })
+      return socket
+    }),
+  )
+  const base = performance.timeOrigin + performance.now() + 1000
+  for (let n = 0; n < LIGHT; n++) {
+    const due = Math.floor(base + randomInt(LIGHT_SECONDS * 1000))
+    const user = `light${n % SOCKETS}`
+    await fetch(`${address}/v1/sessions/${user}:light:t/timers/n${n}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ fire_at: new Date(due).toISOString(), payload: { due } }),
+    }).then((answer) => answer.arrayBuffer())
+  }
+  await until(async () => late.length >= LIGHT, (LIGHT_SECONDS + 30) * 1000)
+  for (const socket of sockets) socket.close()
+  late.sort((a, b) => a - b)
+  report('lateness, light', {
+    n: late.length,
+    'min ms': late[0] ?? 0,
+    'p50 ms': percentile(late, 0.5),
+    'p99 ms': percentile(late, 0.99),
+    'max ms': late.at(-1) ?? 0,
+  })
+}
+
+async function idleSockets(app: App, address: string, many: number): Promise<void> {
+  global.gc?.()
+  const before = process.memoryUsage().rss
+  // Clients live in this process too; their half is measured by opening raw upgrades, not `ws` clients.
+  const { connect } = await import('node:net')
+  const { hostname, port } = new URL(address)
+  const raw = await Promise.all(
+    Array.from({ length: many }, (_, n) => {
+      const stream = connect(Number(port), hostname)
+      stream.write(
+        `GET /v1/sessions/idle${n}:light:t/socket HTTP/1.1\r\nHost: ${hostname}:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`,
+      )
+      return new Promise<typeof stream>((done) => stream.once('data', () => done(stream)))
+    }),
+  )
+  await new Promise((done) => setTimeout(done, 1000))
+  global.gc?.()
+  const bytes = (process.memoryUsage().rss - before) / many
+  report('idle sockets', { sockets: many, 'KB each, both ends': bytes / 1024 })
+  for (const stream of raw) stream.destroy()
+}
+
+const pglite = process.argv.includes('--pglite')
+const others = Number(process.argv[process.argv.indexOf('--others') + 1] || 0) || 0
+const server = pglite ? null : await postgres()
+const app = await openBenchApp(
+  server?.url ?? 'memory:',
+  { noop, light: follow, silent: follow },
+  {
+    AUTONOMY_MAX_CONSECUTIVE: '1000000',
+    AUTONOMY_COOLDOWN_MS: '0',
+  },
+)
+const address = await app.listen()
+await app.start()
+try {
+  if (others > 0) {
+    await seed(
+      app,
+      'other',
+      others / 10,
+      `now() + interval '30 days' + random() * interval '300 days'`,
+      10,
+    )
+    await app.store.db.exec('analyze wakeful.autonomy_timers; analyze wakeful.sessions')
+    report('others', { pending: await count(app, `from wakeful.autonomy_timers`) })
+  }
+  await fullTurns(app)
+  await burst(app)
+  await lateness(app, address)
+  await idleSockets(app, address, 2000)
+} finally {
+  await app.stop()
+  await server?.stop()
+}
