@@ -78,7 +78,7 @@ export async function until(done: () => Promise<boolean>, timeoutMs: number): Pr
   const end = performance.now() + timeoutMs
   while (!(await done())) {
     if (performance.now() > end) throw new Error(`not done within ${timeoutMs} ms`)
-    await new Promise((resume) => setTimeout(resume, 10))
+    await new Promise((resume) => setTimeout(resume, 250))
   }
 }
 

@@ -40,7 +40,6 @@ export class Turn {
     readonly threadId: string
   }
   readonly attempt: number
-  readonly signal: AbortSignal
   /** A JSON object; change it in place. What it is at the end is committed. */
   state: Record<string, unknown>
   readonly #input: TurnInput
@@ -64,8 +63,12 @@ export class Turn {
       threadId: session.threadId,
     }
     this.attempt = input.attempt
-    this.signal = input.signal
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
+  }
+
+  /** Aborted when the turn's time is up, its lease is lost, or the process stops. */
+  get signal(): AbortSignal {
+    return this.#input.signal
   }
 
   /** Says something: delivered after the commit, in order, until acknowledged. */

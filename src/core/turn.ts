@@ -104,7 +104,7 @@ export function decide(
   const timers = new Map<string, TimerRow>()
   const cancelled = new Set<string>()
   const verdicts: Verdict[] = []
-  const notes: Note[] = []
+  const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
     if (wish.type === 'cancel_timer') {
@@ -124,7 +124,7 @@ export function decide(
       const timer = timerRow(wish, facts, head)
       timers.set(wish.timerId, timer)
       cancelled.delete(wish.timerId)
-      effects.push(effectRow(facts, ordinal, wish.type, timerPayload(timer), false))
+      effects.push(timerEffect(facts, ordinal, wish, timer))
       return
     }
     if (autonomous) {
@@ -164,6 +164,15 @@ export function decide(
   }
 }
 
+function tooMany(count: number): Note {
+  const dropped = count - EFFECTS_PER_TURN_MAX
+  return {
+    level: 'warn',
+    rule: 'too_many_effects',
+    text: `${dropped} wishes dropped: a turn may ask for ${EFFECTS_PER_TURN_MAX}`,
+  }
+}
+
 function blockedText(verdict: Verdict & { allowed: false }): string {
   return verdict.rule === 'hard_cap_reached'
     ? `held back: ${verdict.count} unanswered messages in a row, cap ${verdict.max}`
@@ -185,12 +194,25 @@ function timerRow(
   }
 }
 
-function timerPayload(timer: TimerRow): string {
-  const id = JSON.stringify(timer.timerId)
-  const at = JSON.stringify(timer.fireAt.toISOString())
-  return timer.payload === null
-    ? `{"timer_id":${id},"fire_at":${at}}`
-    : `{"timer_id":${id},"fire_at":${at},"payload":${timer.payload}}`
+/** Known by what was asked for: a delay becomes another instant when the turn runs again, and is the same wish. */
+function timerEffect(
+  facts: TurnFacts,
+  ordinal: number,
+  wish: Wish & { type: 'schedule_timer' },
+  timer: TimerRow,
+): EffectRow {
+  const payload = timerPayload(wish, `"fire_at":${JSON.stringify(timer.fireAt.toISOString())}`)
+  const asked =
+    wish.fireAt === null ? timerPayload(wish, `"delay_ms":${wish.delayMs ?? 0}`) : payload
+  return {
+    ...effectRow(facts, ordinal, wish.type, payload, false),
+    dedupeKey: dedupeKey(facts.sessionKey, facts.eventSeq, wish.type, asked, ordinal),
+  }
+}
+
+function timerPayload(wish: Wish & { type: 'schedule_timer' }, when: string): string {
+  const payload = wish.payload === null ? '' : `,"payload":${wish.payload}`
+  return `{"timer_id":${JSON.stringify(wish.timerId)},${when}${payload}}`
 }
 
 function effectRow(

@@ -8,6 +8,7 @@ import type { Decision, Failure, Policy } from '../core/turn.ts'
 import { afterFailure, decide, openingCounters } from '../core/turn.ts'
 import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
 import type { Db } from '../store/db.ts'
+import { byKey } from '../store/due.ts'
 import type { ClaimedTurn } from '../store/sessions.ts'
 import {
   type CheckpointWrite,
@@ -43,7 +44,7 @@ export async function commitTurns(
   policy: Policy,
   triggers: Triggers,
 ): Promise<Committed[]> {
-  return db.tx(async (tx) => {
+  return byKey(db, async (tx) => {
     const heads = await lockHeads(
       tx,
       finished.map(({ claim, token }) => ({ bucket: claim.bucket, key: claim.session_key, token })),

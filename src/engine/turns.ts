@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import type { Agent } from '../agents/agent.ts'
+import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import type { Failure, Policy } from '../core/turn.ts'
@@ -13,7 +13,7 @@ import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import { LeaseLostError, runBounded } from './guard.ts'
+import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
@@ -37,7 +37,7 @@ export interface TurnsOptions {
 interface Running {
   readonly claim: ClaimedTurn
   readonly token: string
-  readonly controller: AbortController
+  readonly run: Run
   done: Promise<void>
 }
 
@@ -45,6 +45,8 @@ const CONCURRENCY = 1000
 const CLAIM_MAX = 500
 const COMMIT_MAX = 500
 const COMMIT_RETRY_MS = 200
+/** How exactly an agent's time is kept. */
+const DEADLINE_SWEEP_MS = 50
 /** How long a stop waits for running agents before their sessions are given back. */
 const STOP_GRACE_MS = 8_000
 
@@ -55,6 +57,7 @@ export class TurnsService implements Service {
   readonly #running = new Map<string, Running>()
   readonly #commits: GroupCommit<Finished, Committed>
   #heartbeat: NodeJS.Timeout | null = null
+  #deadlines: NodeJS.Timeout | null = null
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -100,21 +103,20 @@ export class TurnsService implements Service {
     const grace = new Promise((done) => setTimeout(done, STOP_GRACE_MS).unref())
     await Promise.race([this.settle(), grace])
     const left = [...this.#running.values()]
-    for (const each of left) each.controller.abort(new LeaseLostError('shutting down'))
+    for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
     if (left.length > 0) {
       await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
     }
     if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    if (this.#deadlines !== null) clearInterval(this.#deadlines)
     this.#heartbeat = null
+    this.#deadlines = null
   }
 
   #start(claim: ClaimedTurn, token: string): void {
-    const running: Running = {
-      claim,
-      token,
-      controller: new AbortController(),
-      done: Promise.resolve(),
-    }
+    const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
+    const run = new Run(performance.now() + timeoutMs)
+    const running: Running = { claim, token, run, done: Promise.resolve() }
     this.#running.set(claim.session_key, running)
     running.done = this.#take(running).finally(() => {
       if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
@@ -136,7 +138,7 @@ export class TurnsService implements Service {
     this.#report(finished, committed, performance.now() - startedMs)
   }
 
-  async #run({ claim, token, controller }: Running): Promise<Finished | null> {
+  async #run({ claim, token, run }: Running): Promise<Finished | null> {
     if (claim.deaths >= TURN_DEATHS_MAX) {
       const text = `given up: the process died ${claim.deaths} times during this turn`
       return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
@@ -145,9 +147,7 @@ export class TurnsService implements Service {
     if (agent === undefined)
       throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
     try {
-      const result = await runBounded(controller, agent.timeoutMs, () =>
-        agent.run(this.#input(claim, controller)),
-      )
+      const result = await run.start(() => agent.run(this.#input(claim, run)))
       return { claim, token, result, failure: null }
     } catch (error) {
       if (error instanceof LeaseLostError) {
@@ -158,7 +158,7 @@ export class TurnsService implements Service {
     }
   }
 
-  #input(claim: ClaimedTurn, controller: AbortController) {
+  #input(claim: ClaimedTurn, run: Run): TurnInput {
     return {
       session: {
         key: claim.session_key,
@@ -177,7 +177,9 @@ export class TurnsService implements Service {
       state: claim.state,
       checkpointId: claim.checkpoint_id,
       attempt: claim.attempt + claim.deaths + 1,
-      signal: controller.signal,
+      get signal() {
+        return run.signal
+      },
       db: this.#options.reads,
     }
   }
@@ -197,7 +199,7 @@ export class TurnsService implements Service {
           // What the agent asked for cannot be written: that is a failed turn, recorded as such.
           return this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
         }
-        if (running.controller.signal.aborted) return null
+        if (running.run.aborted) return null
         await new Promise((done) => setTimeout(done, COMMIT_RETRY_MS))
       }
     }
@@ -224,20 +226,31 @@ export class TurnsService implements Service {
     })
   }
 
-  /** One statement extends all leases; whoever's was lost is told to stop. */
   #beat(): void {
-    this.#heartbeat ??= setInterval(() => {
-      const all = [...this.#running.values()]
-      if (all.length === 0) return
-      extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
-        .then((held) => {
-          for (const each of all) {
-            if (!held.has(each.claim.session_key))
-              each.controller.abort(new LeaseLostError('the lease was lost'))
-          }
-        })
-        .catch((error) => this.#options.meter.trouble('heartbeat', error))
-    }, this.#options.leaseMs / 3).unref()
+    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
+    this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
+  }
+
+  /** One statement extends all leases; whoever's was lost is told to stop. */
+  #extend(): void {
+    const all = [...this.#running.values()]
+    if (all.length === 0) return
+    extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
+      .then((held) => {
+        for (const each of all) {
+          if (!held.has(each.claim.session_key)) each.run.abort(new LeaseLostError('the lease was lost'))
+        }
+      })
+      .catch((error) => this.#options.meter.trouble('heartbeat', error))
+  }
+
+  #expire(): void {
+    const now = performance.now()
+    for (const { run, claim } of this.#running.values()) {
+      if (now < run.deadlineMs || run.aborted) continue
+      const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs
+      run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** The log: append under the session row's lock, read in order. */
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { inIndexOrder, NOW } from './due.ts'
+import { byKey, NOW } from './due.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
@@ -106,7 +106,7 @@ type AppendedRow = Appended & { client_id: string | null }
 /** Appends all events in one transaction, in the given order within each session; answers in that order. */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Appended[]> {
   const values = columns(events)
-  const rows = await inIndexOrder(db, async (tx) => {
+  const rows = await byKey(db, async (tx) => {
     await tx.query(LOCK, [tx.now(), ...values.slice(0, 5)])
     return tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
   })

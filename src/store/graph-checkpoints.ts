@@ -47,7 +47,7 @@ export async function newestPoint(db: Db, at: Omit<PointRef, 'id'>): Promise<Poi
   const [row] = await db.query<PointRow>(
     `select ${POINT} from wakeful.checkpoints
      where bucket = $1 and thread_id = $2 and checkpoint_ns = $3 and type = $4
-     order by created_at desc, checkpoint_id collate "C" desc limit 1`,
+     order by created_at desc, checkpoint_id desc limit 1`,
     [at.bucket, at.threadId, at.ns, GRAPH_POINT],
   )
   return row ?? null
@@ -72,9 +72,9 @@ export async function listPoints(db: Db, page: PointsPage): Promise<PointRow[]> 
        and ($2::text is null or (bucket = $3::smallint and thread_id = $2))
        and ($4::text is null or checkpoint_ns = $4)
        and ($5::text is null or checkpoint_id = $5)
-       and ($6::text is null or checkpoint_id collate "C" < $6)
-       and ($7::text is null or (checkpoint_id collate "C", thread_id collate "C", checkpoint_ns collate "C") < ($7, $8::text, $9::text))
-     order by checkpoint_id collate "C" desc, thread_id collate "C" desc, checkpoint_ns collate "C" desc
+       and ($6::text is null or checkpoint_id < $6)
+       and ($7::text is null or (checkpoint_id, thread_id, checkpoint_ns) < ($7, $8::text, $9::text))
+     order by checkpoint_id desc, thread_id desc, checkpoint_ns desc
      limit $10`,
     [
       GRAPH_POINT,

@@ -96,14 +96,16 @@ function checkUnchanged(migration: Migration, found: string): false {
   )
 }
 
-/** Takes back the newest `steps` migrations; taking back all of them removes the schema too. */
+/** Takes back the newest `steps` of the applied migrations; taking back all of them removes the schema too. */
 export async function migrateDown(
   db: Db,
   steps = Number.MAX_SAFE_INTEGER,
   all = readMigrations(),
 ): Promise<string[]> {
   const undone: string[] = []
-  for (const migration of [...all].reverse().slice(0, steps)) {
+  const marks = await applied(db)
+  const newest = all.filter(({ version }) => marks.has(version)).reverse()
+  for (const migration of newest.slice(0, Math.max(0, steps))) {
     const ran = await db.tx(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
       if (!(await applied(tx)).has(migration.version)) return false

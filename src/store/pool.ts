@@ -34,7 +34,7 @@ function statementName(text: string): string | undefined {
 }
 
 async function run<R extends object>(
-  client: pg.Pool | pg.PoolClient,
+  client: pg.PoolClient,
   text: string,
   values: readonly unknown[],
 ): Promise<R[]> {
@@ -45,48 +45,79 @@ async function run<R extends object>(
 }
 
 export function poolDb(pool: pg.Pool, kind: StoreKind, now: () => Date | null): Db {
+  // The pool listens to idle clients only: one that breaks inside a transaction would end the process.
+  // Whoever uses it hears of it from the statement that fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     kind,
     now,
-    query: (text, values = []) => retryContention(() => run(pool, text, values)),
-    exec: async (text) => {
-      await pool.query(text)
-    },
+    query: (text, values = []) =>
+      retryContention(() => withClient(pool, kind, (client) => run(client, text, values))),
+    exec: (text) =>
+      withClient(pool, kind, async (client) => {
+        await client.query(text)
+      }),
     tx: (work, options) => retryContention(() => transact(pool, kind, now, work, options)),
   }
 }
 
-async function transact<T>(
+/**
+ * After any connection error the client is destroyed, never reused. After others it is kept: `pool.query`
+ * would destroy it then too, and a store whose one client is put away while the next is asked for hangs.
+ * The embedded store has no connection to lose.
+ */
+async function withClient<T>(
   pool: pg.Pool,
   kind: StoreKind,
-  now: () => Date | null,
-  work: (tx: Db) => Promise<T>,
-  options: TxOptions = {},
+  work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
-    const result = await work(clientDb(client, kind, now))
-    await commit(client)
-    return result
+    return await work(client)
   } catch (error) {
-    // After any connection error the client is destroyed, never reused.
-    if (isUnavailable(error)) broken = error as Error
-    else await client.query('rollback').catch((e: Error) => (broken = e))
+    if (kind === 'postgres' && isUnavailable(error)) broken = error as Error
     throw error
   } finally {
     client.release(broken)
   }
 }
 
+function transact<T>(
+  pool: pg.Pool,
+  kind: StoreKind,
+  now: () => Date | null,
+  work: (tx: Db) => Promise<T>,
+  options: TxOptions = {},
+): Promise<T> {
+  return withClient(pool, kind, async (client) => {
+    try {
+      await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
+      const result = await work(clientDb(client, kind, now))
+      await commit(client)
+      return result
+    } catch (error) {
+      // Also where the error looks like a broken connection: in the embedded store the transaction
+      // would stay open, and be committed by the next one.
+      await rollback(client)
+      throw error
+    }
+  })
+}
+
+/** Ends the transaction; where that fails there is no telling what state the client is in. */
+async function rollback(client: pg.PoolClient): Promise<void> {
+  TODO
+}
+
 async function commit(client: pg.PoolClient): Promise<void> {
-  try {
-    await client.query('commit')
-  } catch (error) {
+  const { command } = await client.query('commit').catch((error: unknown) => {
     if (!isUnavailable(error)) throw error
     throw new CommitUnknownError('the connection broke while committing', { cause: error })
-  }
+  })
+  // PostgreSQL answers a commit after a failed statement with a rollback, and calls it success.
+  if (command === 'ROLLBACK')
+    throw new Error('nothing was committed: a statement of this transaction had failed')
 }
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */

@@ -132,7 +132,7 @@ export async function listSessions(
   const [createdAt, key] = page.after ?? [null, null]
   return db.query(
     `select ${HEAD}, created_at::text as created_text from wakeful.sessions
-     where ($2::text is null or (bucket = $3::smallint and user_id = $2))
+     where ($2::text is null or (bucket = $3::smallint and session_key > $2 || ':' and session_key < $2 || ';'))
        and ($4::timestamptz is null or (created_at, session_key) < ($4::timestamptz, $5::text))
      order by created_at desc, session_key desc limit $6`,
     [db.now(), page.userId, page.bucket, createdAt, key, page.limit],

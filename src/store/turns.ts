@@ -70,7 +70,7 @@ const WRITE = `with heads as (
         consecutive_autonomous_msgs = i.consecutive, last_autonomous_at = i.last_autonomous_at,
         due_at = case when i.status = 'retrying' then ${NOW} + i.retry_ms * interval '1 millisecond'
                       when s.last_seq > i.event_seq then ${NOW} end,
-        claim_token = null, claimed_at = null,
+        claim_token = null, claimed_at = null, leased_until = null,
         attempt = case when i.status = 'retrying' then s.attempt + 1 else 0 end,
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
@@ -99,7 +99,7 @@ const WRITE = `with heads as (
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
     $33::text[], $34::text[], $35::boolean[], $36::text[])
     e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin)
-  on conflict (bucket, dedupe_key) do nothing`
+  on conflict (bucket, session_key, position) do nothing`
 
 export async function writeTurns(
   db: Db,

@@ -1,0 +1,46 @@
+/**
+ * A chat with a model that may also speak first: after each answer it asks to be woken again, and when
+ * the user stayed silent the model decides whether there is something worth saying.
+ */
+import { AIMessage, SystemMessage } from '@langchain/core/messages'
+import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { effectsChannel, langGraphAgent } from 'wakeful/langgraph'
+import { EndpointModel } from './model.mjs'
+
+const FOLLOW_UP_SECONDS = 600
+/** What the model is shown of the conversation; the session keeps all of it. */
+const MESSAGES_MAX = 40
+const NOTHING = 'NOTHING'
+const PERSONA = 'You are a friendly companion. Answer in a few sentences.'
+const SILENCE = `The user has not written for a while. If a short follow-up would help them, write it. Otherwise answer only ${NOTHING}.`
+
+const model = new EndpointModel(() => ({
+  url: process.env.WAKEFUL_MODEL_URL,
+  key: process.env.WAKEFUL_MODEL_KEY,
+  model: process.env.WAKEFUL_MODEL,
+}))
+
+const State = Annotation.Root({ ...MessagesAnnotation.spec, event: Annotation(), effects: effectsChannel })
+
+const think = async (messages, instructions, config) => {
+  const answer = await model.invoke([new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)], config)
+  return answer.text.trim()
+}
+const say = (content) => ({ type: 'send_message', payload: { content } })
+
+const graph = new StateGraph(State)
+  .addNode('answer', async ({ messages }, config) => {
+    const text = await think(messages, PERSONA, config)
+    const followUp = { type: 'schedule_timer', payload: { timer_id: 'follow-up', delay_seconds: FOLLOW_UP_SECONDS } }
+    // An AI message alone would be the reply; beside another effect it has to be said.
+    return { messages: [new AIMessage(text)], effects: [say(text), followUp] }
+  })
+  .addNode('followUp', async ({ messages }, config) => {
+    const text = await think(messages, `${PERSONA} ${SILENCE}`, config)
+    return text === '' || text === NOTHING ? {} : { messages: [new AIMessage(text)] }
+  })
+  .addConditionalEdges(START, ({ event }) => (event.type === 'user_message' ? 'answer' : 'followUp'), ['answer', 'followUp'])
+  .addEdge('answer', END)
+  .addEdge('followUp', END)
+
+export default { agents: { chat: langGraphAgent(graph) } }

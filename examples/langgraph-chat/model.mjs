@@ -1,0 +1,43 @@
+/** A LangChain chat model over any endpoint that speaks OpenAI's `/chat/completions`. Works on Node 20. */
+import { SimpleChatModel } from '@langchain/core/language_models/chat_models'
+import { RetryableError, TerminalError } from 'wakeful'
+
+const ROLES = { human: 'user', ai: 'assistant', system: 'system' }
+const SHOWN_MAX = 300
+
+export class EndpointModel extends SimpleChatModel {
+  /** @param {() => { url?: string, key?: string, model?: string }} settings read at each call */
+  constructor(settings) {
+    super({})
+    this.settings = settings
+  }
+
+  _llmType() {
+    return 'chat-completions'
+  }
+
+  async _call(messages, options) {
+    const { url, key, model } = this.settings()
+    if (!url || !model) throw new TerminalError('set WAKEFUL_MODEL_URL and WAKEFUL_MODEL, as the README says')
+    const response = await fetch(`${url.replace(/\/+$/, '')}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
+      body: JSON.stringify({
+        model,
+        messages: messages.map((message) => ({ role: ROLES[message.type] ?? 'user', content: message.text })),
+      }),
+      ...(options.signal ? { signal: options.signal } : {}),
+    })
+    if (!response.ok) throw await refusal(response)
+    const { choices } = await response.json()
+    return choices?.[0]?.message?.content ?? ''
+  }
+}
+
+/** Busy or broken: worth another try, no sooner than it says. Anything else will not get better. */
+async function refusal(response) {
+  const message = `the model's endpoint answered ${response.status}: ${(await response.text()).slice(0, SHOWN_MAX)}`
+  if (response.status !== 429 && response.status < 500) return new TerminalError(message)
+  const seconds = Number(response.headers.get('retry-after'))
+  return new RetryableError({ message, ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}) })
+}

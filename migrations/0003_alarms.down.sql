@@ -1,0 +1,2 @@
+drop table wakeful.settings;
+drop table wakeful.alarms;

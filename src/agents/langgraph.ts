@@ -1,0 +1,220 @@
+/**
+ * The LangGraph agent: `langGraphAgent(graph)`. Each event of a session is one run of the graph over the
+ * session's thread. Nothing the run saves or asks for is written before the turn's commit, so a turn that
+ * fails leaves neither state nor message, and its retry starts from where the last good turn ended.
+ *
+ * A run that stops at an `interrupt()` commits there and asks its question; whatever event comes next
+ * resumes it, and `interrupt()` returns that event, in the shape of the channel `event`. Of several open
+ * interrupts the first is asked and answered first, then the next.
+ */
+import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { Annotation, Command, INTERRUPT, type Interrupt } from '@langchain/langgraph'
+import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
+import { TerminalError } from '../core/errors.ts'
+import type { EventType } from '../core/session.ts'
+import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+import { Turn } from './function.ts'
+import { GraphSaver } from './saver.ts'
+
+/** What a run may save beyond the state it started from. */
+const SAVED_MAX_BYTES = 16 * 1024 * 1024
+const EVENT = 'event'
+const MESSAGES = 'messages'
+const EFFECTS = 'effects'
+
+/** What arrives in channel `event`, and what `interrupt()` returns. */
+export interface GraphEvent {
+  readonly id: string
+  readonly seq: number
+  readonly type: EventType
+  readonly payload: unknown
+  /** RFC 3339: state is kept as JSON. */
+  readonly created_at: string
+}
+
+/** What a graph returns in channel `effects`. */
+export type GraphEffect =
+  | { readonly type: 'send_message'; readonly payload: { readonly content: string } }
+  | {
+      readonly type: 'schedule_timer'
+      readonly payload: {
+        readonly timer_id: string
+        /** An instant; or `delay_seconds`. */
+        readonly fire_at?: string
+        readonly delay_seconds?: number
+        /** Comes back in the timer's event. */
+        readonly payload?: unknown
+      }
+    }
+
+/** For the graph's state: what nodes return is appended; each turn starts with none. */
+export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
+  reducer: (before, more) => before.concat(more),
+  default: () => [],
+})
+
+/** A compiled `StateGraph`, of whatever state. */
+export interface CompiledGraph {
+  readonly channels: object
+  invoke(...args: never[]): Promise<unknown>
+  getState(...args: never[]): Promise<unknown>
+  withConfig(...args: never[]): unknown
+}
+
+/** A `StateGraph` before `compile()`. */
+export interface GraphBuilder {
+  compile(...args: never[]): CompiledGraph
+}
+
+export interface LangGraphOptions {
+  readonly timeoutMs?: number
+}
+
+/** What we use of a compiled graph, with the types its generics hide. */
+interface Graph {
+  readonly channels: Readonly<Record<string, unknown>>
+  checkpointer: unknown
+  withConfig(config: RunnableConfig): Graph
+  invoke(input: unknown, config: RunnableConfig & { durability: 'exit' }): Promise<unknown>
+  getState(config: RunnableConfig): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
+}
+
+/** A checkpointer the graph was compiled with is set aside: the session's state belongs to its turns. */
+export function langGraphAgent(graph: GraphBuilder | CompiledGraph, options: LangGraphOptions = {}): Agent {
+  const compiled = compile(graph)
+  return {
+    kind: 'langgraph',
+    timeoutMs: options.timeoutMs ?? AGENT_TIMEOUT_MS,
+    run: (input) => runTurn(compiled, input),
+  }
+}
+
+function compile(graph: unknown): Graph {
+  const given = graph as Partial<GraphBuilder & Graph> | null | undefined
+  const compiled = typeof given?.compile === 'function' ? (given.compile() as unknown as Graph) : (given as Graph | null | undefined)
+  if (typeof compiled?.invoke !== 'function' || typeof compiled.getState !== 'function') {
+    throw new TypeError('langGraphAgent: takes a StateGraph, compiled or not')
+  }
+  if (!(EVENT in compiled.channels) && !(MESSAGES in compiled.channels)) {
+    throw new TypeError('langGraphAgent: the graph can see no event: its state needs the channel event, or messages')
+  }
+  return compiled
+}
+
+/** Look where it stands, run, look what came of it. */
+async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
+  const { key, bucket } = input.session
+  const saver = new GraphSaver(input.db, { key, bucket, head: input.checkpointId, fresh: [EFFECTS] })
+  const graph = compiled.withConfig({})
+  graph.checkpointer = saver
+  const before = await look(graph, saver, key, input.checkpointId)
+  await graph.invoke(inputOf(graph, input, before), { configurable: { thread_id: key }, durability: 'exit', signal: input.signal })
+  const { bytes, ...rows } = saver.take()
+  if (bytes > SAVED_MAX_BYTES) throw new TerminalError(`the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`)
+  const after = await look(graph, saver, key, rows.checkpointId)
+  return { ...rows, wishes: wishesOf(input, before, after) }
+}
+
+/** A graph between two runs. */
+interface Standing {
+  readonly values: Readonly<Record<string, unknown>>
+  /** It stopped on the way, at an interrupt or a breakpoint. */
+  readonly unfinished: boolean
+  readonly interrupts: readonly Interrupt[]
+}
+
+/**
+ * With the id given, LangGraph leaves out what tasks of an unfinished step have written: it counts when
+ * the step is finished, and would count twice otherwise.
+ */
+async function look(graph: Graph, saver: GraphSaver, key: string, checkpointId: string | null): Promise<Standing> {
+  if (checkpointId === null) return { values: {}, unfinished: false, interrupts: [] }
+  const config = { configurable: { thread_id: key, checkpoint_id: checkpointId } }
+  const { values, next } = await graph.getState(config)
+  const pending = (await saver.getTuple(config))?.pendingWrites ?? []
+  // A task that got its answer keeps its interrupt beside what it wrote.
+  const done = new Set(pending.filter(([, channel]) => !(channel in WRITES_IDX_MAP)).map(([task]) => task))
+  const open = pending.filter(([task, channel]) => channel === INTERRUPT && !done.has(task))
+  return { values, unfinished: next.length > 0, interrupts: open.flatMap(([, , value]) => value as Interrupt | Interrupt[]) }
+}
+
+function inputOf(graph: Graph, { event }: TurnInput, before: Standing): unknown {
+  const payload: unknown = JSON.parse(event.payload)
+  const { id, seq, type } = event
+  const seen: GraphEvent = { id, seq, type, payload, created_at: event.createdAt.toISOString() }
+  const update: Record<string, unknown> = {}
+  if (EVENT in graph.channels) update[EVENT] = seen
+  // The event's id, so that a message reducer that meets it twice keeps one.
+  if (MESSAGES in graph.channels && type === 'user_message') {
+    update[MESSAGES] = [new HumanMessage({ id, content: (payload as { text: string }).text })]
+  }
+  if (!before.unfinished) return update
+  const asked = before.interrupts[0]?.id
+  return new Command({ resume: asked === undefined ? seen : { [asked]: seen }, update })
+}
+
+function messagesOf(state: Standing): BaseMessage[] {
+  const messages = state.values[MESSAGES]
+  return Array.isArray(messages) ? messages : []
+}
+
+/** The text of the last message, if it is the model's and this turn's. */
+function newReply(before: readonly BaseMessage[], after: readonly BaseMessage[]): string | null {
+  const last = after.at(-1)
+  if (!AIMessage.isInstance(last) || last.text.trim() === '') return null
+  const old =
+    last.id === undefined
+      ? after.length <= before.length
+      : before.some((message) => message.id === last.id && message.text === last.text)
+  return old ? null : last.text
+}
+
+function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResult['wishes'] {
+  const effects = after.values[EFFECTS] ?? []
+  if (!Array.isArray(effects)) throw new TerminalError(`channel effects must hold a list of {type, payload}, got: ${shown(effects)}`)
+  const reply = effects.length > 0 ? null : newReply(messagesOf(before), messagesOf(after))
+  const question = questionOf(after.interrupts[0]?.value)
+  // The function agent's turn knows what may be asked for, and how.
+  const turn = new Turn({ ...input, state: null })
+  for (const effect of effects) strictly(effect, () => ask(turn, effect))
+  if (reply !== null) strictly('reply', () => turn.reply(reply))
+  if (question !== null && question !== reply) strictly('interrupt', () => turn.reply(question))
+  return Turn.finish(turn).wishes
+}
+
+function ask(turn: Turn, effect: unknown): void {
+  const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
+  const wanted = (payload ?? {}) as Record<string, unknown>
+  if (type === 'send_message') return turn.reply(wanted.content as string)
+  if (type !== 'schedule_timer') throw new TypeError('type takes send_message or schedule_timer')
+  const { timer_id: timerId, payload: own } = wanted
+  // Null is absent: models fill in every field of a tool.
+  const at = wanted.fire_at ?? undefined
+  const inSeconds = wanted.delay_seconds ?? undefined
+  if ((at === undefined) === (inSeconds === undefined)) throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
+  turn.followUp(timerId as string, {
+    ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
+    ...(own === undefined ? {} : { payload: own }),
+  })
+}
+
+/** The same graph would ask for the same again: there is no use in a retry. */
+function strictly(effect: unknown, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    throw new TerminalError(`effect ${shown((effect as { type?: unknown } | null)?.type ?? effect)}: ${(error as Error).message}`)
+  }
+}
+
+const SHOWN_MAX = 200
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_MAX)
+}
+
+/** An interrupt's value is for whoever answers: a text, or an object that holds one in `content`. */
+function questionOf(value: unknown): string | null {
+  const content = typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : value
+  return typeof content === 'string' && content.trim() !== '' ? content : null
+}

@@ -1,0 +1,156 @@
+/** Migrations: up, down and up again, on both stores, against the checked-in picture of the schema. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import type { Db } from '../../src/store/db.ts'
+import {
+  type Migration,
+  migrateDown,
+  migrateUp,
+  migrationStatus,
+  readMigrations,
+} from '../../src/store/migrate.ts'
+import { eachStore } from '../setup/stores.ts'
+import { leftovers, schemaText } from './schema.ts'
+import { bareStore, emptyDatabase, rawStore } from './stores.ts'
+
+const PICTURE = fileURLToPath(new URL('../../migrations/schema.txt', import.meta.url))
+const REGENERATE =
+  'the schema is not what migrations/schema.txt says: if you meant to change it, run ' +
+  '`UPDATE_SCHEMA=1 npx vitest run test/store/migrate.test.ts` and commit the new file'
+
+const ALL = readMigrations()
+const NAMES = ALL.map((migration) => migration.name)
+
+function migration(version: number, up: string, down = ''): Migration {
+  return { version, name: `${String(version).padStart(4, '0')}_test`, up, down }
+}
+
+const applied = async (db: Db, all = ALL) =>
+  (await migrationStatus(db, all)).filter((state) => state.appliedAt !== null).map((s) => s.name)
+
+eachStore('migrations', (store) => {
+  const empty = async () => {
+    const { db } = await rawStore(store.name === 'pglite' ? 'memory:' : await emptyDatabase())
+    await migrateDown(db)
+    return db
+  }
+
+  it('up, down, up leave exactly the schema of the checked-in picture, and down leaves nothing behind', async () => {
+    const db = await empty()
+    expect(await leftovers(db)).toEqual([])
+    expect(await migrateUp(db)).toEqual(NAMES)
+    const text = await schemaText(db)
+    if (process.env.UPDATE_SCHEMA === '1' && store.name === 'pglite') writeFileSync(PICTURE, text)
+    const picture = existsSync(PICTURE) ? readFileSync(PICTURE, 'utf8') : ''
+    expect(text, REGENERATE).toBe(picture)
+    expect(await migrateUp(db)).toEqual([])
+
+    expect(await migrateDown(db)).toEqual([...NAMES].reverse())
+    expect(await leftovers(db)).toEqual([])
+    expect(await migrateDown(db)).toEqual([])
+
+    expect(await migrateUp(db)).toEqual(NAMES)
+    expect(await schemaText(db), REGENERATE).toBe(picture)
+  })
+
+  it('every single step down and up again is the inverse of the other', async () => {
+    const db = await empty()
+    const pictures = ['']
+    for (let upTo = 1; upTo <= ALL.length; upTo++) {
+      await migrateUp(db, ALL.slice(0, upTo))
+      pictures.push(await schemaText(db))
+    }
+    for (let left = ALL.length - 1; left >= 1; left--) {
+      expect(await migrateDown(db, 1)).toEqual([NAMES[left]])
+      expect(await schemaText(db)).toBe(pictures[left])
+    }
+  })
+
+  it('a step down takes back the newest that is applied, not the newest that is known', async () => {
+    const db = await empty()
+    const [first, ...rest] = ALL
+    if (first === undefined) throw new Error('no migration')
+    await migrateUp(db, [first])
+    expect(rest.length).toBeGreaterThan(0)
+    expect(await migrateDown(db, 1)).toEqual([first.name])
+  })
+
+  it('a migration that fails midway leaves nothing of itself, and the next attempt completes', async () => {
+    const db = await empty()
+    await migrateUp(db)
+    const before = await schemaText(db)
+    const broken = migration(
+      9001,
+      `create table wakeful.half (id int primary key);
+       insert into wakeful.half values (1);
+       alter table wakeful.sessions add column half int;
+       insert into wakeful.half values (1);`,
+    )
+    await expect(migrateUp(db, [...ALL, broken])).rejects.toMatchObject({ code: '23505' })
+    expect(await schemaText(db)).toBe(before)
+    expect(await applied(db, [...ALL, broken])).toEqual(NAMES)
+    const mended = migration(
+      9001,
+      'create table wakeful.half (id int primary key)',
+      'drop table wakeful.half',
+    )
+    expect(await migrateUp(db, [...ALL, mended])).toEqual([mended.name])
+    expect(await migrateDown(db, 1, [...ALL, mended])).toEqual([mended.name])
+    expect(await schemaText(db)).toBe(before)
+  })
+
+  it('a down that fails midway leaves everything, also its mark', async () => {
+    const db = await empty()
+    const stubborn = migration(
+      9001,
+      'create table wakeful.stubborn (id int)',
+      'drop table wakeful.stubborn; drop table wakeful.not_there',
+    )
+    await migrateUp(db, [...ALL, stubborn])
+    const before = await schemaText(db)
+    await expect(migrateDown(db, 1, [...ALL, stubborn])).rejects.toMatchObject({ code: '42P01' })
+    expect(await schemaText(db)).toBe(before)
+    expect(await applied(db, [...ALL, stubborn])).toContain(stubborn.name)
+  })
+
+  it('a file changed after it was applied is refused by name, and nothing after it is applied', async () => {
+    const db = await empty()
+    await migrateUp(db)
+    const changed = ALL.map((each, index) => (index === 0 ? { ...each, up: `${each.up} ` } : each))
+    const next = migration(9001, 'create table wakeful.later (id int)')
+    await expect(migrateUp(db, [...changed, next])).rejects.toThrow(
+      `migration ${NAMES[0]} was applied with other contents`,
+    )
+    expect(await applied(db, [...ALL, next])).toEqual(NAMES)
+  })
+
+  it('a table that a down file forgot stops the removal of the schema instead of vanishing', async () => {
+    const db = await empty()
+    const forgetful = migration(9001, 'create table wakeful.forgotten (id int)')
+    await migrateUp(db, [...ALL, forgetful])
+    await expect(migrateDown(db, undefined, [...ALL, forgetful])).rejects.toMatchObject({
+      code: '2BP01',
+    })
+    expect(await leftovers(db)).toContain('relation wakeful.forgotten')
+  })
+})
+
+it('several processes that migrate one PostgreSQL at once apply each migration once', async () => {
+  const url = await emptyDatabase()
+  const stores = await Promise.all(Array.from({ length: 4 }, () => rawStore(url)))
+  const done = await Promise.all(stores.map(({ db }) => migrateUp(db)))
+  expect(done.flat().sort()).toEqual(NAMES)
+  const [first] = stores
+  if (first === undefined) throw new Error('no store')
+  const marks = await first.db.query<{ version: number }>('select version from wakeful.migrations')
+  expect(marks).toHaveLength(NAMES.length)
+  expect(await schemaText(first.db)).toBe(
+    await schemaText((await bareStore(await emptyDatabase())).db),
+  )
+})
+
+it('every migration has a down file and a version of its own', () => {
+  expect(new Set(ALL.map((each) => each.version)).size).toBe(ALL.length)
+  for (const each of ALL) expect(each.down.trim(), each.name).not.toBe('')
+})

@@ -1,0 +1,66 @@
+/** Bare stores, without an engine around them, closed when their test ends. */
+import pg from 'pg'
+import { afterEach, inject } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { type OpenOptions, openStore, type Store } from '../../src/store/open.ts'
+import { dropDatabases } from '../setup/stores.ts'
+
+const open = new Set<Store>()
+const made: string[] = []
+afterEach(async () => {
+  await Promise.all([...open].map((store) => store.close()))
+  open.clear()
+  await dropDatabases(made.splice(0))
+})
+
+/** Migrated, and without a voice unless the test brings one. */
+export async function bareStore(url: string, options: Partial<OpenOptions> = {}): Promise<Store> {
+  const store = await rawStore(url, options)
+  await migrateUp(store.db)
+  return store
+}
+
+/** As it is found: perhaps not migrated, perhaps away. */
+export async function rawStore(url: string, options: Partial<OpenOptions> = {}): Promise<Store> {
+  const store = await openStore(url, { now: () => null, onError: () => undefined, ...options })
+  open.add(store)
+  return store
+}
+
+/** A PostgreSQL database with nothing in it. */
+export async function emptyDatabase(): Promise<string> {
+  const name = `t_${newId().replaceAll('-', '')}`
+  const client = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
+  await client.connect()
+  await client.query(`create database ${name} template template0`)
+  await client.end()
+  made.push(name)
+  return `${inject('postgres')}/${name}`
+}
+
+/** A connection of the test's own, beside those of the store. */
+export async function beside<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Asks until the answer is there, bounded; the last answer is in the message. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false | null> | T | undefined | false | null,
+  withinMs = 10_000,
+): Promise<T> {
+  const until = performance.now() + withinMs
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false && answer !== null) return answer
+    if (performance.now() > until) throw new Error(`not within ${withinMs} ms: ${what}`)
+    await new Promise((done) => setTimeout(done, 5))
+  }
+}
