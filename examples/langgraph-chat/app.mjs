@@ -4,6 +4,7 @@
  */
 import { AIMessage, SystemMessage } from '@langchain/core/messages'
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { RetryableError } from 'wakeful'
 import { effectsChannel, langGraphAgent } from 'wakeful/langgraph'
 import { EndpointModel } from './model.mjs'
 
@@ -20,10 +21,17 @@ const model = new EndpointModel(() => ({
   model: process.env.WAKEFUL_MODEL,
 }))
 
-const State = Annotation.Root({ ...MessagesAnnotation.spec, event: Annotation(), effects: effectsChannel })
+const State = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  event: Annotation(),
+  effects: effectsChannel,
+})
 
 const think = async (messages, instructions, config) => {
-  const answer = await model.invoke([new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)], config)
+  const answer = await model.invoke(
+    [new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)],
+    config,
+  )
   return answer.text.trim()
 }
 const say = (content) => ({ type: 'send_message', payload: { content } })
@@ -31,7 +39,11 @@ const say = (content) => ({ type: 'send_message', payload: { content } })
 const graph = new StateGraph(State)
   .addNode('answer', async ({ messages }, config) => {
     const text = await think(messages, PERSONA, config)
-    const followUp = { type: 'schedule_timer', payload: { timer_id: 'follow-up', delay_seconds: FOLLOW_UP_SECONDS } }
+    if (text === '') throw new RetryableError({ message: 'the model had no answer' })
+    const followUp = {
+      type: 'schedule_timer',
+      payload: { timer_id: 'follow-up', delay_seconds: FOLLOW_UP_SECONDS },
+    }
     // An AI message alone would be the reply; beside another effect it has to be said.
     return { messages: [new AIMessage(text)], effects: [say(text), followUp] }
   })
@@ -39,7 +51,11 @@ const graph = new StateGraph(State)
     const text = await think(messages, `${PERSONA} ${SILENCE}`, config)
     return text === '' || text === NOTHING ? {} : { messages: [new AIMessage(text)] }
   })
-  .addConditionalEdges(START, ({ event }) => (event.type === 'user_message' ? 'answer' : 'followUp'), ['answer', 'followUp'])
+  .addConditionalEdges(
+    START,
+    ({ event }) => (event.type === 'user_message' ? 'answer' : 'followUp'),
+    ['answer', 'followUp'],
+  )
   .addEdge('answer', END)
   .addEdge('followUp', END)
 

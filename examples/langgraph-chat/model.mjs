@@ -18,13 +18,20 @@ export class EndpointModel extends SimpleChatModel {
 
   async _call(messages, options) {
     const { url, key, model } = this.settings()
-    if (!url || !model) throw new TerminalError('set WAKEFUL_MODEL_URL and WAKEFUL_MODEL, as the README says')
+    if (!url || !model)
+      throw new TerminalError('set WAKEFUL_MODEL_URL and WAKEFUL_MODEL, as the README says')
     const response = await fetch(`${url.replace(/\/+$/, '')}/chat/completions`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) },
+      headers: {
+        'content-type': 'application/json',
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+      },
       body: JSON.stringify({
         model,
-        messages: messages.map((message) => ({ role: ROLES[message.type] ?? 'user', content: message.text })),
+        messages: messages.map((message) => ({
+          role: ROLES[message.type] ?? 'user',
+          content: message.text,
+        })),
       }),
       ...(options.signal ? { signal: options.signal } : {}),
     })

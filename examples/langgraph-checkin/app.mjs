@@ -27,7 +27,10 @@ const graph = new StateGraph(State)
   .addNode('start', ({ event }) => ({
     task: event.payload.text,
     asked: 0,
-    effects: [say(`Good luck with “${event.payload.text}”. I will look in after a while.`), checkInLater()],
+    effects: [
+      say(`Good luck with “${event.payload.text}”. I will look in after a while.`),
+      checkInLater(),
+    ],
   }))
   .addNode('finish', ({ task, finished }) => ({
     task: null,
@@ -36,7 +39,10 @@ const graph = new StateGraph(State)
   }))
   .addNode('checkIn', ({ task, asked }) => ({
     asked: asked + 1,
-    effects: [say(`How is “${task}” going?`), ...(asked + 1 < CHECK_INS_MAX ? [checkInLater()] : [])],
+    effects: [
+      say(`How is “${task}” going?`),
+      ...(asked + 1 < CHECK_INS_MAX ? [checkInLater()] : []),
+    ],
   }))
   .addNode('stayQuiet', () => ({}))
   .addConditionalEdges(START, ({ event, task }) => {

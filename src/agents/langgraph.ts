@@ -77,11 +77,16 @@ interface Graph {
   checkpointer: unknown
   withConfig(config: RunnableConfig): Graph
   invoke(input: unknown, config: RunnableConfig & { durability: 'exit' }): Promise<unknown>
-  getState(config: RunnableConfig): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
+  getState(
+    config: RunnableConfig,
+  ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
 }
 
 /** A checkpointer the graph was compiled with is set aside: the session's state belongs to its turns. */
-export function langGraphAgent(graph: GraphBuilder | CompiledGraph, options: LangGraphOptions = {}): Agent {
+export function langGraphAgent(
+  graph: GraphBuilder | CompiledGraph,
+  options: LangGraphOptions = {},
+): Agent {
   const compiled = compile(graph)
   return {
     kind: 'langgraph',
@@ -92,26 +97,53 @@ export function langGraphAgent(graph: GraphBuilder | CompiledGraph, options: Lan
 
 function compile(graph: unknown): Graph {
   const given = graph as Partial<GraphBuilder & Graph> | null | undefined
-  const compiled = typeof given?.compile === 'function' ? (given.compile() as unknown as Graph) : (given as Graph | null | undefined)
+  const compiled =
+    typeof given?.compile === 'function'
+      ? (given.compile() as unknown as Graph)
+      : (given as Graph | null | undefined)
   if (typeof compiled?.invoke !== 'function' || typeof compiled.getState !== 'function') {
     throw new TypeError('langGraphAgent: takes a StateGraph, compiled or not')
   }
   if (!(EVENT in compiled.channels) && !(MESSAGES in compiled.channels)) {
-    throw new TypeError('langGraphAgent: the graph can see no event: its state needs the channel event, or messages')
+    throw new TypeError(
+      'langGraphAgent: the graph can see no event: its state needs the channel event, or messages',
+    )
   }
+  // Such a channel is rebuilt from its ancestors' writes, and retention removes ancestors.
+  const delta = Object.entries(compiled.channels).find(
+    ([, channel]) => kindOf(channel) === 'DeltaChannel',
+  )
+  if (delta !== undefined)
+    throw new TypeError(
+      `langGraphAgent: the channel ${delta[0]} is a DeltaChannel, which needs every old checkpoint`,
+    )
   return compiled
 }
+
+const kindOf = (channel: unknown) => (channel as { lc_graph_name?: unknown } | null)?.lc_graph_name
 
 /** Look where it stands, run, look what came of it. */
 async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
   const { key, bucket } = input.session
-  const saver = new GraphSaver(input.db, { key, bucket, head: input.checkpointId, fresh: [EFFECTS] })
+  const saver = new GraphSaver(input.db, {
+    key,
+    bucket,
+    head: input.checkpointId,
+    fresh: [EFFECTS],
+  })
   const graph = compiled.withConfig({})
   graph.checkpointer = saver
   const before = await look(graph, saver, key, input.checkpointId)
-  await graph.invoke(inputOf(graph, input, before), { configurable: { thread_id: key }, durability: 'exit', signal: input.signal })
+  await graph.invoke(inputOf(graph, input, before), {
+    configurable: { thread_id: key },
+    durability: 'exit',
+    signal: input.signal,
+  })
   const { bytes, ...rows } = saver.take()
-  if (bytes > SAVED_MAX_BYTES) throw new TerminalError(`the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`)
+  if (bytes > SAVED_MAX_BYTES)
+    throw new TerminalError(
+      `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
+    )
   const after = await look(graph, saver, key, rows.checkpointId)
   return { ...rows, wishes: wishesOf(input, before, after) }
 }
@@ -128,15 +160,26 @@ interface Standing {
  * With the id given, LangGraph leaves out what tasks of an unfinished step have written: it counts when
  * the step is finished, and would count twice otherwise.
  */
-async function look(graph: Graph, saver: GraphSaver, key: string, checkpointId: string | null): Promise<Standing> {
+async function look(
+  graph: Graph,
+  saver: GraphSaver,
+  key: string,
+  checkpointId: string | null,
+): Promise<Standing> {
   if (checkpointId === null) return { values: {}, unfinished: false, interrupts: [] }
   const config = { configurable: { thread_id: key, checkpoint_id: checkpointId } }
   const { values, next } = await graph.getState(config)
   const pending = (await saver.getTuple(config))?.pendingWrites ?? []
   // A task that got its answer keeps its interrupt beside what it wrote.
-  const done = new Set(pending.filter(([, channel]) => !(channel in WRITES_IDX_MAP)).map(([task]) => task))
+  const done = new Set(
+    pending.filter(([, channel]) => !(channel in WRITES_IDX_MAP)).map(([task]) => task),
+  )
   const open = pending.filter(([task, channel]) => channel === INTERRUPT && !done.has(task))
-  return { values, unfinished: next.length > 0, interrupts: open.flatMap(([, , value]) => value as Interrupt | Interrupt[]) }
+  return {
+    values,
+    unfinished: next.length > 0,
+    interrupts: open.flatMap(([, , value]) => value as Interrupt | Interrupt[]),
+  }
 }
 
 function inputOf(graph: Graph, { event }: TurnInput, before: Standing): unknown {
@@ -172,7 +215,10 @@ function newReply(before: readonly BaseMessage[], after: readonly BaseMessage[])
 
 function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResult['wishes'] {
   const effects = after.values[EFFECTS] ?? []
-  if (!Array.isArray(effects)) throw new TerminalError(`channel effects must hold a list of {type, payload}, got: ${shown(effects)}`)
+  if (!Array.isArray(effects))
+    throw new TerminalError(
+      `channel effects must hold a list of {type, payload}, got: ${shown(effects)}`,
+    )
   const reply = effects.length > 0 ? null : newReply(messagesOf(before), messagesOf(after))
   const question = questionOf(after.interrupts[0]?.value)
   // The function agent's turn knows what may be asked for, and how.
@@ -186,13 +232,17 @@ function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResu
 function ask(turn: Turn, effect: unknown): void {
   const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
   const wanted = (payload ?? {}) as Record<string, unknown>
-  if (type === 'send_message') return turn.reply(wanted.content as string)
+  if (type === 'send_message') {
+    turn.reply(wanted.content as string)
+    return
+  }
   if (type !== 'schedule_timer') throw new TypeError('type takes send_message or schedule_timer')
   const { timer_id: timerId, payload: own } = wanted
   // Null is absent: models fill in every field of a tool.
   const at = wanted.fire_at ?? undefined
   const inSeconds = wanted.delay_seconds ?? undefined
-  if ((at === undefined) === (inSeconds === undefined)) throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
+  if ((at === undefined) === (inSeconds === undefined))
+    throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
   turn.followUp(timerId as string, {
     ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
     ...(own === undefined ? {} : { payload: own }),
@@ -204,7 +254,9 @@ function strictly(effect: unknown, work: () => void): void {
   try {
     work()
   } catch (error) {
-    throw new TerminalError(`effect ${shown((effect as { type?: unknown } | null)?.type ?? effect)}: ${(error as Error).message}`)
+    throw new TerminalError(
+      `effect ${shown((effect as { type?: unknown } | null)?.type ?? effect)}: ${(error as Error).message}`,
+    )
   }
 }
 
@@ -215,6 +267,7 @@ function shown(value: unknown): string {
 
 /** An interrupt's value is for whoever answers: a text, or an object that holds one in `content`. */
 function questionOf(value: unknown): string | null {
-  const content = typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : value
+  const content =
+    typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : value
   return typeof content === 'string' && content.trim() !== '' ? content : null
 }

@@ -27,6 +27,7 @@ import type { Db } from '../store/db.ts'
 import {
   deleteGraphThread,
   GRAPH_POINT,
+  type GraphRows,
   getPoint,
   listPoints,
   newestPoint,
@@ -37,7 +38,7 @@ import {
   writeGraphRows,
 } from '../store/graph-checkpoints.ts'
 import type { CheckpointWrite } from '../store/turns.ts'
-import type { Point, TurnResult } from './agent.ts'
+import { joined, Kept, type TurnRows } from './kept.ts'
 
 /** The one session a turn may see, and the checkpoint its last turn ended in. */
 export interface TurnScope {
@@ -63,10 +64,7 @@ const VERSION_DIGITS = 16
 export class GraphSaver extends BaseCheckpointSaver<string> {
   readonly #db: Db
   readonly #scope: TurnScope | null
-  /** In the order of the puts. */
-  readonly #points = new Map<string, CheckpointWrite>()
-  readonly #blobs = new Map<string, BlobWrite>()
-  readonly #writes = new Map<string, PendingWrite>()
+  readonly #kept = new Kept()
   /** What is committed cannot change under a turn's lease: each row is read once per turn. */
   readonly #read = new Map<string, Promise<unknown>>()
 
@@ -90,7 +88,10 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     return point === null ? undefined : this.#tuple(point)
   }
 
-  override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+  override async *list(
+    config: RunnableConfig,
+    options: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
     let left = options.limit ?? Number.POSITIVE_INFINITY
     const wanted = Object.entries(options.filter ?? {})
     for await (const point of this.#scan(config, options.before)) {
@@ -111,7 +112,9 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     const place = this.#placeToWrite(config)
     const { channel_values: values, ...rest } = checkpoint
     const blobs = await Promise.all(
-      Object.entries(newVersions).map(([channel, version]) => this.#blob(place, channel, String(version), values)),
+      Object.entries(newVersions).map(([channel, version]) =>
+        this.#blob(place, channel, String(version), values),
+      ),
     )
     const point: CheckpointWrite = {
       ...place,
@@ -121,7 +124,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       checkpoint: JSON.stringify(rest),
       metadata: JSON.stringify(metadata),
     }
-    await this.#keep([point], blobs, [])
+    await this.#keep({ points: [point], blobs, writes: [] })
     return configOf(point)
   }
 
@@ -134,7 +137,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       const idx = WRITES_IDX_MAP[channel] ?? position
       return { ...place, checkpointId, taskId, idx, channel, type, blob, taskPath: '' }
     })
-    await this.#keep([], [], await Promise.all(rows))
+    await this.#keep({ points: [], blobs: [], writes: await Promise.all(rows) })
   }
 
   override async deleteThread(threadId: string): Promise<void> {
@@ -143,28 +146,13 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
   }
 
   /** What the run put, for the turn's commit. */
-  take(): Required<Pick<TurnResult, 'checkpointId' | 'points' | 'blobs' | 'writes'>> & { readonly bytes: number } {
-    const end = [...this.#points.values()].findLast((point) => point.ns === '')
-    if (end === undefined) throw new Error('the graph ended without a checkpoint')
-    const points = [...this.#points.values()].map(
-      ({ bucket: _, metadata, ...point }): Point => ({ ...point, metadata: JSON.parse(metadata) as Record<string, unknown> }),
-    )
-    const blobs = [...this.#blobs.values()].map(({ bucket: _, ...blob }) => blob)
-    const writes = [...this.#writes.values()].map(({ bucket: _, ...write }) => write)
-    const bytes = [...blobs, ...writes].reduce((sum, { blob }) => sum + (blob?.length ?? 0), 0)
-    return { checkpointId: end.id, points, blobs, writes, bytes }
+  take(): TurnRows {
+    return this.#kept.rows()
   }
 
-  async #keep(points: CheckpointWrite[], blobs: BlobWrite[], writes: PendingWrite[]): Promise<void> {
-    if (this.#scope === null) return writeGraphRows(this.#db, { points, blobs, writes })
-    for (const point of points) {
-      const key = pointKey(point)
-      // Put again, it is the newest again.
-      this.#points.delete(key)
-      this.#points.set(key, point)
-    }
-    for (const blob of blobs) this.#blobs.set(blobKey(blob), blob)
-    for (const write of writes) this.#writes.set(joined(write.ns, write.checkpointId, write.taskId, write.idx), write)
+  async #keep(rows: GraphRows): Promise<void> {
+    if (this.#scope === null) await writeGraphRows(this.#db, rows)
+    else this.#kept.add(rows)
   }
 
   /** Null where there is nothing to see: no thread is named, or not the turn's own. */
@@ -173,30 +161,40 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     if (typeof threadId !== 'string') return null
     if (this.#scope !== null && threadId !== this.#scope.key) return null
     const ns: unknown = config.configurable?.checkpoint_ns
-    return { bucket: this.#scope?.bucket ?? bucketOfThread(threadId), threadId, ns: typeof ns === 'string' ? ns : '' }
+    return {
+      bucket: this.#scope?.bucket ?? bucketOfThread(threadId),
+      threadId,
+      ns: typeof ns === 'string' ? ns : '',
+    }
   }
 
   #placeToWrite(config: RunnableConfig): Place {
     const place = this.#placeOf(config)
     if (place !== null) return place
     const own = this.#scope === null ? 'a string' : `the session's key ${this.#scope.key}`
-    throw new Error(`a checkpoint needs configurable.thread_id to be ${own}, got: ${String(config.configurable?.thread_id)}`)
+    throw new Error(
+      `a checkpoint needs configurable.thread_id to be ${own}, got: ${String(config.configurable?.thread_id)}`,
+    )
   }
 
   async #newest(place: Place): Promise<CheckpointWrite | null> {
-    const put = [...this.#points.values()].findLast((point) => point.ns === place.ns)
+    const put = this.#kept.newest(place.ns)
     if (put !== undefined) return put
     if (this.#scope !== null && place.ns === '') {
       // Not the newest row: the one the session's last committed turn ended in.
       return this.#scope.head === null ? null : this.#find({ ...place, id: this.#scope.head })
     }
-    return this.#once(joined('newest', place.ns), async () => asWrite(await newestPoint(this.#db, place)))
+    return this.#once(joined('newest', place.ns), async () =>
+      asWrite(await newestPoint(this.#db, place)),
+    )
   }
 
   async #find(ref: PointRef): Promise<CheckpointWrite | null> {
-    const put = this.#points.get(pointKey(ref))
+    const put = this.#kept.point(ref)
     if (put !== undefined) return put
-    return this.#once(joined('point', ref.ns, ref.id), async () => asWrite(await getPoint(this.#db, ref)))
+    return this.#once(joined('point', ref.ns, ref.id), async () =>
+      asWrite(await getPoint(this.#db, ref)),
+    )
   }
 
   /** A run that stops where it was resumed puts its checkpoint under the same id again: the parent stays. */
@@ -205,9 +203,13 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     return (await this.#find({ ...place, id }))?.parentId ?? null
   }
 
-  async *#scan(config: RunnableConfig, before: RunnableConfig | undefined): AsyncGenerator<CheckpointWrite> {
+  async *#scan(
+    config: RunnableConfig,
+    before: RunnableConfig | undefined,
+  ): AsyncGenerator<CheckpointWrite> {
     const threadId: unknown = config.configurable?.thread_id ?? this.#scope?.key
-    const place = threadId === undefined ? null : this.#placeOf({ configurable: { thread_id: threadId } })
+    const place =
+      threadId === undefined ? null : this.#placeOf({ configurable: { thread_id: threadId } })
     if (threadId !== undefined && place === null) return
     const ns: unknown = config.configurable?.checkpoint_ns
     const page = {
@@ -217,7 +219,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       beforeId: before === undefined ? null : getCheckpointId(before) || null,
       limit: PAGE,
     }
-    for (const point of [...this.#points.values()].reverse()) {
+    for (const point of this.#kept.newestFirst()) {
       if (page.ns !== null && point.ns !== page.ns) continue
       if (page.id !== null && point.id !== page.id) continue
       if (page.beforeId === null || point.id < page.beforeId) yield point
@@ -226,7 +228,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       const rows: PointRow[] = await listPoints(this.#db, { ...page, after })
       for (const row of rows) {
         const point = asWrite(row)
-        if (point !== null && !this.#points.has(pointKey(point))) yield point
+        if (point !== null && this.#kept.point(point) === undefined) yield point
       }
       after = rows.at(-1) ?? null
       if (rows.length < PAGE) return
@@ -235,37 +237,66 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
 
   async #tuple(point: CheckpointWrite): Promise<CheckpointTuple> {
     const stored = JSON.parse(point.checkpoint) as StoredCheckpoint
-    if (this.#isHead(point)) for (const channel of this.#scope?.fresh ?? []) delete stored.channel_versions[channel]
-    const [values, pendingWrites] = await Promise.all([this.#values(point, stored), this.#pending(point)])
+    if (this.#isHead(point))
+      for (const channel of this.#scope?.fresh ?? []) delete stored.channel_versions[channel]
+    const [values, pendingWrites] = await Promise.all([
+      this.#values(point, stored),
+      this.#pending(point),
+    ])
     const checkpoint: Checkpoint = { ...stored, channel_values: values }
-    if (checkpoint.v < SENDS_WITHIN && point.parentId !== null) await this.#adoptSends(checkpoint, { ...point, id: point.parentId })
+    if (checkpoint.v < SENDS_WITHIN && point.parentId !== null)
+      await this.#adoptSends(checkpoint, { ...point, id: point.parentId })
     return {
       config: configOf(point),
       checkpoint,
       metadata: JSON.parse(point.metadata) as CheckpointMetadata,
       pendingWrites,
-      ...(point.parentId === null ? {} : { parentConfig: configOf({ ...point, id: point.parentId }) }),
+      ...(point.parentId === null
+        ? {}
+        : { parentConfig: configOf({ ...point, id: point.parentId }) }),
     }
   }
 
   /** The committed one this turn starts from, as long as the run did not put it anew. */
   #isHead(point: CheckpointWrite): boolean {
-    return point.ns === '' && point.id === this.#scope?.head && !this.#points.has(pointKey(point))
+    return (
+      point.ns === '' && point.id === this.#scope?.head && this.#kept.point(point) === undefined
+    )
   }
 
-  async #values(point: CheckpointWrite, stored: StoredCheckpoint): Promise<Record<string, unknown>> {
-    const refs = Object.entries(stored.channel_versions).map(([channel, version]) => ({ ...placeIn(point), channel, version: String(version) }))
-    const missing = refs.filter((ref) => !this.#blobs.has(blobKey(ref)))
-    const committed = await this.#once(joined('blobs', ...missing.map(blobKey)), () => readBlobs(this.#db, missing))
-    const rows = [...refs.flatMap((ref) => this.#blobs.get(blobKey(ref)) ?? []), ...committed]
+  async #values(
+    point: CheckpointWrite,
+    stored: StoredCheckpoint,
+  ): Promise<Record<string, unknown>> {
+    const refs = Object.entries(stored.channel_versions).map(([channel, version]) => ({
+      ...placeIn(point),
+      channel,
+      version: String(version),
+    }))
+    const kept = refs.flatMap((ref) => this.#kept.blob(ref) ?? [])
+    const missing = refs.filter((ref) => this.#kept.blob(ref) === undefined)
+    const keys = missing.map(({ channel, version }) => joined(channel, version))
+    const committed = await this.#once(joined('blobs', point.ns, ...keys), () =>
+      readBlobs(this.#db, missing),
+    )
+    const rows = [...kept, ...committed]
     const loaded = rows
       .filter((row) => row.type !== EMPTY)
-      .map(async ({ channel, type, blob }) => [channel, await this.serde.loadsTyped(type, blob ?? new Uint8Array())] as const)
+      .map(
+        async ({ channel, type, blob }) =>
+          [channel, await this.serde.loadsTyped(type, blob ?? new Uint8Array())] as const,
+      )
     return Object.fromEntries(await Promise.all(loaded))
   }
 
-  async #blob(place: Place, channel: string, version: string, values: Record<string, unknown>): Promise<BlobWrite> {
-    if (!Object.hasOwn(values, channel)) return { ...place, channel, version, type: EMPTY, blob: null }
+  async #blob(
+    place: Place,
+    channel: string,
+    version: string,
+    values: Record<string, unknown>,
+  ): Promise<BlobWrite> {
+    if (!Object.hasOwn(values, channel))
+      return { ...place, channel, version, type: EMPTY, blob: null }
     const [type, blob] = await this.serde.dumpsTyped(values[channel])
     return { ...place, channel, version, type, blob }
   }
@@ -273,30 +304,36 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
   async #pending(point: PointRef): Promise<CheckpointPendingWrite[]> {
     const cells = await this.#cells(point)
     return Promise.all(
-      cells.map(async ({ taskId, channel, type, blob }): Promise<CheckpointPendingWrite> => [
-        taskId,
-        channel,
-        await this.serde.loadsTyped(type ?? 'json', blob),
-      ]),
+      cells.map(
+        async ({ taskId, channel, type, blob }): Promise<CheckpointPendingWrite> => [
+          taskId,
+          channel,
+          await this.serde.loadsTyped(type ?? 'json', blob),
+        ],
+      ),
     )
   }
 
   /** By task and position, as LangGraph replays them. */
   async #cells(point: PointRef): Promise<Cell[]> {
-    const rows = await this.#once(joined('writes', point.ns, point.id), () => readWrites(this.#db, point))
+    const rows = await this.#once(joined('writes', point.ns, point.id), () =>
+      readWrites(this.#db, point),
+    )
     const cells = new Map<string, Cell>()
-    for (const { task_id: taskId, ...row } of rows) cells.set(joined(taskId, row.idx), { taskId, ...row })
-    for (const write of this.#writes.values()) {
-      if (write.ns === point.ns && write.checkpointId === point.id) cells.set(joined(write.taskId, write.idx), write)
-    }
-    return [...cells.values()].sort((a, b) => (a.taskId < b.taskId ? -1 : a.taskId > b.taskId ? 1 : a.idx - b.idx))
+    for (const { task_id: taskId, ...row } of rows)
+      cells.set(joined(taskId, row.idx), { taskId, ...row })
+    for (const write of this.#kept.writes(point)) cells.set(joined(write.taskId, write.idx), write)
+    return [...cells.values()].sort((a, b) =>
+      a.taskId < b.taskId ? -1 : a.taskId > b.taskId ? 1 : a.idx - b.idx,
+    )
   }
 
   async #adoptSends(checkpoint: Checkpoint, parent: PointRef): Promise<void> {
     const sends = (await this.#pending(parent)).filter(([, channel]) => channel === TASKS)
     const versions = Object.values(checkpoint.channel_versions)
     checkpoint.channel_values[TASKS] = sends.map(([, , value]) => value)
-    checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)
+    checkpoint.channel_versions[TASKS] =
+      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)
   }
 
   #once<T>(key: string, read: () => Promise<T>): Promise<T> {
@@ -314,14 +351,12 @@ function bucketOfThread(threadId: string): number {
   return bucketOf(parseSessionKey(threadId)?.userId ?? threadId)
 }
 
-const joined = (...parts: readonly (string | number)[]) => parts.join('\n')
-const pointKey = (point: { readonly ns: string; readonly id: string }) => joined(point.ns, point.id)
-const blobKey = (blob: { readonly ns: string; readonly channel: string; readonly version: string }) =>
-  joined(blob.ns, blob.channel, blob.version)
 const placeIn = ({ bucket, threadId, ns }: Place): Place => ({ bucket, threadId, ns })
 
 function configOf(point: PointRef): RunnableConfig {
-  return { configurable: { thread_id: point.threadId, checkpoint_ns: point.ns, checkpoint_id: point.id } }
+  return {
+    configurable: { thread_id: point.threadId, checkpoint_ns: point.ns, checkpoint_id: point.id },
+  }
 }
 
 function asWrite(row: PointRow | null): CheckpointWrite | null {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { parseSessionKey, SESSION_KEY, type SessionRef } from '../core/session.ts'
+import { getSession } from '../store/sessions.ts'
 import type { Actor, Context } from './contract.ts'
 
 const KEY_HELP = 'must be user:agent:thread, each part 1 to 64 of letters, digits, _ and -'
@@ -27,4 +28,18 @@ export function requireAgent(ctx: Context, session: SessionRef): void {
     'not_found',
     `there is no agent ${session.agentId} here; the second part of the session key names it`,
   )
+}
+
+/** A list of one session's rows in order; an unknown session is 404, an empty list is a list. */
+export async function rowsOf<T>(
+  ctx: Context,
+  key: string,
+  limit: number,
+  read: (session: SessionRef) => Promise<T[]>,
+) {
+  const session = sessionOf(ctx.actor, key)
+  const rows = await read(session)
+  const head = await getSession(ctx.db, session)
+  if (head === null) throw sessionNotFound(key)
+  return { head, shown: rows.slice(0, limit), more: rows.length > limit }
 }

@@ -4,19 +4,52 @@ import { Refusal } from '../core/errors.ts'
 import { judge } from '../core/gate.ts'
 import { newId } from '../core/ids.ts'
 import { RawJson } from '../core/json.ts'
-import { bucketOf, type EventType, type SessionRef, TEXT_MAX_BYTES } from '../core/session.ts'
+import { localInstant } from '../core/schedule/index.ts'
+import {
+  bucketOf,
+  type EventType,
+  SESSION_KEY,
+  type SessionRef,
+  TEXT_MAX_BYTES,
+} from '../core/session.ts'
 import { type EffectView, listEffects } from '../store/effects.ts'
 import { type Appended, appendEvents, type EventRow, listEvents } from '../store/events.ts'
 import { getSession, listSessions, type SessionHead } from '../store/sessions.ts'
 import { listTimers, type TimerRow } from '../store/timers.ts'
 import { listTurns, type TurnRow } from '../store/turns.ts'
 import { type Context, listQuery, opaqueJson, operation, page, pageOf } from './contract.ts'
-import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './session-ref.ts'
+import { requireAgent, rowsOf, sessionNotFound, sessionOf, sessionParams } from './session-ref.ts'
 import { timerView, timerViewSchema } from './timers.ts'
 
 const CLIENT_ID_MAX = 128
 const TOOL_ID_MAX = 128
 const LIST = { max: 500, default: 100 } as const
+const SEQ_MAX = 2_147_483_647
+
+/** A position in a cursor: anybody can write one, and the column is an int. */
+const seq = z.int().min(0).max(SEQ_MAX)
+const afterSeq = z
+  .unknown()
+  .transform((value, ctx) => {
+    const number = /^\d{1,10}$/.test(String(value)) ? Number(value) : SEQ_MAX + 1
+    if (number <= SEQ_MAX) return number
+    ctx.addIssue({ code: 'custom', message: `must be a whole number from 0 to ${SEQ_MAX}` })
+    return z.NEVER
+  })
+  .optional()
+  .meta({ type: 'integer', minimum: 0, maximum: SEQ_MAX })
+
+/** `created_at` as the database prints it, microseconds and offset included. */
+const instantText = z.string().refine((text) => {
+  const [, date = '', time = '', zone = ''] =
+    /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d{1,6})?([+-]\d\d(?::\d\d)?)$/.exec(text) ?? []
+  const offset = zone.length === 3 ? `${zone}:00` : zone
+  return (
+    localInstant(`${date}T${time}${offset}`, 'UTC') !== null &&
+    Number(zone.slice(1, 3)) < 16 &&
+    date >= '0001'
+  )
+})
 
 const eventSchema = z.object({
   id: z.uuid(),
@@ -44,6 +77,8 @@ async function append(
   if (!ctx.inTransaction) return ctx.house.append(event)
   const [row] = await appendEvents(ctx.db, [event])
   if (row === undefined) throw new Error('the event was not appended')
+  ctx.house.changed('turns')
+  ctx.house.changed('outbox', [session.key])
   return row
 }
 
@@ -182,7 +217,7 @@ const listSessionsOp = operation({
   path: '/v1/sessions',
   tag: 'Sessions',
   summary: 'Sessions, newest first',
-  query: listQuery({ ...LIST, cursor: z.tuple([z.string().max(64), z.string().max(200)]) }),
+  query: listQuery({ ...LIST, cursor: z.tuple([instantText, z.string().regex(SESSION_KEY)]) }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {
@@ -204,20 +239,6 @@ const listSessionsOp = operation({
   },
 })
 
-/** A list of one session's rows in order; an unknown session is 404, an empty list is a list. */
-async function rowsOf<T>(
-  ctx: Context,
-  key: string,
-  limit: number,
-  read: (session: SessionRef) => Promise<T[]>,
-) {
-  const session = sessionOf(ctx.actor, key)
-  const rows = await read(session)
-  const head = await getSession(ctx.db, session)
-  if (head === null) throw sessionNotFound(key)
-  return { head, shown: rows.slice(0, limit), more: rows.length > limit }
-}
-
 const listEventsOp = operation({
   name: 'list_events',
   method: 'GET',
@@ -225,9 +246,7 @@ const listEventsOp = operation({
   tag: 'Sessions',
   summary: 'The log of a session, in seq order',
   params: sessionParams,
-  query: listQuery({ ...LIST, cursor: z.tuple([z.int().min(0)]) }).extend({
-    after_seq: z.coerce.number().int().min(0).max(2_147_483_647).optional(),
-  }),
+  query: listQuery({ ...LIST, cursor: z.tuple([seq]) }).extend({ after_seq: afterSeq }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(eventSchema),
   async run(ctx, { params, query }) {
@@ -334,7 +353,7 @@ const listTurnsOp = operation({
   tag: 'Sessions',
   summary: 'Every attempt of the agent, in order, with the verdicts of the gate',
   params: sessionParams,
-  query: listQuery({ ...LIST, cursor: z.tuple([z.int(), z.int()]) }),
+  query: listQuery({ ...LIST, cursor: z.tuple([seq, seq]) }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(turnSchema),
   async run(ctx, { params, query }) {
@@ -343,20 +362,10 @@ const listTurnsOp = operation({
       listTurns(ctx.db, session, query.cursor ?? [0, 0], query.limit + 1),
     )
     const last = shown.at(-1)
-    const running = more
-      ? []
-      : await runningTurn(
-          ctx,
-          session,
-          head,
-          last?.event_seq === head.done_seq + 1 ? last.attempt : 0,
-        )
-    return {
-      body: page(
-        [...shown.map(turnView), ...running],
-        more && last ? [last.event_seq, last.attempt] : null,
-      ),
-    }
+    const [seen, attempts] = last ? [last.event_seq, last.attempt] : (query.cursor ?? [0, 0])
+    const before = seen === head.done_seq + 1 ? attempts : 0
+    const running = more ? [] : await runningTurn(ctx, session, head, before)
+    return { body: page([...shown.map(turnView), ...running], more ? [seen, attempts] : null) }
   },
 })
 

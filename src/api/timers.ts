@@ -6,8 +6,8 @@ import { RawJson } from '../core/json.ts'
 import { localInstant } from '../core/schedule/index.ts'
 import { TIMER_ID_MAX } from '../core/session.ts'
 import { cancelTimer, listTimers, putTimer, type TimerRow } from '../store/timers.ts'
-import { opaqueJson, operation, pageOf } from './contract.ts'
-import { requireAgent, sessionOf, sessionParams } from './session-ref.ts'
+import { listQuery, opaqueJson, operation, page, pageOf } from './contract.ts'
+import { requireAgent, rowsOf, sessionOf, sessionParams } from './session-ref.ts'
 
 /** A hundred years; longer waits would leave the years we can write. */
 const DELAY_MAX_SECONDS = 100 * 366 * 86_400
@@ -99,14 +99,33 @@ const listTimersOp = operation({
   summary:
     'Timers of a session, soonest first; the pending ones unless another status is asked for',
   params: sessionParams,
-  query: z.object({ status: z.enum(['pending', 'promoted', 'cancelled']).default('pending') }),
+  query: listQuery({
+    max: 500,
+    default: 100,
+    cursor: z.tuple([z.int(), z.string().max(TIMER_ID_MAX)]),
+  }).extend({ status: z.enum(['pending', 'promoted', 'cancelled']).default('pending') }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(timerViewSchema),
   async run(ctx, { params, query }) {
-    const session = sessionOf(ctx.actor, params.session_key)
-    const rows = await listTimers(ctx.db, session, query.status)
-    return { body: { data: rows.map(timerView), next_cursor: null } }
+    const { cursor } = query
+    const { shown, more } = await rowsOf(ctx, params.session_key, query.limit, async (session) => {
+      const rows = (await listTimers(ctx.db, session, query.status)).sort(bySoonest)
+      return cursor === undefined ? rows : rows.filter((row) => isAfter(row, cursor))
+    })
+    const last = shown.at(-1)
+    const next = more && last ? [last.fire_at.getTime(), last.timer_id] : null
+    return { body: page(shown.map(timerView), next) }
   },
 })
+
+/** A session has few timers, so they are paged here, in an order that a cursor can repeat to the millisecond. */
+function bySoonest(a: TimerRow, b: TimerRow): number {
+  return isAfter(a, [b.fire_at.getTime(), b.timer_id]) ? 1 : -1
+}
+
+function isAfter(row: TimerRow, [fireMs, timerId]: readonly [number, string]): boolean {
+  const ms = row.fire_at.getTime()
+  return ms > fireMs || (ms === fireMs && row.timer_id > timerId)
+}
 
 export const timers = [putTimerOp, deleteTimerOp, listTimersOp]

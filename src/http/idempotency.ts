@@ -4,7 +4,7 @@
  * key can then be used again.
  */
 import { createHash } from 'node:crypto'
-import type { Answer, Context, Input, Operation } from '../api/contract.ts'
+import type { Answer, Context, House, Input, Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { canonicalJson, RawJson, writeJson } from '../core/json.ts'
 import type { Db } from '../store/db.ts'
@@ -83,11 +83,33 @@ export function onceByKey(store: IdempotencyStore): Run {
       throw new Refusal('conflict', why, { retryAfterMs: 1_000 })
     }
     inFlight.add(id)
+    const hints = gatherHints(ctx.house)
     try {
-      return await ctx.db.tx((tx) => claimAndRun(store, op, { ...ctx, db: tx }, input, claim))
+      const answer = await ctx.db.tx((tx) => {
+        // A transaction that is run again says everything again.
+        hints.forget()
+        return claimAndRun(store, op, { ...ctx, db: tx, house: hints.house }, input, claim)
+      })
+      hints.passOn()
+      return answer
     } finally {
       inFlight.delete(id)
     }
+  }
+}
+
+/** Keeps "something changed" back until there is something to see: whoever looks before the commit sees nothing. */
+function gatherHints(house: House) {
+  let gathered: Parameters<House['changed']>[] = []
+  const gathering: House = { ...house, changed: (...hint) => gathered.push(hint) }
+  return {
+    house: gathering,
+    forget() {
+      gathered = []
+    },
+    passOn() {
+      for (const hint of gathered) house.changed(...hint)
+    },
   }
 }
 

@@ -2,6 +2,7 @@
  * Group commit: calls that arrive while a commit is under way share the next one. One batch costs
  * little more than one call, so throughput grows with load and latency at rest stays that of one call.
  */
+import { isContention, isUnavailable } from './db.ts'
 
 interface Waiting<I, O> {
   readonly item: I
@@ -83,8 +84,7 @@ export class GroupCommit<I, O> {
   }
 }
 
-/** Data exceptions and constraint violations (SQLSTATE 22, 23) are some item's fault; all else is nobody's. */
+/** A database that is away or contended is nobody's fault; all else is some item's. */
 function blamesContent(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^2[23]...$/.test(code)
+  return !isUnavailable(error) && !isContention(error)
 }

@@ -62,10 +62,14 @@ export function poolDb(pool: pg.Pool, kind: StoreKind, now: () => Date | null): 
 }
 
 /**
- * After any connection error the client is destroyed, never reused. After others it is kept: `pool.query`
- * would destroy it then too, and a store whose one client is put away while the next is asked for hangs.
- * The embedded store has no connection to lose.
+ * After any connection error the client is destroyed, never reused. The embedded store has no connection
+ * to lose: what looks like it must not leave a transaction open there, which the next one would commit.
  */
+function brokenBy(kind: StoreKind, error: unknown): Error | undefined {
+  return kind === 'postgres' && isUnavailable(error) ? (error as Error) : undefined
+}
+
+/** As `pool.query`, which however destroys its client after every error; the embedded store then hangs. */
 async function withClient<T>(
   pool: pg.Pool,
   kind: StoreKind,
@@ -76,38 +80,34 @@ async function withClient<T>(
   try {
     return await work(client)
   } catch (error) {
-    if (kind === 'postgres' && isUnavailable(error)) broken = error as Error
+    broken = brokenBy(kind, error)
     throw error
   } finally {
     client.release(broken)
   }
 }
 
-function transact<T>(
+async function transact<T>(
   pool: pg.Pool,
   kind: StoreKind,
   now: () => Date | null,
   work: (tx: Db) => Promise<T>,
   options: TxOptions = {},
 ): Promise<T> {
-  return withClient(pool, kind, async (client) => {
-    try {
-      await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
-      const result = await work(clientDb(client, kind, now))
-      await commit(client)
-      return result
-    } catch (error) {
-      // Also where the error looks like a broken connection: in the embedded store the transaction
-      // would stay open, and be committed by the next one.
-      await rollback(client)
-      throw error
-    }
-  })
-}
-
-/** Ends the transaction; where that fails there is no telling what state the client is in. */
-async function rollback(client: pg.PoolClient): Promise<void> {
-  TODO
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
+    const result = await work(clientDb(client, kind, now))
+    await commit(client)
+    return result
+  } catch (error) {
+    broken = brokenBy(kind, error)
+    if (broken === undefined) await client.query('rollback').catch((e: Error) => (broken = e))
+    throw error
+  } finally {
+    client.release(broken)
+  }
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {

@@ -89,17 +89,14 @@ const WRITE = `with heads as (
     insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
     select c.bucket, c.thread_id, c.ns, c.id, c.parent_id, c.type, c.checkpoint::json, c.metadata::json, ${NOW}
     from unnest($16::smallint[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])
-      c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata)
-    on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
-      set checkpoint = excluded.checkpoint, metadata = excluded.metadata)
+      c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata))
   insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
     channel, event_seq, autonomous, origin, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,
     e.dedupe_key, e.status, e.channel, e.event_seq, e.autonomous, e.origin::json, ${NOW}, ${NOW}
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
     $33::text[], $34::text[], $35::boolean[], $36::text[])
-    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin)
-  on conflict (bucket, session_key, position) do nothing`
+    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin)`
 
 export async function writeTurns(
   db: Db,

@@ -3,66 +3,37 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AIMessage } from '@langchain/core/messages'
-import { Annotation, END, interrupt, MemorySaver, MessagesAnnotation, Send, START, StateGraph } from '@langchain/langgraph'
+import { Annotation, DeltaChannel, END, Send, START, StateGraph } from '@langchain/langgraph'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { GraphSaver } from '../../src/agents/saver.ts'
+import type { GraphSaver } from '../../src/agents/saver.ts'
 import { RetryableError, TerminalError } from '../../src/index.ts'
-import { effectsChannel, type GraphEffect, type GraphEvent, langGraphAgent } from '../../src/langgraph.ts'
+import { type GraphEffect, type GraphEvent, langGraphAgent } from '../../src/langgraph.ts'
+import { pruneCheckpoints } from '../../src/store/prune.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
-import { ref, type World, world } from '../setup/worlds.ts'
-
-const KEY = 'ann:graph:main'
-
-const State = Annotation.Root({
-  ...MessagesAnnotation.spec,
-  event: Annotation<GraphEvent>(),
-  effects: effectsChannel,
-  seen: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
-})
-type Seen = typeof State.State
-type Change = typeof State.Update
-
-const say = (content: string): GraphEffect => ({ type: 'send_message', payload: { content } })
-
-function oneNode(node: (state: Seen) => Change | Promise<Change>) {
-  return new StateGraph(State).addNode('only', node).addEdge(START, 'only').addEdge('only', END)
-}
-
-async function sent(made: World): Promise<string[]> {
-  const rows = await made.query<{ payload: string }>("select payload from wakeful.effects where type = 'send_message' order by position")
-  return rows.map((row) => (JSON.parse(row.payload) as { content: string }).content)
-}
-
-async function count(made: World, table: string): Promise<number> {
-  const [row] = await made.query<{ n: number }>(`select count(*)::int as n from wakeful.${table}`)
-  return row?.n ?? 0
-}
-
-async function turns(made: World) {
-  return made.query<{ event_seq: number; status: string; error: string | null; checkpoint_id: string | null }>(
-    'select event_seq, status, error, checkpoint_id from wakeful.turns order by event_seq, attempt',
-  )
-}
-
-/** The root values of the session's newest checkpoint, read as any other tool would. */
-async function values(made: World, key = KEY): Promise<Record<string, unknown>> {
-  const tuple = await new GraphSaver(made.app.store.db).getTuple({ configurable: { thread_id: key } })
-  return tuple?.checkpoint.channel_values ?? {}
-}
-
-async function lines(made: World, ...texts: string[]): Promise<void> {
-  for (const text of texts) {
-    await made.say(KEY, text)
-    await made.settle()
-  }
-}
+import { ref, world } from '../setup/worlds.ts'
+import {
+  type Change,
+  count,
+  KEY,
+  lines,
+  oneNode,
+  type Seen,
+  State,
+  say,
+  sent,
+  turns,
+  values,
+} from './graphs.ts'
 
 eachStore('a LangGraph agent', (store) => {
   it('gets the event and the human message, keeps state across turns, and answers with effects', async () => {
     const graph = oneNode(({ event, messages, seen }) => {
       const text = String(messages.at(-1)?.content)
-      return { seen: [`${event.seq}:${event.type}:${text}`], effects: [say(`${seen.length} before ${text}`)] }
+      return {
+        seen: [`${event.seq}:${event.type}:${text}`],
+        effects: [say(`${seen.length} before ${text}`)],
+      }
     })
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two')
@@ -70,20 +41,40 @@ eachStore('a LangGraph agent', (store) => {
     const state = await values(made)
     expect(state.seen).toEqual(['1:user_message:one', '2:user_message:two'])
     expect((state.messages as unknown[]).length).toBe(2)
-    expect(state.event).toMatchObject({ seq: 2, type: 'user_message', payload: { text: 'two' }, created_at: expect.stringMatching(/Z$/) })
+    expect(state.event).toMatchObject({
+      seq: 2,
+      type: 'user_message',
+      payload: { text: 'two' },
+      created_at: expect.stringMatching(/Z$/),
+    })
   })
 
   it('ends in the newest root checkpoint, with the counters in its metadata, one per turn, each with its parent', async () => {
-    const made = await world(store, { graph: langGraphAgent(oneNode(() => ({ effects: [say('hi')] }))) })
+    const made = await world(store, {
+      graph: langGraphAgent(oneNode(() => ({ effects: [say('hi')] }))),
+    })
     await lines(made, 'one', 'two')
-    const points = await made.query<{ checkpoint_id: string; parent_checkpoint_id: string | null; metadata: string }>(
+    const points = await made.query<{
+      checkpoint_id: string
+      parent_checkpoint_id: string | null
+      metadata: string
+    }>(
       'select checkpoint_id, parent_checkpoint_id, metadata from wakeful.checkpoints order by checkpoint_id',
     )
     const proofs = await turns(made)
-    expect(points.map((point) => point.checkpoint_id)).toEqual(proofs.map((turn) => turn.checkpoint_id))
+    expect(points.map((point) => point.checkpoint_id)).toEqual(
+      proofs.map((turn) => turn.checkpoint_id),
+    )
     expect(points[1]?.parent_checkpoint_id).toBe(points[0]?.checkpoint_id)
-    expect(JSON.parse(points[1]?.metadata ?? '')).toMatchObject({ event_seq: 2, consecutive_autonomous_msgs: 0, last_autonomous_at: null, source: 'loop' })
-    const [head] = await made.query<{ checkpoint_id: string }>('select checkpoint_id from wakeful.sessions')
+    expect(JSON.parse(points[1]?.metadata ?? '')).toMatchObject({
+      event_seq: 2,
+      consecutive_autonomous_msgs: 0,
+      last_autonomous_at: null,
+      source: 'loop',
+    })
+    const [head] = await made.query<{ checkpoint_id: string }>(
+      'select checkpoint_id from wakeful.sessions',
+    )
     expect(head?.checkpoint_id).toBe(points[1]?.checkpoint_id)
   })
 
@@ -119,15 +110,26 @@ eachStore('a LangGraph agent', (store) => {
 
   it('schedules follow-ups, which come back as events, by delay and by instant', async () => {
     const graph = oneNode(({ event }) => {
-      if (event.type === 'timer') return { effects: [say(`woken by ${JSON.stringify(event.payload)}`)] }
+      if (event.type === 'timer')
+        return { effects: [say(`woken by ${JSON.stringify(event.payload)}`)] }
       return {
         effects: [
-          { type: 'schedule_timer', payload: { timer_id: 'soon', delay_seconds: 60, payload: { why: 'check' } } },
-          { type: 'schedule_timer', payload: { timer_id: 'later', fire_at: '2026-01-01T01:00:00Z' } },
+          {
+            type: 'schedule_timer',
+            payload: { timer_id: 'soon', delay_seconds: 60, payload: { why: 'check' } },
+          },
+          {
+            type: 'schedule_timer',
+            payload: { timer_id: 'later', fire_at: '2026-01-01T01:00:00Z' },
+          },
         ],
       }
     })
-    const made = await world(store, { graph: langGraphAgent(graph) }, { startAt: '2026-01-01T00:00:00Z' })
+    const made = await world(
+      store,
+      { graph: langGraphAgent(graph) },
+      { startAt: '2026-01-01T00:00:00Z' },
+    )
     await lines(made, 'remind me')
     await made.advanceTo('2026-01-01T00:00:59Z')
     expect(await sent(made)).toEqual([])
@@ -135,8 +137,13 @@ eachStore('a LangGraph agent', (store) => {
     expect(await sent(made)).toEqual(['woken by {"timer_id":"soon","payload":{"why":"check"}}'])
     await made.advanceTo('2026-01-01T01:00:00Z')
     expect(await sent(made)).toHaveLength(2)
-    const [point] = await made.query<{ metadata: string }>('select metadata from wakeful.checkpoints order by checkpoint_id desc limit 1')
-    expect(JSON.parse(point?.metadata ?? '')).toMatchObject({ event_seq: 3, consecutive_autonomous_msgs: 2 })
+    const [point] = await made.query<{ metadata: string }>(
+      'select metadata from wakeful.checkpoints order by checkpoint_id desc limit 1',
+    )
+    expect(JSON.parse(point?.metadata ?? '')).toMatchObject({
+      event_seq: 3,
+      consecutive_autonomous_msgs: 2,
+    })
   })
 
   it('leaves nothing behind when a turn fails (invariant 3), and its retry neither repeats messages nor state', async () => {
@@ -144,7 +151,10 @@ eachStore('a LangGraph agent', (store) => {
     const made = await world(store, {
       graph: langGraphAgent(
         new StateGraph(State)
-          .addNode('first', ({ event }) => ({ seen: [`first ${event.seq}`], effects: [say('partly done')] }))
+          .addNode('first', ({ event }) => ({
+            seen: [`first ${event.seq}`],
+            effects: [say('partly done')],
+          }))
           .addNode('second', () => {
             if (failures-- > 0) throw new Error('no luck')
             return { messages: [new AIMessage('done')] }
@@ -156,9 +166,14 @@ eachStore('a LangGraph agent', (store) => {
     })
     await lines(made, 'go')
     expect((await turns(made)).map((turn) => turn.status)).toEqual(['retrying'])
-    for (const table of ['checkpoints', 'checkpoint_blobs', 'checkpoint_writes', 'effects']) expect(await count(made, table)).toBe(0)
+    for (const table of ['checkpoints', 'checkpoint_blobs', 'checkpoint_writes', 'effects'])
+      expect(await count(made, table)).toBe(0)
     await made.advanceBy(3_600_000)
-    expect((await turns(made)).map((turn) => turn.status)).toEqual(['retrying', 'retrying', 'committed'])
+    expect((await turns(made)).map((turn) => turn.status)).toEqual([
+      'retrying',
+      'retrying',
+      'committed',
+    ])
     expect(await sent(made)).toEqual(['partly done'])
     const state = await values(made)
     expect(state.seen).toEqual(['first 1'])
@@ -181,27 +196,46 @@ eachStore('a LangGraph agent', (store) => {
     ])
   })
 
-  it.each([
-    ['an unknown type', [{ type: 'launch_rocket', payload: {} }], /launch_rocket.*send_message or schedule_timer/],
-    ['a message without content', [{ type: 'send_message', payload: {} }], /send_message.*not blank/],
-    ['a timer without a time', [{ type: 'schedule_timer', payload: { timer_id: 'a' } }], /exactly one of fire_at and delay_seconds/],
-    ['a timer with two times', [{ type: 'schedule_timer', payload: { timer_id: 'a', fire_at: '2030-01-01', delay_seconds: 1 } }], /exactly one/],
-    ['a timer without an id', [{ type: 'schedule_timer', payload: { delay_seconds: 1 } }], /takes an id/],
-    ['a text for a delay', [{ type: 'schedule_timer', payload: { timer_id: 'a', delay_seconds: 'soon' } }], /number of seconds/],
-    ['an effect that is null', [null], /send_message or schedule_timer/],
-  ])('fails the turn for good for %s, and says why', async (_, effects, reason) => {
-    const made = await world(store, { graph: langGraphAgent(oneNode(() => ({ effects: effects as GraphEffect[] }))) })
-    await lines(made, 'go')
-    const [turn] = await turns(made)
-    expect(turn?.status).toBe('failed')
-    expect(turn?.error).toMatch(reason)
+  it('fails the turn for good when an effect is unknown or malformed, and says why', async () => {
+    const timer = (payload: object) => ({ type: 'schedule_timer', payload })
+    const cases: [unknown, RegExp][] = [
+      [{ type: 'launch_rocket', payload: {} }, /launch_rocket.*send_message or schedule_timer/],
+      [{ type: 'send_message', payload: {} }, /send_message.*not blank/],
+      [{ type: 'send_message' }, /send_message.*not blank/],
+      [timer({ timer_id: 'a' }), /exactly one of fire_at and delay_seconds/],
+      [timer({ timer_id: 'a', fire_at: '2030-01-01T00:00:00Z', delay_seconds: 1 }), /exactly one/],
+      [timer({ delay_seconds: 1 }), /takes an id/],
+      [timer({ timer_id: 'a', delay_seconds: 'soon' }), /number of seconds/],
+      [timer({ timer_id: 'a', fire_at: 'soon' }), /ISO instant/],
+      [null, /send_message or schedule_timer/],
+    ]
+    const made = await world(store, {
+      graph: langGraphAgent(
+        oneNode(({ event }) => ({
+          effects: [say('never sent'), cases[event.seq - 1]?.[0] as GraphEffect],
+        })),
+      ),
+    })
+    await lines(made, ...cases.map(() => 'go'))
+    const found = await turns(made)
+    expect(found.map((turn) => turn.status)).toEqual(cases.map(() => 'failed'))
+    for (const [at, [, reason]] of cases.entries()) expect(found[at]?.error).toMatch(reason)
     expect(await count(made, 'checkpoints')).toBe(0)
+    expect(await sent(made)).toEqual([])
   })
 
   it('goes on from the same state after a restart of the app on the same database', async () => {
-    const database = store.name === 'postgres' ? await store.database() : `pglite:${mkdtempSync(join(tmpdir(), 'wakeful-graph-'))}`
+    const database =
+      store.name === 'postgres'
+        ? await store.database()
+        : `pglite:${mkdtempSync(join(tmpdir(), 'wakeful-graph-'))}`
     const agents = () => ({
-      graph: langGraphAgent(oneNode(({ messages, seen }) => ({ seen: ['turn'], effects: [say(`${messages.length} messages, ${seen.length} turns`)] }))),
+      graph: langGraphAgent(
+        oneNode(({ messages, seen }) => ({
+          seen: ['turn'],
+          effects: [say(`${messages.length} messages, ${seen.length} turns`)],
+        })),
+      ),
     })
     const first = await world(store, agents(), { database })
     await lines(first, 'one')
@@ -219,9 +253,11 @@ eachStore('a LangGraph agent', (store) => {
       new StateGraph(State)
         .addNode('only', async ({ event }, config) => {
           const saver = config.configurable?.__pregel_checkpointer as GraphSaver
-          if (event.seq === 1) foreign = await saver.getTuple({ configurable: { thread_id: 'bob:graph:main' } })
+          if (event.seq === 1)
+            foreign = await saver.getTuple({ configurable: { thread_id: 'bob:graph:main' } })
           const threads = new Set<string>()
-          for await (const tuple of saver.list({ configurable: {} })) threads.add(tuple.config.configurable?.thread_id as string)
+          for await (const tuple of saver.list({ configurable: {} }))
+            threads.add(tuple.config.configurable?.thread_id as string)
           return { effects: [say(`sees ${[...threads].join()}`)] }
         })
         .addEdge(START, 'only'),
@@ -233,112 +269,8 @@ eachStore('a LangGraph agent', (store) => {
     expect(foreign).toBeUndefined()
     expect(await sent(made)).toEqual(['sees ', 'sees ', `sees ${KEY}`])
   })
-  interrupts(store)
   shapes(store)
 })
-
-function interrupts(store: StoreUnderTest): void {
-  const asking = () =>
-    new StateGraph(State)
-      .addNode('greet', () => ({ effects: [say('hello')] }))
-      .addNode('ask', () => {
-        const name = interrupt('Your name?') as GraphEvent
-        const city = interrupt({ content: 'Your city?' }) as GraphEvent
-        const text = (event: GraphEvent) => (event.payload as { text: string }).text
-        return { effects: [say(`${text(name)} of ${text(city)}`)], seen: [name.type] }
-      })
-      .addEdge(START, 'greet')
-      .addEdge('greet', 'ask')
-      .addEdge('ask', END)
-
-  it('stops at an interrupt, asks, and resumes with the next event, also twice in one node', async () => {
-    const made = await world(store, { graph: langGraphAgent(asking()) })
-    await lines(made, 'hi')
-    expect(await sent(made)).toEqual(['hello', 'Your name?'])
-    await lines(made, 'Ann')
-    expect(await sent(made)).toEqual(['hello', 'Your name?', 'Your city?'])
-    await lines(made, 'Graz')
-    expect(await sent(made)).toEqual(['hello', 'Your name?', 'Your city?', 'Ann of Graz'])
-    const proofs = await turns(made)
-    expect(proofs.every((turn) => turn.status === 'committed' && turn.checkpoint_id !== null)).toBe(true)
-    const parents = await made.query<{ own: string; parent: string | null }>(
-      'select checkpoint_id as own, parent_checkpoint_id as parent from wakeful.checkpoints',
-    )
-    expect(parents.every(({ own, parent }) => own !== parent)).toBe(true)
-    const state = await values(made)
-    expect((state.messages as { content: string }[]).map((message) => message.content)).toEqual(['hi', 'Ann', 'Graz'])
-    await lines(made, 'again')
-    expect((await sent(made)).slice(-2)).toEqual(['hello', 'Your name?'])
-  })
-
-  it('is still waiting after a restart of the graph, and after a failed answer', async () => {
-    let failures = 1
-    const graph = () =>
-      new StateGraph(State)
-        .addNode('ask', () => {
-          const answer = interrupt('Sure?') as GraphEvent
-          if (failures-- > 0) throw new Error('no luck')
-          return { effects: [say(`${answer.type}: ${JSON.stringify(answer.payload)}`)] }
-        })
-        .addEdge(START, 'ask')
-        .addEdge('ask', END)
-    const made = await world(store, { graph: langGraphAgent(graph()) })
-    await lines(made, 'delete it', 'yes')
-    expect(await sent(made)).toEqual(['Sure?'])
-    await made.advanceBy(3_600_000)
-    expect(await sent(made)).toEqual(['Sure?', 'user_message: {"text":"yes"}'])
-  })
-
-  it('answers several open interrupts one after the other, and sends what stood beside them once', async () => {
-    const graph = new StateGraph(State)
-      .addNode('name', () => ({ seen: [`name ${((interrupt('Name?') as GraphEvent).payload as { text: string }).text}`] }))
-      .addNode('city', () => ({ seen: [`city ${((interrupt('City?') as GraphEvent).payload as { text: string }).text}`] }))
-      .addNode('beside', () => ({ effects: [say('beside')] }))
-      .addNode('end', ({ seen }) => ({ effects: [say([...seen].sort().join(', '))] }))
-      .addEdge(START, 'name')
-      .addEdge(START, 'city')
-      .addEdge(START, 'beside')
-      .addEdge(['name', 'city', 'beside'], 'end')
-      .addEdge('end', END)
-    const made = await world(store, { graph: langGraphAgent(graph) })
-    await lines(made, 'hi', 'one', 'two')
-    const all = await sent(made)
-    expect(all.filter((text) => text.endsWith('?')).sort()).toEqual(['City?', 'Name?'])
-    expect(all.filter((text) => text === 'beside')).toHaveLength(1)
-    expect(all.at(-1)).toMatch(/^city (one|two), name (one|two)$/)
-    expect(all.at(-1)).toContain('one')
-    expect(all.at(-1)).toContain('two')
-  })
-
-  it('resumes inside a subgraph', async () => {
-    const inner = new StateGraph(State)
-      .addNode('ask', () => ({ seen: [((interrupt('Inner?') as GraphEvent).payload as { text: string }).text] }))
-      .addEdge(START, 'ask')
-      .compile()
-    const outer = new StateGraph(State)
-      .addNode('inner', inner)
-      .addNode('end', ({ seen }) => ({ effects: [say(`got ${seen.join()}`)] }))
-      .addEdge(START, 'inner')
-      .addEdge('inner', 'end')
-    const made = await world(store, { graph: langGraphAgent(outer) })
-    await lines(made, 'hi', 'inside')
-    expect(await sent(made)).toEqual(['Inner?', 'got inside'])
-  })
-
-  it('goes on from a breakpoint with the next event', async () => {
-    const graph = new StateGraph(State)
-      .addNode('a', () => ({ seen: ['a'] }))
-      .addNode('b', ({ event }) => ({ effects: [say(`b at ${event.seq}`)] }))
-      .addEdge(START, 'a')
-      .addEdge('a', 'b')
-      .compile({ interruptBefore: ['b'], checkpointer: new MemorySaver() })
-    const made = await world(store, { graph: langGraphAgent(graph) })
-    await lines(made, 'one')
-    expect(await sent(made)).toEqual([])
-    await lines(made, 'two')
-    expect(await sent(made)).toEqual(['b at 2'])
-  })
-}
 
 function shapes(store: StoreUnderTest): void {
   it('runs fan-out by Send, and a subgraph that remembers', async () => {
@@ -354,7 +286,9 @@ function shapes(store: StoreUnderTest): void {
         return { effects: [say(seen.join())] }
       })
       .addEdge(START, 'fan')
-      .addConditionalEdges('fan', () => ['x', 'y'].map((each) => new Send('leaf', { seen: [each] })))
+      .addConditionalEdges('fan', () =>
+        ['x', 'y'].map((each) => new Send('leaf', { seen: [each] })),
+      )
       .addEdge('leaf', 'memory')
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two')
@@ -363,9 +297,16 @@ function shapes(store: StoreUnderTest): void {
   })
 
   it('takes a state given as a zod schema, with plain effects', async () => {
-    const schema = z.object({ event: z.any(), effects: z.array(z.any()).optional(), turns: z.number().optional() })
+    const schema = z.object({
+      event: z.any(),
+      effects: z.array(z.any()).optional(),
+      turns: z.number().optional(),
+    })
     const graph = new StateGraph(schema)
-      .addNode('only', ({ event, turns: before = 0 }) => ({ turns: before + 1, ...(event.seq === 2 ? {} : { effects: [say(`turn ${before + 1}`)] }) }))
+      .addNode('only', ({ event, turns: before = 0 }) => ({
+        turns: before + 1,
+        ...(event.seq === 2 ? {} : { effects: [say(`turn ${before + 1}`)] }),
+      }))
       .addEdge(START, 'only')
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two', 'three')
@@ -378,23 +319,45 @@ function shapes(store: StoreUnderTest): void {
       told = done
     })
     const graph = new StateGraph(State)
-      .addNode('slow', (_state, config) => new Promise<Change>((_, reject) => {
-        config.signal?.addEventListener('abort', () => {
-          told()
-          reject(new Error('aborted'))
-        })
-      }))
+      .addNode(
+        'slow',
+        (_state, config) =>
+          new Promise<Change>((_, reject) => {
+            config.signal?.addEventListener('abort', () => {
+              told()
+              reject(new Error('aborted'))
+            })
+          }),
+      )
       .addEdge(START, 'slow')
     const made = await world(store, { graph: langGraphAgent(graph, { timeoutMs: 50 }) })
     await made.say(KEY, 'go')
     await made.settle()
     await aborted
-    expect((await turns(made))[0]).toMatchObject({ status: 'retrying', error: expect.stringMatching(/50 ms/) })
+    expect((await turns(made))[0]).toMatchObject({
+      status: 'retrying',
+      error: expect.stringMatching(/50 ms/),
+    })
     expect(await count(made, 'checkpoints')).toBe(0)
   })
 
+  it('loses nothing it needs when old checkpoints are pruned', async () => {
+    const graph = oneNode(({ event, messages, seen }) => ({
+      ...(event.seq === 1 ? { seen: ['first'] } : {}),
+      effects: [say(`${messages.length} ${seen.join()}`)],
+    }))
+    const made = await world(store, { graph: langGraphAgent(graph) })
+    await lines(made, 'one', 'two', 'three')
+    await pruneCheckpoints(made.app.store.db, 1, 100)
+    expect(await count(made, 'checkpoints')).toBe(1)
+    await lines(made, 'four')
+    expect((await sent(made)).at(-1)).toBe('4 first')
+  })
+
   it('starts anew where another kind of agent spoke before', async () => {
-    const made = await world(store, { graph: langGraphAgent(oneNode(({ messages }) => ({ effects: [say(`${messages.length}`)] }))) })
+    const made = await world(store, {
+      graph: langGraphAgent(oneNode(({ messages }) => ({ effects: [say(`${messages.length}`)] }))),
+    })
     const { bucket } = ref(KEY)
     await made.query(
       `insert into wakeful.checkpoints (bucket, thread_id, checkpoint_id, type, checkpoint, created_at) values ($1, $2, 'ff', 'state', '{"a":1}', now())`,
@@ -411,10 +374,18 @@ function shapes(store: StoreUnderTest): void {
 }
 
 describe('langGraphAgent', () => {
-  it('refuses what is no graph, and a graph that can see no event', () => {
+  it('refuses what is no graph, a graph that can see no event, and channels that need their whole history', () => {
     expect(() => langGraphAgent({} as never)).toThrow(/takes a StateGraph/)
     expect(() => langGraphAgent(undefined as never)).toThrow(/takes a StateGraph/)
-    const blind = new StateGraph(Annotation.Root({ a: Annotation<string>() })).addNode('n', () => ({})).addEdge(START, 'n')
+    const blind = new StateGraph(Annotation.Root({ a: Annotation<string>() }))
+      .addNode('n', () => ({}))
+      .addEdge(START, 'n')
     expect(() => langGraphAgent(blind)).toThrow(/channel event/)
+    const delta = Annotation.Root({
+      event: Annotation<GraphEvent>(),
+      log: new DeltaChannel<string[]>((all) => all),
+    })
+    const graph = new StateGraph(delta).addNode('n', () => ({})).addEdge(START, 'n')
+    expect(() => langGraphAgent(graph)).toThrow(/log.*DeltaChannel/)
   })
 })

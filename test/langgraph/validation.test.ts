@@ -7,7 +7,9 @@ import { eachStore } from '../setup/stores.ts'
 
 // The suite takes vitest's functions from the global scope.
 Object.assign(globalThis, { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it })
-const { deltaChannelHistoryTests, specTest } = await import('@langchain/langgraph-checkpoint-validation')
+const { deltaChannelHistoryTests, specTest } = await import(
+  '@langchain/langgraph-checkpoint-validation'
+)
 
 eachStore('the validation suite', (store) => {
   let opened: Store | undefined
@@ -19,13 +21,18 @@ eachStore('the validation suite', (store) => {
     checkpointerName: 'wakeful',
     beforeAllTimeout: 60_000,
     async beforeAll() {
-      opened = await openStore(await store.database(), { now: () => null, onError: () => undefined })
+      opened = await openStore(await store.database(), {
+        now: () => null,
+        onError: () => undefined,
+      })
       await migrateUp(db())
     },
     afterAll: () => opened?.close(),
     /** Each part of the suite expects to be alone. */
     async createCheckpointer() {
-      await db().exec('truncate wakeful.checkpoints, wakeful.checkpoint_blobs, wakeful.checkpoint_writes')
+      await db().exec(
+        'truncate wakeful.checkpoints, wakeful.checkpoint_blobs, wakeful.checkpoint_writes',
+      )
       return new GraphSaver(db())
     },
   }

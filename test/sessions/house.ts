@@ -1,8 +1,11 @@
 /** One listening app for a whole suite, on a test clock, and the means to speak to it over HTTP. */
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+export const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 export interface Reply<T> {
   readonly status: number
@@ -51,6 +54,20 @@ export async function call<T = Loose>(
     body: (isJson ? JSON.parse(text) : undefined) as T,
     headers: answer.headers,
   }
+}
+
+/** Is it a problem document with this status? */
+export function problem(reply: Reply<Loose>, status: number): void {
+  expect(reply.status).toBe(status)
+  expect(reply.headers.get('content-type')).toContain('application/problem+json')
+  expect(reply.body).toMatchObject({
+    type: expect.any(String),
+    title: expect.any(String),
+    status,
+    detail: expect.any(String),
+    request_id: expect.any(String),
+  })
+  expect(reply.body.errors.length).toBeGreaterThan(0)
 }
 
 /** Opened before the suite, closed after it; each test uses sessions of its own. */

@@ -1,0 +1,268 @@
+/**
+ * The slots of alarms: taken when due, settled when their attempt has ended. A slot is taken either by
+ * becoming an event (`in_flight` until its turn commits) or under a lease while a receiver is called;
+ * both are fenced, so that a cancel or a lost lease makes the late settle find nothing.
+ */
+import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
+import type { Db } from './db.ts'
+import { ALARMS, claimRows, dueRows, inIndexOrder, NOW, nextDueMs, WAKES } from './due.ts'
+
+const SLOT = (t: string) =>
+  `${t}.bucket, ${t}.id, ${t}.parent_id, ${t}.user_id, ${t}.agent_id, ${t}.conversation_id, ${t}.kind, ${t}.cron_expr, ${t}.timezone,
+   ${t}.anchor_at, ${t}.max_failures, ${t}.status, ${t}.scheduled_for, ${t}.missed_count, ${t}.attempt, ${t}.delivery_id,
+   ${t}.failure_count, ${t}.last_error, ${t}.next_fire_at, ${t}.due_at, ${t}.last_fired_at`
+
+export interface AlarmSlot extends AlarmTerms, AlarmState {
+  readonly bucket: number
+  readonly id: string
+  readonly parent_id: string | null
+  readonly user_id: string
+  readonly agent_id: string | null
+  readonly conversation_id: string
+  readonly now: Date
+}
+
+/** What a due alarm becomes: an event of this session. */
+export interface AlarmEvent {
+  readonly bucket: number
+  readonly id: string
+  readonly eventId: string
+  readonly missedCount: number
+  readonly sessionKey: string
+  readonly userId: string
+  readonly agentId: string
+  readonly threadId: string
+}
+
+export interface PromotedAlarms {
+  readonly promoted: number
+  readonly seen: number
+  readonly nextMs: number | null
+  readonly latenessMs: number
+}
+
+const DUE = `with due as materialized (${dueRows(ALARMS, SLOT('t'), '$2::int')})
+  select n.next_ms, ${NOW} as now, d.* from (select ${nextDueMs(ALARMS)} as next_ms) n left join due d on true`
+
+/** Makes the sessions that are missing and takes the numbers, under the lock of each row, always in the same order. */
+const HEADS = `insert into wakeful.sessions as s (bucket, session_key, user_id, agent_id, thread_id, last_seq, due_at, created_at, updated_at)
+  select bucket, session_key, user_id, agent_id, thread_id, total, ${NOW}, ${NOW}, ${NOW}
+  from unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
+    i(bucket, session_key, user_id, agent_id, thread_id, total)
+  order by bucket, session_key
+  on conflict (bucket, session_key) do update
+    set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
+  returning session_key, last_seq`
+
+/** The payload stays in the database: it goes from the alarm's row into the event's, verbatim. */
+const TAKE = `with taken as (
+    update wakeful.alarms a
+    set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
+        missed_count = i.missed_count, updated_at = ${NOW}
+    from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::int[], $6::text[], $7::int[]) i(bucket, id, event_id, missed_count, session_key, seq)
+    where a.bucket = i.bucket and a.id = i.id
+    returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
+      a.attempt, a.traceparent, i.event_id, i.session_key, i.seq)
+  insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
+  select bucket, session_key, seq, event_id, 'alarm',
+    ('{"alarm_id":"' || alarm_id || '","label":' || to_json(label) || ',"wake_message":' || to_json(wake_message) ||
+     ',"payload":' || payload || ',"scheduled_for":"' || to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
+     '","missed_count":' || missed_count || ',"attempt":' || attempt || '}')::json,
+    alarm_id, scheduled_for, traceparent, ${NOW}
+  from taken
+  returning extract(epoch from created_at - scheduled_for)::float8 * 1000 as late_ms`
+
+/**
+ * Turns up to `limit` due alarms into events, in one short transaction: the rows are locked (another
+ * clock's are skipped), `plan` says which event each becomes, numbers are taken and everything is written.
+ */
+export async function promoteAlarms(
+  db: Db,
+  limit: number,
+  plan: (slots: readonly AlarmSlot[]) => readonly AlarmEvent[],
+): Promise<PromotedAlarms> {
+  return inIndexOrder(db, async (tx) => {
+    const rows = await tx.query<AlarmSlot & { next_ms: number | null }>(DUE, [tx.now(), limit])
+    const nextMs = rows[0]?.next_ms ?? null
+    const slots = rows.filter((row) => row.id !== null)
+    if (slots.length === 0) return { promoted: 0, seen: 0, nextMs, latenessMs: 0 }
+    const lates = await takeAlarms(tx, plan(slots))
+    return {
+      promoted: lates.length,
+      seen: slots.length,
+      nextMs,
+      latenessMs: Math.max(0, ...lates),
+    }
+  })
+}
+
+async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<number[]> {
+  const totals = new Map<string, { event: AlarmEvent; total: number }>()
+  for (const event of events) {
+    const known = totals.get(event.sessionKey)
+    if (known === undefined) totals.set(event.sessionKey, { event, total: 1 })
+    else known.total++
+  }
+  const heads = [...totals.values()]
+  const numbered = await tx.query<{ session_key: string; last_seq: number }>(HEADS, [
+    tx.now(),
+    heads.map(({ event }) => event.bucket),
+    heads.map(({ event }) => event.sessionKey),
+    heads.map(({ event }) => event.userId),
+    heads.map(({ event }) => event.agentId),
+    heads.map(({ event }) => event.threadId),
+    heads.map(({ total }) => total),
+  ])
+  const taken = new Map(
+    numbered.map(({ session_key, last_seq }) => [
+      session_key,
+      last_seq - (totals.get(session_key)?.total ?? 0),
+    ]),
+  )
+  const seqs = events.map(({ sessionKey }) => {
+    const seq = (taken.get(sessionKey) ?? 0) + 1
+    taken.set(sessionKey, seq)
+    return seq
+  })
+  const rows = await tx.query<{ late_ms: number }>(TAKE, [
+    tx.now(),
+    events.map((e) => e.bucket),
+    events.map((e) => e.id),
+    events.map((e) => e.eventId),
+    events.map((e) => e.missedCount),
+    events.map((e) => e.sessionKey),
+    seqs,
+  ])
+  return rows.map((row) => row.late_ms)
+}
+
+/** An alarm leased for one call of its receiver. */
+export interface ClaimedWake extends AlarmSlot {
+  readonly wake_message: string
+  readonly payload: string
+}
+
+/** Attempts are counted when claimed, so that one which kills its process ends too. */
+const CLAIM = `with claimed as (
+    ${claimRows(WAKES, `${SLOT('t')}, t.wake_message, t.payload, d.was_due_at`, { set: ', attempt = t.attempt + 1' })})
+  select n.next_ms, ${NOW} as now, c.* from (select ${nextDueMs(WAKES)} as next_ms) n left join claimed c on true`
+
+export async function claimWakes(
+  db: Db,
+  limit: number,
+  leaseMs: number,
+  token: string,
+): Promise<{ wakes: ClaimedWake[]; nextMs: number | null }> {
+  const rows = await inIndexOrder(
+    db,
+    (tx) =>
+      tx.query<ClaimedWake & { next_ms: number | null }>(CLAIM, [tx.now(), limit, leaseMs, token]),
+    false,
+  )
+  return { wakes: rows.filter((row) => row.id !== null), nextMs: rows[0]?.next_ms ?? null }
+}
+
+/** Of these events, those whose slot was cancelled since it was promoted. */
+export async function withdrawnEvents(
+  db: Db,
+  events: readonly { bucket: number; eventId: string }[],
+): Promise<Set<string>> {
+  const rows = await db.query<{ event_id: string }>(
+    `select i.event_id from unnest($1::smallint[], $2::uuid[]) i(bucket, event_id)
+     where not exists (select 1 from wakeful.alarms a where a.bucket = i.bucket and a.in_flight = i.event_id)`,
+    [events.map((e) => e.bucket), events.map((e) => e.eventId)],
+  )
+  return new Set(rows.map((row) => row.event_id))
+}
+
+/** Locks the slots whose events these are, always in the same order; those missing were cancelled. */
+export async function lockByEvent(
+  tx: Db,
+  held: readonly { bucket: number; eventId: string }[],
+): Promise<Map<string, AlarmSlot>> {
+  const rows = await tx.query<AlarmSlot & { held: string }>(
+    `select ${SLOT('a')}, ${NOW} as now, a.in_flight as held
+     from unnest($2::smallint[], $3::uuid[]) h(bucket, event_id)
+     join wakeful.alarms a on a.bucket = h.bucket and a.in_flight = h.event_id
+     order by a.bucket, a.id for update of a`,
+    [tx.now(), held.map((h) => h.bucket), held.map((h) => h.eventId)],
+  )
+  return new Map(rows.map((row) => [row.held, row]))
+}
+
+/** Locks the slots we still hold a lease on; those missing were cancelled, or taken over by another. */
+export async function lockByToken(
+  tx: Db,
+  held: readonly { bucket: number; id: string; token: string }[],
+): Promise<Map<string, AlarmSlot>> {
+  const rows = await tx.query<AlarmSlot>(
+    `select ${SLOT('a')}, ${NOW} as now
+     from unnest($2::smallint[], $3::uuid[], $4::uuid[]) h(bucket, id, token)
+     join wakeful.alarms a on a.bucket = h.bucket and a.id = h.id and a.claim_token = h.token
+     order by a.bucket, a.id for update of a`,
+    [tx.now(), held.map((h) => h.bucket), held.map((h) => h.id), held.map((h) => h.token)],
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+export interface SettledSlot {
+  readonly slot: AlarmSlot
+  readonly state: AlarmState
+}
+
+/** Writes what the locked slots become, and frees them. */
+export async function writeSlots(tx: Db, settled: readonly SettledSlot[]): Promise<void> {
+  const states = settled.map((each) => each.state)
+  await tx.query(
+    `update wakeful.alarms a
+     set status = i.status, scheduled_for = i.scheduled_for, missed_count = i.missed_count, attempt = i.attempt,
+         delivery_id = i.delivery_id, failure_count = i.failure_count, last_error = i.last_error, next_fire_at = i.next_fire_at,
+         due_at = i.due_at, last_fired_at = i.last_fired_at, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+     from unnest($2::smallint[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::int[], $8::uuid[], $9::int[], $10::text[],
+       $11::timestamptz[], $12::timestamptz[], $13::timestamptz[])
+       i(bucket, id, status, scheduled_for, missed_count, attempt, delivery_id, failure_count, last_error, next_fire_at, due_at, last_fired_at)
+     where a.bucket = i.bucket and a.id = i.id`,
+    [
+      tx.now(),
+      settled.map(({ slot }) => slot.bucket),
+      settled.map(({ slot }) => slot.id),
+      states.map((s) => s.status),
+      states.map((s) => s.scheduled_for),
+      states.map((s) => s.missed_count),
+      states.map((s) => s.attempt),
+      states.map((s) => s.delivery_id),
+      states.map((s) => s.failure_count),
+      states.map((s) => s.last_error),
+      states.map((s) => s.next_fire_at),
+      states.map((s) => s.due_at),
+      states.map((s) => s.last_fired_at),
+    ],
+  )
+  const extras = settled.filter(({ slot }) => slot.parent_id !== null)
+  if (extras.length > 0) await foldExtras(tx, extras)
+}
+
+/** An extra wake's news goes to the alarm it belongs to; when it has ended, its own row goes. */
+async function foldExtras(tx: Db, extras: readonly SettledSlot[]): Promise<void> {
+  await tx.query(
+    `update wakeful.alarms a
+     set last_fired_at = greatest(a.last_fired_at, i.fired_at), last_error = coalesce(nullif(i.error, ''), a.last_error), updated_at = ${NOW}
+     from (select bucket, id, max(fired_at) as fired_at, max(error) as error
+           from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::text[]) e(bucket, id, fired_at, error)
+           group by bucket, id) i
+     where a.bucket = i.bucket and a.id = i.id`,
+    [
+      tx.now(),
+      extras.map(({ slot }) => slot.bucket),
+      extras.map(({ slot }) => slot.parent_id),
+      extras.map(({ state }) => state.last_fired_at),
+      extras.map(({ state }) => state.last_error),
+    ],
+  )
+  const ended = extras.filter(({ state }) => state.status !== 'active')
+  await tx.query(
+    `delete from wakeful.alarms a using unnest($1::smallint[], $2::uuid[]) e(bucket, id)
+     where a.bucket = e.bucket and a.id = e.id`,
+    [ended.map(({ slot }) => slot.bucket), ended.map(({ slot }) => slot.id)],
+  )
+}

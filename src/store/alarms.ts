@@ -1,0 +1,261 @@
+/** Alarms as their owners see them: set, list, read, cancel, fire now. What happens to a slot is in `alarm-slots.ts`. */
+import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
+import type { AlarmPlan } from '../core/alarm-draft.ts'
+import { bucketOf } from '../core/session.ts'
+import type { Db } from './db.ts'
+import { NOW } from './due.ts'
+
+export interface AlarmRow extends AlarmTerms, AlarmState {
+  readonly bucket: number
+  readonly id: string
+  readonly owner_did: string
+  readonly user_id: string
+  readonly agent_id: string | null
+  readonly label: string
+  readonly fire_at: Date | null
+  readonly conversation_id: string
+  readonly wake_message: string
+  readonly payload: string
+  readonly idempotency_key: string
+  readonly created_at: Date
+  /** `created_at` with its microseconds, for cursors. */
+  readonly created_text: string
+  /** The database's time when it was read. */
+  readonly now: Date
+}
+
+const ROW = `bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone, anchor_at, next_fire_at,
+  conversation_id, wake_message, payload, status, idempotency_key, max_failures, failure_count, last_error,
+  scheduled_for, missed_count, attempt, delivery_id, due_at, created_at, last_fired_at,
+  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text, ${NOW} as now`
+
+/** Whose alarms may be seen: one agent's (its DID), one person's, or everybody's. */
+export interface AlarmScope {
+  readonly ownerDid: string | null
+  readonly userId: string | null
+}
+
+export async function databaseNow(db: Db): Promise<Date> {
+  const [row] = await db.query<{ now: Date }>(`select ${NOW} as now`, [db.now()])
+  if (row === undefined) throw new Error('the database did not tell the time')
+  return row.now
+}
+
+/** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
+const INSERT = `insert into wakeful.alarms (bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
+    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, idempotency_key, max_failures,
+    delivery_id, created_at, updated_at)
+  select bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
+    anchor_at, next_fire_at, next_fire_at, next_fire_at, conversation_id, wake_message, payload::json, idempotency_key, max_failures,
+    delivery_id, ${NOW}, ${NOW}
+  from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::text[],
+    $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[], $15::text[], $16::text[], $17::text[], $18::int[], $19::uuid[])
+    i(bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone, anchor_at, next_fire_at,
+      conversation_id, wake_message, payload, idempotency_key, max_failures, delivery_id)
+  order by bucket, owner_did, idempotency_key
+  on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
+  returning ${ROW}`
+
+export interface SetAlarm {
+  readonly row: AlarmRow
+  /** The owner's key existed: this is the alarm it stands for. */
+  readonly deduped: boolean
+}
+
+/** Writes all of them, in a transaction of the caller's; answers in their order. `deliveryIds`: one for each. */
+export async function insertAlarms(
+  tx: Db,
+  plans: readonly AlarmPlan[],
+  deliveryIds: readonly string[],
+): Promise<SetAlarm[]> {
+  const drafts = plans.map((plan) => plan.draft)
+  const buckets = drafts.map((d) => bucketOf(d.userId))
+  const keys = drafts.map((d) => d.idempotencyKey ?? '')
+  const made = await tx.query<AlarmRow>(INSERT, [
+    tx.now(),
+    buckets,
+    drafts.map((d) => d.id),
+    drafts.map((d) => d.ownerDid),
+    drafts.map((d) => d.userId),
+    drafts.map((d) => d.agentId),
+    drafts.map((d) => d.label ?? ''),
+    plans.map((p) => p.kind),
+    plans.map((p) => p.fireAt),
+    plans.map((p) => p.cronExpr),
+    drafts.map((d) => d.timezone),
+    plans.map((p) => p.anchorAt),
+    plans.map((p) => p.nextFireAt),
+    drafts.map((d) => d.conversationId ?? ''),
+    drafts.map((d) => d.wakeMessage),
+    drafts.map((d) => d.payload ?? '{}'),
+    keys,
+    plans.map((p) => p.maxFailures),
+    deliveryIds,
+  ])
+  const byId = new Map(made.map((row) => [row.id, row]))
+  const rest = drafts.filter((draft) => !byId.has(draft.id))
+  const known = rest.length === 0 ? new Map<string, AlarmRow>() : await byKeys(tx, rest)
+  return drafts.map((draft) => {
+    const row = byId.get(draft.id)
+    if (row !== undefined) return { row, deduped: false }
+    const first = known.get(`${draft.ownerDid} ${draft.idempotencyKey}`)
+    if (first === undefined) throw new Error(`alarm ${draft.id} was not written`)
+    return { row: first, deduped: true }
+  })
+}
+
+/** A second statement, so that it sees what a concurrent owner of the key has committed meanwhile. */
+async function byKeys(
+  tx: Db,
+  drafts: readonly AlarmPlan['draft'][],
+): Promise<Map<string, AlarmRow>> {
+  const rows = await tx.query<AlarmRow>(
+    `select ${ROW} from wakeful.alarms where idempotency_key <> '' and (bucket, owner_did, idempotency_key) in
+       (select * from unnest($2::smallint[], $3::text[], $4::text[]))`,
+    [
+      tx.now(),
+      drafts.map((d) => bucketOf(d.userId)),
+      drafts.map((d) => d.ownerDid),
+      drafts.map((d) => d.idempotencyKey),
+    ],
+  )
+  return new Map(rows.map((row) => [`${row.owner_did} ${row.idempotency_key}`, row]))
+}
+
+/** The condition and its values from $`first` on; texts are few, so that each is planned for what it asks. */
+function within(scope: AlarmScope, first: number): { where: string; values: unknown[] } {
+  if (scope.userId === null && scope.ownerDid === null) return { where: 'true', values: [] }
+  const bucket = scope.userId === null ? null : bucketOf(scope.userId)
+  if (bucket === null) throw new Error('an owner without a user has no bucket')
+  const [column, value] =
+    scope.ownerDid === null ? ['user_id', scope.userId] : ['owner_did', scope.ownerDid]
+  return { where: `bucket = $${first} and ${column} = $${first + 1}`, values: [bucket, value] }
+}
+
+export interface AlarmsPage {
+  readonly scope: AlarmScope
+  readonly status: string | null
+  readonly limit: number
+  readonly after: readonly [string, string] | null
+}
+
+/** Newest first. */
+export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
+  const values: unknown[] = [db.now(), page.limit]
+  const { where, values: owner } = within(page.scope, values.length + 1)
+  values.push(...owner)
+  let text = `select ${ROW} from wakeful.alarms where parent_id is null and ${where}`
+  if (page.status !== null) text += ` and status = $${values.push(page.status)}`
+  if (page.after !== null) {
+    const [createdAt, id] = page.after
+    text += ` and (created_at, id) < ($${values.push(createdAt)}::timestamptz, $${values.push(id)}::uuid)`
+  }
+  return db.query<AlarmRow>(`${text} order by created_at desc, id desc limit $2::int`, values)
+}
+
+export async function getAlarm(db: Db, scope: AlarmScope, id: string): Promise<AlarmRow | null> {
+  const { where, values } = within(scope, 3)
+  const [row] = await db.query<AlarmRow>(
+    `select ${ROW} from wakeful.alarms where id = $2::uuid and parent_id is null and ${where}`,
+    [db.now(), id, ...values],
+  )
+  return row ?? null
+}
+
+const CANCEL = `update wakeful.alarms
+  set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+  where id = $2::uuid and parent_id is null and status = 'active'`
+
+/**
+ * A compare-and-set on `active`. Whoever is firing it finds its claim gone and settles nothing. Null
+ * when there is no such alarm; one that has ended comes back unchanged. Extra wakes end with it: by a
+ * second statement, since one may have been added while we waited for the alarm's lock.
+ */
+export async function cancelAlarm(
+  db: Db,
+  scope: AlarmScope,
+  id: string,
+): Promise<AlarmRow | null> {
+  const { where, values } = within(scope, 3)
+  return db.tx(async (tx) => {
+    const [row] = await tx.query<AlarmRow>(`${CANCEL} and ${where} returning ${ROW}`, [
+      tx.now(),
+      id,
+      ...values,
+    ])
+    if (row === undefined) return getAlarm(tx, scope, id)
+    if (row.kind === 'cron') await dropExtras(tx, [row])
+    return row
+  })
+}
+
+/** Cancels an agent's own alarms, each for its own user: the wishes of turns. */
+export async function cancelOwnAlarms(
+  tx: Db,
+  alarms: readonly { id: string; userId: string; agentId: string }[],
+): Promise<void> {
+  const rows = await tx.query<{ bucket: number; id: string }>(
+    `update wakeful.alarms a
+     set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+     from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[]) c(bucket, id, user_id, agent_id)
+     where a.bucket = c.bucket and a.id = c.id and a.user_id = c.user_id and a.agent_id = c.agent_id
+       and a.parent_id is null and a.status = 'active'
+     returning a.bucket, a.id`,
+    [
+      tx.now(),
+      alarms.map((a) => bucketOf(a.userId)),
+      alarms.map((a) => a.id),
+      alarms.map((a) => a.userId),
+      alarms.map((a) => a.agentId),
+    ],
+  )
+  if (rows.length > 0) await dropExtras(tx, rows)
+}
+
+async function dropExtras(
+  tx: Db,
+  parents: readonly { bucket: number; id: string }[],
+): Promise<void> {
+  await tx.query(
+    `delete from wakeful.alarms a using unnest($1::smallint[], $2::uuid[]) p(bucket, id)
+     where a.bucket = p.bucket and a.parent_id = p.id`,
+    [parents.map((p) => p.bucket), parents.map((p) => p.id)],
+  )
+}
+
+/**
+ * Makes a `once` due now, as the slot of this instant; one that is being fired already stays as it is.
+ * Its failures still count, so attempts go on from there.
+ */
+const FIRE_ONCE = `update wakeful.alarms
+  set due_at = ${NOW}, next_fire_at = ${NOW}, scheduled_for = date_trunc('milliseconds', ${NOW}), delivery_id = $4::uuid,
+      attempt = failure_count, updated_at = ${NOW}
+  where bucket = $2 and id = $3::uuid and in_flight is null and claim_token is null`
+
+/** An extra wake beside a recurring alarm: its own slot, its own attempts, and no slot of the schedule used. */
+const FIRE_EXTRA = `insert into wakeful.alarms (bucket, id, parent_id, owner_did, user_id, agent_id, label, kind, fire_at, timezone,
+    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, max_failures, delivery_id, created_at, updated_at)
+  select bucket, $5::uuid, id, owner_did, user_id, agent_id, label, 'once', date_trunc('milliseconds', ${NOW}), timezone,
+    anchor_at, ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW}, conversation_id, wake_message, payload, max_failures, $4::uuid, ${NOW}, ${NOW}
+  from wakeful.alarms where bucket = $2 and id = $3::uuid`
+
+/** Null when there is no such alarm. The caller refuses where its status is not `active`: nothing was done then. */
+export async function fireAlarmNow(
+  db: Db,
+  scope: AlarmScope,
+  id: string,
+  ids: { readonly delivery: string; readonly extra: string },
+): Promise<AlarmRow | null> {
+  const { where, values } = within(scope, 3)
+  return db.tx(async (tx) => {
+    const [row] = await tx.query<AlarmRow>(
+      `select ${ROW} from wakeful.alarms where id = $2::uuid and parent_id is null and ${where} for update`,
+      [tx.now(), id, ...values],
+    )
+    if (row === undefined || row.status !== 'active') return row ?? null
+    const slot = [tx.now(), row.bucket, row.id, ids.delivery]
+    if (row.kind === 'cron') await tx.query(FIRE_EXTRA, [...slot, ids.extra])
+    else await tx.query(FIRE_ONCE, slot)
+    return getAlarm(tx, scope, id)
+  })
+}

@@ -1,0 +1,166 @@
+/** The house rules, as functions from source text to complaints. Each complaint says what to write instead. */
+
+export interface Source {
+  /** Relative to the repository, with forward slashes. */
+  readonly path: string
+  readonly text: string
+}
+
+export const FILE_LINES_MAX = 400
+export const FUNCTION_LINES_MAX = 70
+
+/** Who may import whom, by the first folder under src; a file at the top counts by its own name. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  core: ['core'],
+  store: ['store', 'core'],
+  triggers: ['triggers', 'store', 'core'],
+  agents: ['agents', 'store', 'core'],
+  channels: ['channels', 'store', 'core'],
+  engine: ['engine', 'triggers', 'agents', 'channels', 'store', 'core'],
+  api: ['api', 'store', 'core'],
+  http: ['http', 'api', 'store', 'core'],
+  mcp: ['mcp', 'api', 'store', 'core'],
+  // The outermost door: it starts the server, so it alone may know the composition root.
+  cli: ['cli', 'api', 'store', 'core', 'agents', 'main.ts', 'config.ts', 'clock.ts', 'index.ts'],
+}
+
+function room(path: string): string {
+  return path.split('/')[1] ?? ''
+}
+
+function imports({ path, text }: Source): { line: number; target: string }[] {
+  const here = path.split('/').slice(0, -1)
+  return lines(text).flatMap((line, index) => {
+    const found = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/.exec(line)?.[1]
+    if (found === undefined) return []
+    const parts = [...here]
+    for (const part of found.split('/')) {
+      if (part === '..') parts.pop()
+      else if (part !== '.') parts.push(part)
+    }
+    return [{ line: index + 1, target: parts.join('/') }]
+  })
+}
+
+const lines = (text: string) => text.split('\n')
+
+/** Comments and strings may speak of anything; the rules look at code. */
+function code(text: string): string[] {
+  return lines(text.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))).map(
+    (line) => line.replace(/\/\/.*$/, ''),
+  )
+}
+
+function each(source: Source, pattern: RegExp, say: string): string[] {
+  return code(source.text).flatMap((line, index) =>
+    pattern.test(line) ? [`${source.path}:${index + 1} ${say}`] : [],
+  )
+}
+
+export function importDirection(source: Source): string[] {
+  const from = room(source.path)
+  const allowed = MAY_IMPORT[from]
+  if (allowed === undefined) return []
+  return imports(source).flatMap(({ line, target }) => {
+    const to = room(target)
+    if (!target.startsWith('src/') || allowed.includes(to)) return []
+    return [
+      `${source.path}:${line} ${from} imports ${to}, but may import only ${allowed.join(', ')}: hand it in from main.ts as a parameter, or move the shared part down to core or store`,
+    ]
+  })
+}
+
+export function oneClaim(source: Source): string[] {
+  if (source.path === 'src/store/due.ts') return []
+  return each(
+    source,
+    /skip\s+locked/i,
+    'claims rows on its own: use dueRows or claimRows of src/store/due.ts',
+  )
+}
+
+export function oneClock(source: Source): string[] {
+  if (source.path === 'src/clock.ts') return []
+  return each(
+    source,
+    /\bDate\.now\s*\(|new Date\(\s*\)/,
+    'reads the time of day: in SQL say coalesce($n::timestamptz, now()), for durations use performance.now(), without a database wallClock() of src/clock.ts',
+  )
+}
+
+export function oneEnvironment(source: Source): string[] {
+  if (source.path === 'src/config.ts') return []
+  return each(
+    source,
+    /\bprocess\.env\b/,
+    'reads the environment: add the variable to src/config.ts and hand the value in',
+  )
+}
+
+export function shortFiles(source: Source): string[] {
+  const count = lines(source.text.trimEnd()).length
+  if (count <= FILE_LINES_MAX) return []
+  return [
+    `${source.path} has ${count} lines, at most ${FILE_LINES_MAX}: give one of its ideas a file of its own`,
+  ]
+}
+
+/**
+ * A function reaches from a line that opens one to the closing brace at the same indentation (the formatter sees
+ * to that); a brace that opens again on its line closes only a type or a list of parameters.
+ */
+export function shortFunctions(source: Source): string[] {
+  const all = lines(source.text)
+  const opens =
+    /^(\s*)(?:export |async |static |readonly |#|get |set )*(?:function\b|[\w#]+\s*[(<]|(?:const|let) \w+ = (?:async )?(?:\(|function)).*\{$/
+  return all.flatMap((line, start) => {
+    const indent = opens.exec(line)?.[1]
+    if (indent === undefined || /^\s*(?:if|for|while|switch|describe|it|test)\b/.test(line))
+      return []
+    const end = all.findIndex(
+      (each, index) => index > start && new RegExp(`^${indent}\\}(?!.*\\{$)`).test(each),
+    )
+    const length = end - start + 1
+    if (end < 0 || length <= FUNCTION_LINES_MAX) return []
+    return [
+      `${source.path}:${start + 1} a function of ${length} lines, at most ${FUNCTION_LINES_MAX}: name its steps and call them`,
+    ]
+  })
+}
+
+export function nothingLeft(source: Source): string[] {
+  return lines(source.text).flatMap((line, index) =>
+    /\b(?:TODO|FIXME|XXX|HACK)\b/.test(line)
+      ? [
+          `${source.path}:${index + 1} leaves a note to somebody: do it now, or say it in the docs as a limit`,
+        ]
+      : [],
+  )
+}
+
+export function plainNames(source: Source): string[] {
+  const name = source.path.split('/').at(-1) ?? ''
+  return /^(?:utils?|common|helpers?|manager|misc|types)\.tsx?$/.test(name)
+    ? [`${source.path} has a name that says nothing: call it by what is in it`]
+    : []
+}
+
+export function noSilentCatch(source: Source): string[] {
+  return each(
+    source,
+    /catch\s*(?:\([^)]*\))?\s*\{\s*\}|\.catch\(\(\)\s*=>\s*(?:\{\s*\}|undefined|null)\)/,
+    'swallows an error: handle it, or log it where somebody looks',
+  )
+}
+
+export const RULES = {
+  importDirection,
+  oneClaim,
+  oneClock,
+  oneEnvironment,
+  shortFiles,
+  shortFunctions,
+  nothingLeft,
+  plainNames,
+  noSilentCatch,
+} as const

@@ -1,0 +1,84 @@
+/** The house rules hold for every source file, and each rule is seen to bite. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { RULES, type Source } from './tidy-rules.ts'
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+
+function sources(folder: string): Source[] {
+  if (!existsSync(`${ROOT}${folder}`)) return []
+  return readdirSync(`${ROOT}${folder}`, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => `${entry.parentPath.slice(ROOT.length)}/${entry.name}`)
+    .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
+}
+
+const server = sources('src')
+// A browser has neither our clock nor our claims; what is about form holds there too.
+const page = sources('console/src')
+const FORM: readonly string[] = ['shortFiles', 'nothingLeft', 'plainNames', 'noSilentCatch']
+
+describe('every source file', () => {
+  it.each(Object.entries(RULES))('keeps the rule %s', (name, rule) => {
+    expect(server.length).toBeGreaterThan(50)
+    const files = FORM.includes(name) ? [...server, ...page] : server
+    expect(files.flatMap((source) => rule(source))).toEqual([])
+  })
+})
+
+const long = (count: number, line = '  work()') =>
+  Array.from({ length: count }, () => line).join('\n')
+const BROKEN: Record<keyof typeof RULES, Source & { says: string }> = {
+  importDirection: {
+    path: 'src/engine/x.ts',
+    text: `import { y } from '../api/y.ts'`,
+    says: 'engine imports api',
+  },
+  oneClaim: {
+    path: 'src/store/x.ts',
+    text: 'select 1 for update skip locked',
+    says: 'use dueRows or claimRows',
+  },
+  oneClock: {
+    path: 'src/core/x.ts',
+    text: 'const t = Date.now()',
+    says: 'coalesce($n::timestamptz, now())',
+  },
+  oneEnvironment: { path: 'src/http/x.ts', text: 'process.env.PORT', says: 'src/config.ts' },
+  shortFiles: { path: 'src/core/x.ts', text: long(401), says: 'a file of its own' },
+  shortFunctions: {
+    path: 'src/core/x.ts',
+    text: `function f() {\n${long(70)}\n}`,
+    says: 'name its steps',
+  },
+  nothingLeft: { path: 'src/core/x.ts', text: `// ${'TO'}${'DO'} later`, says: 'do it now' },
+  plainNames: { path: 'src/core/utils.ts', text: '', says: 'call it by what is in it' },
+  noSilentCatch: { path: 'src/core/x.ts', text: 'try { f() } catch {}', says: 'handle it' },
+}
+
+describe('each rule bites', () => {
+  it.each(Object.entries(BROKEN))('%s', (name, { says, ...source }) => {
+    const complaints = RULES[name as keyof typeof RULES](source)
+    expect(complaints).toHaveLength(1)
+    expect(complaints[0]).toContain(says)
+    expect(complaints[0]).toContain(source.path)
+  })
+
+  it('also on dynamic imports, files at the top, and new Date() without arguments', () => {
+    expect(
+      RULES.importDirection({ path: 'src/core/x.ts', text: `await import('../store/db.ts')` }),
+    ).toHaveLength(1)
+    expect(
+      RULES.importDirection({ path: 'src/http/x.ts', text: `import '../main.ts'` }),
+    ).toHaveLength(1)
+    expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date()' })).toHaveLength(1)
+    expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date(at)' })).toEqual([])
+  })
+
+  it('and leaves comments alone', () => {
+    expect(RULES.oneClaim({ path: 'src/core/x.ts', text: '/* for update skip locked */' })).toEqual(
+      [],
+    )
+  })
+})
