@@ -3,6 +3,7 @@
  * whatever process, get each message, and the first acknowledgement completes it. A reader that stops
  * reading is closed and loses nothing: what was not acknowledged is served again from the start.
  */
+import { isUuid } from '../core/ids.ts'
 import { RawJson, writeJson } from '../core/json.ts'
 import type { SessionRef } from '../core/session.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
@@ -33,8 +34,16 @@ interface Socket extends SocketOptions {
 interface Room {
   readonly session: SessionRef
   readonly sockets: Set<Socket>
-  /** Ids sent and not acknowledged yet, with their positions. */
+  /** The newest ids sent and not acknowledged yet, with their positions. */
   readonly open: Map<string, number>
+  /** Older ones were dropped from `open`; the database still knows them. */
+  forgot: boolean
+  /**
+   * From where the rows now being fetched were asked for. A socket that is not that far, since it joined or
+   * drained meanwhile, waits for the next look: served now, it would skip what lies between.
+   */
+  askedFrom: number
+  askedSeq: number
 }
 
 export interface WebSocketHooks {
@@ -47,11 +56,15 @@ export interface WebSocketHooks {
 }
 
 const OPEN = 1
+/** Positions begin at 0. */
+const NO_POSITION = -1
 /** Beyond this a socket gets no more until it has read. */
 const BUFFER_HIGH_BYTES = 256 * 1024
 /** Beyond this it is closed. */
 const BUFFER_MAX_BYTES = 1024 * 1024
 const STALLED_MS = 10_000
+/** Unacknowledged ids remembered for each session; an acknowledgement of an older one costs a query. */
+const OPEN_MAX = 1000
 
 export class WebSocketChannel implements Channel {
   readonly name = 'websocket'
@@ -71,7 +84,7 @@ export class WebSocketChannel implements Channel {
 
   /** Serves this socket from now on, beginning with everything undelivered. Returns what ends that. */
   join(session: SessionRef, wire: Wire, options: SocketOptions): () => void {
-    const room = this.#rooms.get(session.key) ?? { session, sockets: new Set(), open: new Map() }
+    const room = this.#rooms.get(session.key) ?? newRoom(session)
     this.#rooms.set(session.key, room)
     const socket: Socket = { ...options, wire, sentUpTo: 0, shownUpTo: options.eventsAfter ?? 0 }
     room.sockets.add(socket)
@@ -79,32 +92,34 @@ export class WebSocketChannel implements Channel {
     return () => this.#leave(room, socket)
   }
 
-  /** True when the id is an effect of this session that was still open. */
+  /** False when the id is no message of this session. One that was acknowledged before stays so. */
   async acknowledge(session: SessionRef, id: string): Promise<boolean> {
     const room = this.#rooms.get(session.key)
-    const position = room?.open.get(id) ?? (await this.#hooks.positionOf(session, id))
-    if (position === null || position === undefined) return false
+    const position =
+      room?.open.get(id) ?? (isUuid(id) ? await this.#hooks.positionOf(session, id) : null)
+    if (position === null) return false
+    const { bucket, key } = session
+    await this.#hooks.record({ bucket, key, position, outcome: 'completed' })
     room?.open.delete(id)
-    return this.#hooks.record({
-      bucket: session.bucket,
-      key: session.key,
-      position,
-      outcome: 'completed',
-    })
+    return true
   }
 
   wanted(keys: readonly string[] | null): Wanted[] {
-    return this.#collect(keys, (room) =>
-      lowest(room, (socket) => (this.#full(socket) ? null : socket.sentUpTo)),
-    )
+    return this.#collect(keys, (room) => {
+      const from = this.#lowest(room, (socket) => socket.sentUpTo)
+      room.askedFrom = from ?? room.askedFrom
+      return from
+    })
   }
 
   watched(keys: readonly string[] | null): Wanted[] {
-    return this.#collect(keys, (room) =>
-      lowest(room, (socket) =>
-        socket.eventsAfter === null || this.#full(socket) ? null : socket.shownUpTo,
-      ),
-    )
+    return this.#collect(keys, (room) => {
+      const from = this.#lowest(room, (socket) =>
+        socket.eventsAfter === null ? null : socket.shownUpTo,
+      )
+      room.askedSeq = from ?? room.askedSeq
+      return from
+    })
   }
 
   offer(rows: readonly Undelivered[]): Receipt[] {
@@ -114,17 +129,13 @@ export class WebSocketChannel implements Channel {
       if (room === undefined) continue
       let frame: string | null = null
       for (const socket of room.sockets) {
-        if (
-          socket.sentUpTo >= row.position ||
-          socket.wire.readyState !== OPEN ||
-          this.#full(socket)
-        )
-          continue
+        const { sentUpTo } = socket
+        if (sentUpTo < room.askedFrom || sentUpTo >= row.position || !this.#ready(socket)) continue
         frame ??= frameOf(row)
         this.#send(room, socket, row, frame)
       }
       if (frame === null) continue
-      room.open.set(row.id, row.position)
+      remember(room, row)
       receipts.push({
         bucket: row.bucket,
         key: row.session_key,
@@ -142,9 +153,11 @@ export class WebSocketChannel implements Channel {
         type: 'event',
         event: { ...event, payload: new RawJson(row.payload) },
       })
-      for (const socket of this.#rooms.get(row.session_key)?.sockets ?? []) {
-        if (socket.eventsAfter === null || socket.shownUpTo >= row.seq || this.#full(socket))
-          continue
+      const room = this.#rooms.get(row.session_key)
+      for (const socket of room?.sockets ?? []) {
+        const { eventsAfter, shownUpTo } = socket
+        if (eventsAfter === null || shownUpTo < (room?.askedSeq ?? 0)) continue
+        if (shownUpTo >= row.seq || !this.#ready(socket)) continue
         socket.shownUpTo = row.seq
         socket.wire.send(frame)
       }
@@ -163,15 +176,18 @@ export class WebSocketChannel implements Channel {
     } else {
       socket.wire.send(frame, (error) => {
         if (error) return
-        room.open.delete(row.id)
-        void this.#hooks.record({
-          bucket: row.bucket,
-          key: row.session_key,
-          position: row.position,
-          outcome: 'completed',
-        })
+        const { bucket, session_key: key, position } = row
+        this.#hooks.record({ bucket, key, position, outcome: 'completed' }).then(
+          () => room.open.delete(row.id),
+          // Not written: it stays open and is delivered again to the next connection.
+          () => undefined,
+        )
       })
     }
+  }
+
+  #ready(socket: Socket): boolean {
+    return socket.wire.readyState === OPEN && !this.#full(socket)
   }
 
   /** Closed when it holds too much, or stays over the mark without reading for too long. */
@@ -200,7 +216,29 @@ export class WebSocketChannel implements Channel {
     this.#stalled.delete(socket)
     if (room.sockets.size > 0) return
     this.#rooms.delete(room.session.key)
-    if (room.open.size > 0) this.#hooks.backToPending(room.session)
+    if (room.open.size > 0 || room.forgot) void this.#release(room.session)
+  }
+
+  /** Behind the receipts still on their way, which would mark as under way what nobody holds any more. */
+  async #release(session: SessionRef): Promise<void> {
+    const { bucket, key } = session
+    try {
+      await this.#hooks.record({ bucket, key, position: NO_POSITION, outcome: 'attempted' })
+    } catch {
+      // The database is away: the status waits for the next connection, the message does not depend on it.
+      return
+    }
+    if (!this.#rooms.has(key)) this.#hooks.backToPending(session)
+  }
+
+  /** How far the socket that is least far has come, of those that can take more. */
+  #lowest(room: Room, of: (socket: Socket) => number | null): number | null {
+    let low: number | null = null
+    for (const socket of room.sockets) {
+      const value = this.#ready(socket) ? of(socket) : null
+      if (value !== null && (low === null || value < low)) low = value
+    }
+    return low
   }
 
   #collect(keys: readonly string[] | null, after: (room: Room) => number | null): Wanted[] {
@@ -216,13 +254,25 @@ export class WebSocketChannel implements Channel {
   }
 }
 
-function lowest(room: Room, of: (socket: Socket) => number | null): number | null {
-  let low: number | null = null
-  for (const socket of room.sockets) {
-    const value = of(socket)
-    if (value !== null && (low === null || value < low)) low = value
+function newRoom(session: SessionRef): Room {
+  return {
+    session,
+    sockets: new Set(),
+    open: new Map(),
+    forgot: false,
+    askedFrom: 0,
+    askedSeq: 0,
   }
-  return low
+}
+
+function remember(room: Room, row: Undelivered): void {
+  room.open.set(row.id, row.position)
+  if (room.open.size <= OPEN_MAX) return
+  for (const oldest of room.open.keys()) {
+    room.open.delete(oldest)
+    break
+  }
+  room.forgot = true
 }
 
 function frameOf(row: Undelivered): string {

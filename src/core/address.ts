@@ -5,3 +5,29 @@ export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
 }
+
+/** Reachable from everywhere: not loopback, private, link-local, documentation, mapped or translated to any of these. */
+export function isPublicAddress(address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
+}
+
+/** Literal addresses and localhost only: what another name resolves to is judged at each connection. */
+export function isPrivateHost(hostname: string): boolean {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (/(^|\.)localhost\.?$/i.test(bare)) return true
+  return ipaddr.isValid(bare) && !isPublicAddress(bare)
+}
+
+/** Where web servers listen; anything else is a way to speak to a database or a mail server. */
+const WEB_PORTS: ReadonlySet<string> = new Set(['', '80', '443', '8080', '8443'])
+
+/** Why an outgoing call may not go to this URL, or null. The parser has written odd spellings of addresses plainly. */
+export function callRefusal(text: string, allowPrivate: boolean): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'it is no http:// or https:// URL'
+  if (url.username !== '' || url.password !== '') return 'it holds a user name or password'
+  if (allowPrivate) return null
+  if (isPrivateHost(url.hostname)) return `the private address ${JSON.stringify(url.hostname)}`
+  if (!WEB_PORTS.has(url.port)) return `the port ${url.port}, which is none of the web`
+  return null
+}

@@ -117,3 +117,6 @@ function attempt(field: string, errors: string[], read: () => Planned): Planned 
     return null
   }
 }
+
+/** What a turn may ask of alarms. */
+export type AlarmAsk = { readonly set: AlarmDraft } | { readonly cancel: string }

@@ -4,6 +4,7 @@
  * transaction that creates the messages, and so that every rule here can be tested without a store.
  */
 import { createHash } from 'node:crypto'
+import type { AlarmAsk } from './alarm-draft.ts'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from './backoff.ts'
 import {
   type Counters,
@@ -29,6 +30,8 @@ export type Wish =
       readonly payload: string | null
     }
   | { readonly type: 'cancel_timer'; readonly timerId: string }
+  /** For the trigger of that type to write, in the turn's own transaction. */
+  | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: AlarmAsk }
 
 export interface TurnFacts {
   readonly sessionKey: string
@@ -107,6 +110,7 @@ export function decide(
   const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
+    if (wish.type === 'ask_trigger') return
     if (wish.type === 'cancel_timer') {
       timers.delete(wish.timerId)
       cancelled.add(wish.timerId)

@@ -4,6 +4,7 @@
  * once. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
+import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/session.ts'
 import type { Decision, Failure, Policy } from '../core/turn.ts'
 import { afterFailure, decide, openingCounters } from '../core/turn.ts'
 import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
@@ -17,7 +18,7 @@ import {
   type TurnWrite,
   writeTurns,
 } from '../store/turns.ts'
-import type { SlotOutcome, Trigger } from '../triggers/trigger.ts'
+import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 
 export interface Finished {
   readonly claim: ClaimedTurn
@@ -146,6 +147,12 @@ async function write(tx: Db, settled: readonly Settled[], triggers: Triggers): P
     const outcomes = settled.filter(({ turn }) => turn.claim.type === trigger.type).flatMap(outcome)
     if (outcomes.length > 0) await trigger.settle(tx, outcomes)
   }
+  // After the slots: a turn that cancels the alarm it was woken by has still been woken by it.
+  for (const trigger of triggers.values()) {
+    if (trigger.wishes === undefined) continue
+    const wanted = settled.flatMap((each) => asked(each, trigger.type))
+    if (wanted.length > 0) await trigger.wishes(tx, wanted)
+  }
 }
 
 /** The session's counters travel in the metadata of the checkpoint the turn ends in. */
@@ -165,6 +172,21 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
   })
 }
 
+function asked({ turn: { claim, result } }: Settled, trigger: EventType): Asked[] {
+  const session = {
+    key: claim.session_key,
+    userId: claim.user_id,
+    agentId: claim.agent_id,
+    threadId: claim.thread_id,
+    bucket: claim.bucket,
+  }
+  return (result?.wishes ?? [])
+    .slice(0, EFFECTS_PER_TURN_MAX)
+    .flatMap((wish) =>
+      wish.type === 'ask_trigger' && wish.trigger === trigger ? [{ session, wish }] : [],
+    )
+}
+
 function outcome({ turn, head, row }: Settled): SlotOutcome[] {
   const { claim, failure } = turn
   if (claim.trigger_id === null || claim.scheduled_for === null) return []
@@ -175,9 +197,11 @@ function outcome({ turn, head, row }: Settled): SlotOutcome[] {
       triggerId: claim.trigger_id,
       scheduledFor: claim.scheduled_for,
       eventSeq: claim.seq,
+      eventId: claim.event_id,
       committed: row.status === 'committed',
       error: row.error,
       terminal: failure?.terminal ?? false,
+      retryAfterMs: failure?.retryAfterMs ?? 0,
       now: head.now,
     },
   ]

@@ -2,6 +2,7 @@
  * The outbox service: brings undelivered effects to the channels that hold connections for them. It
  * looks at once where a hint says so, and at everybody connected to this process on every poll.
  */
+import { performance } from 'node:perf_hooks'
 import type { Channel } from '../channels/channel.ts'
 import type { Db } from '../store/db.ts'
 import { type Receipt, recordReceipts, undelivered } from '../store/effects.ts'
@@ -22,6 +23,8 @@ const SESSIONS_MAX = 1000
 const EFFECTS_MAX = 100
 const EVENTS_MAX = 100
 const RECEIPTS_MAX = 1000
+/** Hints may come without a pause, and one may have been lost: at least this often everybody is looked at. */
+const EVERYWHERE_MS = 1000
 const RECEIPTS_QUEUE_MAX = 1_000_000
 
 export class OutboxService implements Service {
@@ -31,6 +34,8 @@ export class OutboxService implements Service {
   /** Sessions to look at now. None and no hint to look everywhere: it is a poll, and that looks everywhere too. */
   #keys = new Set<string>()
   #everywhere = true
+  #everywhereMs = Number.NEGATIVE_INFINITY
+  #ticking: Promise<unknown> = Promise.resolve()
 
   constructor(options: OutboxOptions) {
     this.#options = options
@@ -58,19 +63,42 @@ export class OutboxService implements Service {
     else for (const key of keys) this.#keys.add(key)
   }
 
-  async tick(): Promise<Tick> {
-    const keys = this.#everywhere || this.#keys.size === 0 ? null : [...this.#keys]
-    this.#keys.clear()
-    this.#everywhere = false
+  /** One look at a time: channels rely on being offered what they asked for last. */
+  tick(): Promise<Tick> {
+    const tick = this.#ticking.then(() => this.#look())
+    this.#ticking = tick.catch(() => undefined)
+    return tick
+  }
+
+  async #look(): Promise<Tick> {
+    const keys = this.#takeKeys()
     let did = 0
     let more = false
-    for (const channel of this.#options.channels) {
-      const effects = await this.#deliver(channel, keys)
-      const events = await this.#show(channel, keys)
-      did += effects.did + events.did
-      more ||= effects.more || events.more
+    try {
+      for (const channel of this.#options.channels) {
+        const events = await this.#show(channel, keys)
+        const effects = await this.#deliver(channel, keys)
+        did += effects.did + events.did
+        more ||= effects.more || events.more
+      }
+    } catch (error) {
+      // What was hinted at is not forgotten.
+      this.#everywhere = true
+      throw error
     }
     return { did, more, nextMs: null }
+  }
+
+  /** The sessions to look at; null for all. */
+  #takeKeys(): string[] | null {
+    const nowMs = performance.now()
+    const everywhere =
+      this.#everywhere || this.#keys.size === 0 || nowMs - this.#everywhereMs >= EVERYWHERE_MS
+    const keys = everywhere ? null : [...this.#keys]
+    if (everywhere) this.#everywhereMs = nowMs
+    this.#keys.clear()
+    this.#everywhere = false
+    return keys
   }
 
   async settle(): Promise<void> {

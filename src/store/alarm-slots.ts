@@ -36,7 +36,6 @@ export interface AlarmEvent {
 
 export interface PromotedAlarms {
   readonly promoted: number
-  readonly seen: number
   readonly nextMs: number | null
   readonly latenessMs: number
 }
@@ -69,8 +68,7 @@ const TAKE = `with taken as (
      ',"payload":' || payload || ',"scheduled_for":"' || to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
      '","missed_count":' || missed_count || ',"attempt":' || attempt || '}')::json,
     alarm_id, scheduled_for, traceparent, ${NOW}
-  from taken
-  returning extract(epoch from created_at - scheduled_for)::float8 * 1000 as late_ms`
+  from taken`
 
 /**
  * Turns up to `limit` due alarms into events, in one short transaction: the rows are locked (another
@@ -85,18 +83,18 @@ export async function promoteAlarms(
     const rows = await tx.query<AlarmSlot & { next_ms: number | null }>(DUE, [tx.now(), limit])
     const nextMs = rows[0]?.next_ms ?? null
     const slots = rows.filter((row) => row.id !== null)
-    if (slots.length === 0) return { promoted: 0, seen: 0, nextMs, latenessMs: 0 }
-    const lates = await takeAlarms(tx, plan(slots))
-    return {
-      promoted: lates.length,
-      seen: slots.length,
-      nextMs,
-      latenessMs: Math.max(0, ...lates),
-    }
+    if (slots.length === 0) return { promoted: 0, nextMs, latenessMs: 0 }
+    await takeAlarms(tx, plan(slots))
+    const latenessMs = slots.reduce((most, slot) => Math.max(most, lateMs(slot)), 0)
+    return { promoted: slots.length, nextMs, latenessMs }
   })
 }
 
-async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<number[]> {
+function lateMs({ now, due_at }: AlarmSlot): number {
+  return due_at === null ? 0 : now.getTime() - due_at.getTime()
+}
+
+async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<void> {
   const totals = new Map<string, { event: AlarmEvent; total: number }>()
   for (const event of events) {
     const known = totals.get(event.sessionKey)
@@ -124,7 +122,7 @@ async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<number
     taken.set(sessionKey, seq)
     return seq
   })
-  const rows = await tx.query<{ late_ms: number }>(TAKE, [
+  await tx.query(TAKE, [
     tx.now(),
     events.map((e) => e.bucket),
     events.map((e) => e.id),
@@ -133,7 +131,6 @@ async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<number
     events.map((e) => e.sessionKey),
     seqs,
   ])
-  return rows.map((row) => row.late_ms)
 }
 
 /** An alarm leased for one call of its receiver. */

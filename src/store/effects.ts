@@ -86,10 +86,11 @@ export async function recordReceipts(db: Db, receipts: readonly Receipt[]): Prom
   return new Set(rows.map((row) => `${row.session_key} ${row.position}`))
 }
 
-/** The position of an effect of this session, for an acknowledgement of something sent on an earlier connection. */
+/** The position of a message of this session, for an acknowledgement of something sent on an earlier connection. */
 export async function positionOf(db: Db, session: SessionRef, id: string): Promise<number | null> {
   const [row] = await db.query<{ position: number }>(
-    `select position from wakeful.effects where bucket = $1 and session_key = $2 and id = $3::uuid
+    `select position from wakeful.effects
+     where bucket = $1 and session_key = $2 and id = $3::uuid and type = 'send_message'
      order by position desc limit 1`,
     [session.bucket, session.key, id],
   )

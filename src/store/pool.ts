@@ -8,14 +8,18 @@ import {
   type StoreKind,
   type TxOptions,
 } from './db.ts'
+import { parameter, utcInstant } from './values.ts'
 
 const { builtins } = pg.types
+
+const timestamptz = pg.types.getTypeParser(builtins.TIMESTAMPTZ, 'text') as (text: string) => Date
 
 /** JSON stays text (payloads are verbatim), bigint counters are numbers. */
 export const columnTypes: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === builtins.JSON || oid === builtins.JSONB) return (text: string) => text
     if (oid === builtins.INT8) return (text: string) => Number(text)
+    if (oid === builtins.TIMESTAMPTZ) return (text: string) => utcInstant(text) ?? timestamptz(text)
     return pg.types.getTypeParser(oid, format as 'text')
   },
 } as pg.CustomTypesConfig
@@ -39,7 +43,7 @@ async function run<R extends object>(
   values: readonly unknown[],
 ): Promise<R[]> {
   const name = statementName(text)
-  const config = { text, values: values as unknown[], ...(name === undefined ? {} : { name }) }
+  const config = { text, values: values.map(parameter), ...(name === undefined ? {} : { name }) }
   const result = await client.query<R & pg.QueryResultRow>(config)
   return result.rows
 }

@@ -89,7 +89,10 @@ const WRITE = `with heads as (
     insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
     select c.bucket, c.thread_id, c.ns, c.id, c.parent_id, c.type, c.checkpoint::json, c.metadata::json, ${NOW}
     from unnest($16::smallint[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])
-      c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata))
+      c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata)
+    -- A graph that stops at its next interrupt within the same step ends in the checkpoint it began with.
+    on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
+      set checkpoint = excluded.checkpoint, metadata = excluded.metadata)
   insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
     channel, event_seq, autonomous, origin, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,

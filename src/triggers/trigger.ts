@@ -1,6 +1,9 @@
 /** What can become due. The clock promotes it to an event; where it says so, the turn's outcome settles its slot. */
-import type { EventType } from '../core/session.ts'
+import type { Attempt } from '../core/alarm.ts'
+import type { EventType, SessionRef } from '../core/session.ts'
+import type { Wish } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
+import type { DueTable } from '../store/due.ts'
 
 export interface Promotion {
   readonly promoted: number
@@ -18,10 +21,18 @@ export interface SlotOutcome {
   readonly triggerId: string
   readonly scheduledFor: Date
   readonly eventSeq: number
+  readonly eventId: string
   readonly committed: boolean
   readonly error: string | null
   readonly terminal: boolean
+  readonly retryAfterMs: number
   readonly now: Date
+}
+
+/** Something a turn asked of a trigger. */
+export interface Asked {
+  readonly session: SessionRef
+  readonly wish: Wish & { type: 'ask_trigger' }
 }
 
 export interface Trigger {
@@ -32,4 +43,45 @@ export interface Trigger {
    * settled here. Absent: the turn is tried again at the head of its session.
    */
   settle?(tx: Db, outcomes: readonly SlotOutcome[]): Promise<void>
+  /** Of these events, the ids of those whose slot was cancelled since: their turns do not run. */
+  withdrawn?(
+    db: Db,
+    events: readonly { readonly bucket: number; readonly eventId: string }[],
+  ): Promise<ReadonlySet<string>>
+  /** Writes what turns asked of it, within their commit and after their slots were settled. */
+  wishes?(tx: Db, asked: readonly Asked[]): Promise<void>
+}
+
+/** One due row whose receiver is to be called. */
+export interface WakeCall {
+  readonly bucket: number
+  readonly id: string
+  readonly dueAt: Date
+  readonly now: Date
+  readonly url: string
+  readonly bearer: string | null
+  readonly deliveryId: string
+  readonly body: string
+  /** Why it is not even tried any more. */
+  readonly givenUp: string | null
+}
+
+export interface WakeResult {
+  readonly call: WakeCall
+  readonly token: string
+  readonly attempt: Attempt
+}
+
+/** What becomes due and wakes by a call instead of an event: under a lease, since it happens outside the database. */
+export interface WakeSource {
+  readonly type: EventType
+  readonly table: DueTable
+  claim(
+    db: Db,
+    limit: number,
+    leaseMs: number,
+    token: string,
+  ): Promise<{ readonly calls: readonly WakeCall[]; readonly nextMs: number | null }>
+  /** Answers for each whether it was still ours. */
+  settle(tx: Db, results: readonly WakeResult[]): Promise<boolean[]>
 }

@@ -127,17 +127,20 @@ it('stop resolves when all is still: after the tick that runs, and the service i
 it.each([
   ['in its sleep', [IDLE]],
   ['while it waits after an error', [new Error('away')]],
-] as [string, Step[]][])('stops at once %s, and may be asked twice, also at the same time', async (_, steps) => {
-  const { service, ticksAt } = scripted(steps)
-  const { loop } = started(service)
-  await until(() => ticksAt.length === 1)
-  await Promise.all([loop.stop(), loop.stop()])
-  await loop.stop()
-  loop.hint()
-  loop.start()
-  await new Promise((done) => setImmediate(done))
-  expect(ticksAt).toHaveLength(1)
-})
+] as [string, Step[]][])(
+  'stops at once %s, and may be asked twice, also at the same time',
+  async (_, steps) => {
+    const { service, ticksAt } = scripted(steps)
+    const { loop } = started(service)
+    await until(() => ticksAt.length === 1)
+    await Promise.all([loop.stop(), loop.stop()])
+    await loop.stop()
+    loop.hint()
+    loop.start()
+    await new Promise((done) => setImmediate(done))
+    expect(ticksAt).toHaveLength(1)
+  },
+)
 
 it('stops before it ever started', async () => {
   const { service, ticksAt } = scripted([])

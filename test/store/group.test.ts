@@ -87,31 +87,35 @@ it('idle resolves when nothing waits and nothing runs, also if nothing ever did'
   expect(still).toBe(true)
 })
 
-it.each([1, 2, 3, 8])('invariant 14: of 8 items, %i poison ones fail alone and the others are done once', async (count) => {
-  const done: number[] = []
-  const bad = new Set(Array.from({ length: count }, (_, n) => (n * 3) % 8))
-  let commits = 0
-  const group = new GroupCommit<number, string>({
-    commit: async (items) => {
-      commits++
-      const culprit = items.find((item) => bad.has(item))
-      if (culprit !== undefined) throw poisoned('22P02', `item ${culprit}`)
-      done.push(...items)
-      return items.map((item) => `did ${item}`)
-    },
-    batchMax: 100,
-    lanes: 1,
-    queueMax: 100,
-    onFull: () => new Error('full'),
-  })
-  const answers = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => group.submit(n)))
-  for (const [n, answer] of answers.entries()) {
-    if (bad.has(n)) expect(answer).toMatchObject({ status: 'rejected', reason: { message: `item ${n}` } })
-    else expect(answer).toEqual({ status: 'fulfilled', value: `did ${n}` })
-  }
-  expect(done.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7].filter((n) => !bad.has(n)))
-  expect(commits).toBeLessThanOrEqual(15)
-})
+it.each([1, 2, 3, 8])(
+  'invariant 14: of 8 items, %i poison ones fail alone and the others are done once',
+  async (count) => {
+    const done: number[] = []
+    const bad = new Set(Array.from({ length: count }, (_, n) => (n * 3) % 8))
+    let commits = 0
+    const group = new GroupCommit<number, string>({
+      commit: async (items) => {
+        commits++
+        const culprit = items.find((item) => bad.has(item))
+        if (culprit !== undefined) throw poisoned('22P02', `item ${culprit}`)
+        done.push(...items)
+        return items.map((item) => `did ${item}`)
+      },
+      batchMax: 100,
+      lanes: 1,
+      queueMax: 100,
+      onFull: () => new Error('full'),
+    })
+    const answers = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => group.submit(n)))
+    for (const [n, answer] of answers.entries()) {
+      if (bad.has(n))
+        expect(answer).toMatchObject({ status: 'rejected', reason: { message: `item ${n}` } })
+      else expect(answer).toEqual({ status: 'fulfilled', value: `did ${n}` })
+    }
+    expect(done.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7].filter((n) => !bad.has(n)))
+    expect(commits).toBeLessThanOrEqual(15)
+  },
+)
 
 it('invariant 14: an error that names no database condition is some item’s fault too', async () => {
   const group = new GroupCommit<number, string>({

@@ -40,7 +40,9 @@ it('a backend terminated in the middle of a transaction fails that one alone, an
       const [row] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
       const asleep = running ? tx.query('select pg_sleep(60)') : null
       asleep?.catch(() => undefined)
-      await beside(url, (client) => client.query('select pg_terminate_backend($1, 5000)', [row?.pid]))
+      await beside(url, (client) =>
+        client.query('select pg_terminate_backend($1, 5000)', [row?.pid]),
+      )
       for (let n = 0; n < 20; n++) await tickOnce()
       await (asleep ?? tx.query('select 1'))
     })
@@ -122,9 +124,9 @@ it('invariants 1 and 9: an append whose commit answer was cut is there once when
       clientId: 'm-1',
     })
     proxy.cutAnswer('COMMIT\0')
-    await expect(
-      app.append(event('01890000-0000-7000-8000-000000000001')),
-    ).rejects.toBeInstanceOf(CommitUnknownError)
+    await expect(app.append(event('01890000-0000-7000-8000-000000000001'))).rejects.toBeInstanceOf(
+      CommitUnknownError,
+    )
     const again = await app.append(event('01890000-0000-7000-8000-000000000002'))
     expect(again).toMatchObject({ seq: 1, fresh: false })
     expect(await app.store.db.query('select seq from wakeful.events')).toEqual([{ seq: 1 }])
@@ -149,7 +151,10 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
       return { status: answer.status, body: (await answer.json()) as { status: string } }
     }
     for (let n = 0; n < 3; n++)
-      expect(await health()).toMatchObject({ status: 503, body: { status: 'waiting for the database' } })
+      expect(await health()).toMatchObject({
+        status: 503,
+        body: { status: 'waiting for the database' },
+      })
     const refused = await fetch(`${address}/v1/sessions/ann:bot:t/messages`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -1,0 +1,168 @@
+/**
+ * Signed calls to somebody else's server (Standard Webhooks). The other side is not trusted: the address
+ * is checked when the URL is written and again for what its name resolves to at each connection,
+ * redirects are not followed, time and what is read of the answer are bounded.
+ */
+import { type LookupAddress, lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { Agent, type Dispatcher, request } from 'undici'
+import { callRefusal, isPublicAddress } from '../core/address.ts'
+import type { Attempt } from '../core/alarm.ts'
+import { errorText } from '../core/errors.ts'
+import { retryAfterOf, webhookSignature } from '../core/webhook.ts'
+
+const TIMEOUT_MS = 60_000
+const CONNECT_TIMEOUT_MS = 10_000
+/** So much of an answer is read, and so long: afterwards its connection is closed. */
+const ANSWER_MAX_BYTES = 64 * 1024
+const ANSWER_MAX_MS = 5_000
+const ERROR_MAX = 2_000
+
+export interface WebhookRequest {
+  readonly url: string
+  readonly bearer: string | null
+  /** The same for all attempts at one delivery. */
+  readonly id: string
+  /** The database's time of this attempt. */
+  readonly at: Date
+  readonly body: string
+}
+
+export interface WebhookOptions {
+  /** `whsec_…`; several while a secret is being changed. */
+  readonly secrets: () => readonly string[]
+  readonly allowPrivate: boolean
+  readonly timeoutMs?: number
+  /** For tests: how names are resolved. */
+  readonly resolve?: typeof lookup
+}
+
+export class Webhooks {
+  readonly #options: WebhookOptions
+  readonly #agent: Agent
+
+  constructor(options: WebhookOptions) {
+    this.#options = options
+    this.#agent = new Agent({
+      connect: {
+        timeout: CONNECT_TIMEOUT_MS,
+        lookup: checkedLookup(options.allowPrivate, options.resolve ?? lookup),
+      },
+    })
+  }
+
+  /** Never throws: whatever goes wrong is a failed attempt that says why. */
+  async call(call: WebhookRequest, signal?: AbortSignal): Promise<Attempt> {
+    const refusal = callRefusal(call.url, this.#options.allowPrivate)
+    if (refusal !== null) return failed(`not called: ${refusal}`)
+    const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS
+    const timeout = AbortSignal.timeout(timeoutMs)
+    try {
+      const answer = await request(call.url, {
+        method: 'POST',
+        headers: this.#headers(call),
+        body: call.body,
+        dispatcher: this.#agent,
+        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        headersTimeout: timeoutMs,
+        bodyTimeout: ANSWER_MAX_MS,
+      })
+      return await judge(answer)
+    } catch (error) {
+      if (timeout.aborted) return failed(`no answer within ${timeoutMs} ms`)
+      return failed(`the call failed: ${reason(error)}`)
+    }
+  }
+
+  #headers({ id, at, body, bearer }: WebhookRequest): Record<string, string> {
+    const seconds = Math.floor(at.getTime() / 1000)
+    return {
+      'content-type': 'application/json',
+      'user-agent': 'wakeful',
+      'webhook-id': id,
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': webhookSignature(this.#options.secrets(), id, seconds, body),
+      ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+}
+
+/** 2xx counts as soon as its status is read; the rest is read only to use the connection again, or to quote it. */
+async function judge(answer: Dispatcher.ResponseData): Promise<Attempt> {
+  const { statusCode, headers, body } = answer
+  if (statusCode >= 200 && statusCode < 300) {
+    const signal = AbortSignal.timeout(ANSWER_MAX_MS)
+    body.dump({ limit: ANSWER_MAX_BYTES, signal }).catch(() => undefined)
+    return { taken: true }
+  }
+  const text = (await beginningOf(body)).trim()
+  const header = headers['retry-after']
+  const retryAfter = retryAfterOf(Array.isArray(header) ? header[0] : header)
+  const error = text === '' ? `HTTP ${statusCode}` : `HTTP ${statusCode}: ${text}`
+  return { ...failed(error), retryAfter }
+}
+
+function failed(error: string): Attempt & { taken: false } {
+  const text = error.length > ERROR_MAX ? `${error.slice(0, ERROR_MAX - 1)}…` : error
+  return { taken: false, error: text, terminal: false, retryAfter: null }
+}
+
+/** What can be had of the body within bytes and time; a drip that never ends is cut. */
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  const timer = setTimeout(() => body.destroy(), ANSWER_MAX_MS)
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= ANSWER_MAX_BYTES) break
+    }
+  } catch {
+    // It broke off: what came before is still worth quoting.
+  } finally {
+    clearTimeout(timer)
+    body.destroy()
+  }
+  return Buffer.concat(chunks).subarray(0, ANSWER_MAX_BYTES).toString('utf8')
+}
+
+/** The innermost cause, with its code: undici wraps what the socket said. */
+function reason(error: unknown): string {
+  const inner =
+    error instanceof AggregateError
+      ? error.errors[0]
+      : error instanceof Error && error.cause instanceof Error
+        ? error.cause
+        : error
+  const code = (inner as { code?: unknown } | null)?.code
+  const text = errorText(inner, 300)
+  return typeof code === 'string' && !text.includes(code) ? `${code} ${text}` : text
+}
+
+/**
+ * Judges what the name resolves to in the very look-up that the connection uses, so that a second answer
+ * cannot differ from the checked one. One private address among public ones refuses them all.
+ */
+function checkedLookup(allowPrivate: boolean, resolve: typeof lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, '', 0)
+      const addresses = found as unknown as LookupAddress[]
+      const wrong = allowPrivate
+        ? undefined
+        : addresses.find(({ address }) => !isPublicAddress(address))
+      const [first] = addresses
+      if (wrong !== undefined || first === undefined) {
+        const text = `${hostname} resolves to ${wrong?.address ?? 'nothing'}, which may not be called`
+        return callback(Object.assign(new Error(text), { code: 'EREFUSEDADDRESS' }), '', 0)
+      }
+      if (options.all) return callback(null, addresses)
+      return callback(null, first.address, first.family)
+    })
+  }
+}

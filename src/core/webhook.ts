@@ -1,0 +1,34 @@
+/** Standard Webhooks, the pure part: what is signed, and how an answer asks for patience. */
+import { createHmac } from 'node:crypto'
+import type { RetryAfter } from './alarm.ts'
+
+export const SECRET_PREFIX = 'whsec_'
+
+/**
+ * `v1,<base64>` over `id.seconds.body`, one for each secret, so that a receiver can change over from an
+ * old one to a new one. The body is signed as the bytes that are sent.
+ */
+export function webhookSignature(
+  secrets: readonly string[],
+  id: string,
+  seconds: number,
+  body: string,
+): string {
+  return secrets
+    .map((secret) => {
+      const bare = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
+      const hmac = createHmac('sha256', Buffer.from(bare, 'base64'))
+      return `v1,${hmac.update(`${id}.${seconds}.${body}`).digest('base64')}`
+    })
+    .join(' ')
+}
+
+/** `Retry-After`: seconds, or a date. Null for none, and for what is neither. */
+export function retryAfterOf(header: string | undefined): RetryAfter | null {
+  const text = header?.trim() ?? ''
+  if (/^\d{1,15}$/.test(text)) return { afterMs: Number(text) * 1000 }
+  // Only the form HTTP writes: `new Date` alone would read almost anything as a date.
+  if (!/^[A-Z][a-z]{2,8},? .{10,40} GMT$/.test(text)) return null
+  const at = new Date(text)
+  return Number.isNaN(at.getTime()) ? null : { at }
+}

@@ -1,0 +1,196 @@
+/**
+ * The wakes service: calls receivers for what is due and is not an agent's event. Every call has its own
+ * lease, so that a slow receiver delays nobody; a call that takes longer than most gives its place to
+ * the next one and goes on beside them, up to a bound.
+ */
+import { randomUUID } from 'node:crypto'
+import type { WebhookRequest } from '../channels/webhook.ts'
+import type { Attempt } from '../core/alarm.ts'
+import { type Db, isUnavailable } from '../store/db.ts'
+import { byKey, extendClaims, releaseClaims } from '../store/due.ts'
+import { GroupCommit } from '../store/group.ts'
+import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
+import type { Meter } from './meter.ts'
+import { IDLE, type Service, type Tick } from './service.ts'
+import type { Signals } from './signals.ts'
+
+export interface WakesOptions {
+  readonly source: WakeSource
+  readonly call: (request: WebhookRequest, signal: AbortSignal) => Promise<Attempt>
+  readonly claims: Db
+  readonly commits: Db
+  readonly leaseMs: number
+  readonly meter: Meter
+  readonly signals: Signals
+  /** AUTONOMY_ENABLED: false wakes nobody. */
+  readonly enabled: boolean
+}
+
+interface Running {
+  readonly call: WakeCall
+  readonly token: string
+  readonly controller: AbortController
+  slow: boolean
+  done: Promise<void>
+}
+
+/** Calls under way that have just begun, and all of them with those that hang. */
+const CONCURRENCY = 256
+const RUNNING_MAX = 4096
+/** After so long without an answer a call no longer holds back others. */
+const SLOW_MS = 250
+const SETTLE_MAX = 500
+const COMMIT_RETRY_MS = 200
+const STOP_GRACE_MS = 8_000
+
+export class WakesService implements Service {
+  readonly name = 'wakes'
+  /** Called when places are free after there were none. */
+  onFree: () => void = () => undefined
+  readonly #options: WakesOptions
+  readonly #running = new Map<string, Running>()
+  readonly #settles: GroupCommit<WakeResult, boolean>
+  #slow = 0
+  #starved = false
+  #heartbeat: NodeJS.Timeout | null = null
+
+  constructor(options: WakesOptions) {
+    this.#options = options
+    this.#settles = new GroupCommit({
+      commit: (results) => byKey(options.commits, (tx) => options.source.settle(tx, results)),
+      batchMax: SETTLE_MAX,
+      lanes: options.commits.kind === 'postgres' ? 2 : 1,
+      queueMax: Number.POSITIVE_INFINITY,
+      onFull: () => new Error('unreachable: the calls under way bound this queue'),
+      onBatch: (size) => options.meter.batch('wakes', size),
+    })
+  }
+
+  get depth(): number {
+    return this.#running.size
+  }
+
+  async tick(): Promise<Tick> {
+    if (!this.#options.enabled) return IDLE
+    const limit = this.#free()
+    this.#starved = limit <= 0
+    if (this.#starved) return IDLE
+    const { source, claims, leaseMs, meter } = this.#options
+    const token = randomUUID()
+    const { calls, nextMs } = await source.claim(claims, limit, leaseMs, token)
+    for (const call of calls) this.#start(call, token)
+    if (calls.length > 0) {
+      const late = calls.reduce((most, { now, dueAt }) => Math.max(most, +now - +dueAt), 0)
+      meter.promoted(source.type, calls.length, late)
+      this.#beat()
+    }
+    const full = calls.length === limit
+    this.#starved = full && this.#free() <= 0
+    return { did: calls.length, more: full && !this.#starved, nextMs }
+  }
+
+  async settle(): Promise<void> {
+    while (this.#running.size > 0)
+      await Promise.all([...this.#running.values()].map((each) => each.done))
+  }
+
+  /** Calls under way may finish; those that do not in time are cut and their rows given back. */
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const grace = new Promise((done) => {
+      timer = setTimeout(done, STOP_GRACE_MS)
+    })
+    await Promise.race([this.settle(), grace])
+    clearTimeout(timer)
+    const left = [...this.#running.values()]
+    for (const each of left) each.controller.abort()
+    if (left.length > 0)
+      await releaseClaims(this.#options.claims, this.#options.source.table, left.map(leaseOf))
+    await this.#settles.idle()
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    this.#heartbeat = null
+  }
+
+  #free(): number {
+    return Math.min(
+      CONCURRENCY - (this.#running.size - this.#slow),
+      RUNNING_MAX - this.#running.size,
+    )
+  }
+
+  #start(call: WakeCall, token: string): void {
+    const controller = new AbortController()
+    const running: Running = { call, token, controller, slow: false, done: Promise.resolve() }
+    // By token: a row whose lease was lost may be claimed again while its old call still hangs.
+    const key = `${call.id} ${token}`
+    this.#running.set(key, running)
+    const timer = setTimeout(() => {
+      running.slow = true
+      this.#slow++
+      this.#offer()
+    }, SLOW_MS)
+    running.done = this.#take(running).finally(() => {
+      clearTimeout(timer)
+      this.#running.delete(key)
+      if (running.slow) this.#slow--
+      this.#offer()
+    })
+  }
+
+  /** Not for each place that gets free: a claim is worth its round trip from a few dozen rows on. */
+  #offer(): void {
+    if (!this.#starved || this.#free() < CONCURRENCY / 4) return
+    this.#starved = false
+    this.onFree()
+  }
+
+  /** Call, settle, signal. */
+  async #take(running: Running): Promise<void> {
+    const { call, token, controller } = running
+    const { signals, meter } = this.#options
+    await signals.reach('claimed', call.id)
+    const attempt = await this.#call(call, controller.signal)
+    if (controller.signal.aborted) return
+    await signals.reach('delivered', call.id)
+    const ours = await this.#settle({ call, token, attempt }, controller.signal)
+    if (ours === null) return
+    if (ours) meter.delivered('webhook', 1)
+    else meter.leasesLost(1)
+    await signals.reach('committed', call.id)
+  }
+
+  async #call(call: WakeCall, signal: AbortSignal): Promise<Attempt> {
+    const { url, bearer, deliveryId, body, givenUp, now } = call
+    if (givenUp !== null) return { taken: false, error: givenUp, terminal: true, retryAfter: null }
+    return this.#options.call({ url, bearer, id: deliveryId, at: now, body }, signal)
+  }
+
+  /** Tried until the database answers or the lease is lost; a second settle of the same finds its token gone. */
+  async #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {
+    for (;;) {
+      try {
+        return await this.#settles.submit(result)
+      } catch (error) {
+        this.#options.meter.trouble('wakes', error)
+        if (!isUnavailable(error) || signal.aborted) return null
+        await new Promise((done) => setTimeout(done, COMMIT_RETRY_MS))
+      }
+    }
+  }
+
+  /** One statement extends all leases; whoever's was lost is cut off. */
+  #beat(): void {
+    this.#heartbeat ??= setInterval(() => {
+      const all = [...this.#running.values()]
+      if (all.length === 0) return
+      const { claims, source, leaseMs, meter } = this.#options
+      extendClaims(claims, source.table, all.map(leaseOf), leaseMs)
+        .then((held) => {
+          for (const each of all) if (!held.has(each.call.id)) each.controller.abort()
+        })
+        .catch((error) => meter.trouble('heartbeat', error))
+    }, this.#options.leaseMs / 3).unref()
+  }
+}
+
+const leaseOf = ({ call, token }: Running) => ({ bucket: call.bucket, key: call.id, token })

@@ -1,0 +1,168 @@
+/**
+ * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
+ * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
+ */
+import { type Attempt, missedBy, settleAlarm } from '../core/alarm.ts'
+import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarm-draft.ts'
+import { TURN_DEATHS_MAX } from '../core/backoff.ts'
+import { Refusal } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import {
+  type AlarmEvent,
+  type AlarmSlot,
+  type ClaimedWake,
+  claimWakes,
+  lockByEvent,
+  lockByToken,
+  promoteAlarms,
+  type SettledSlot,
+  withdrawnEvents,
+  writeSlots,
+} from '../store/alarm-slots.ts'
+import { cancelOwnAlarms, databaseNow, insertAlarms, type SetAlarm } from '../store/alarms.ts'
+import type { Db } from '../store/db.ts'
+import { byKey, WAKES } from '../store/due.ts'
+import type { SlotOutcome, Trigger, WakeCall, WakeResult, WakeSource } from './trigger.ts'
+
+const BATCH = 1000
+
+export const alarmTrigger: Trigger = {
+  type: 'alarm',
+
+  async promote(db) {
+    const { promoted, nextMs, latenessMs } = await promoteAlarms(db, BATCH, (slots) =>
+      slots.toSorted(bySlot).flatMap(eventOf),
+    )
+    return { promoted, more: promoted === BATCH, nextMs, latenessMs }
+  },
+
+  async settle(tx, outcomes) {
+    const slots = await lockByEvent(tx, outcomes)
+    const settled: SettledSlot[] = []
+    for (const outcome of outcomes) {
+      const slot = slots.get(outcome.eventId)
+      if (slot === undefined) continue
+      settled.push({ slot, state: settleAlarm(slot, attemptOf(outcome), slot.now) })
+    }
+    if (settled.length > 0) await writeSlots(tx, settled)
+  },
+
+  withdrawn: withdrawnEvents,
+
+  async wishes(tx, asked) {
+    const drafts = asked.flatMap(({ wish }) => ('set' in wish.ask ? [wish.ask.set] : []))
+    // What a turn asks for was checked when it asked; what time has made impossible since is left out,
+    // because a throw here would undo the turns that share this commit.
+    if (drafts.length > 0) await setAlarms(tx, drafts)
+    const cancelled = asked.flatMap(({ session, wish }) =>
+      'cancel' in wish.ask
+        ? [{ id: wish.ask.cancel, userId: session.userId, agentId: session.agentId }]
+        : [],
+    )
+    if (cancelled.length > 0) await cancelOwnAlarms(tx, cancelled)
+  },
+}
+
+/** The order in which alarms of one session become its events. */
+function bySlot(a: AlarmSlot, b: AlarmSlot): number {
+  return a.scheduled_for.getTime() - b.scheduled_for.getTime() || (a.id < b.id ? -1 : 1)
+}
+
+/** All attempts at one slot share a thread: an empty conversation is fresh for each slot, not for each attempt. */
+function eventOf(slot: AlarmSlot): AlarmEvent[] {
+  const { bucket, id, user_id: userId, agent_id: agentId } = slot
+  if (agentId === null) return []
+  const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
+  const sessionKey = `${userId}:${agentId}:${threadId}`
+  const missedCount = missedBy(slot, slot.scheduled_for, slot.now)
+  return [{ bucket, id, eventId: newId(), missedCount, sessionKey, userId, agentId, threadId }]
+}
+
+function attemptOf(outcome: SlotOutcome): Attempt {
+  if (outcome.committed) return { taken: true }
+  const retryAfter = outcome.retryAfterMs > 0 ? { afterMs: outcome.retryAfterMs } : null
+  const error = outcome.error ?? 'the turn failed'
+  return { taken: false, error, terminal: outcome.terminal, retryAfter }
+}
+
+export interface NewAlarm extends SetAlarm {
+  readonly notes: readonly string[]
+}
+
+/** Sets alarms for many owners in one transaction. One that a rule refuses comes back as its refusal. */
+export function setAlarms(
+  db: Db,
+  drafts: readonly AlarmDraft[],
+): Promise<(NewAlarm | Refusal)[]> {
+  return byKey(db, async (tx) => {
+    const now = await databaseNow(tx)
+    const plans = drafts.map((draft) => planOrRefusal(draft, now))
+    const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]
+    const made = good.length === 0 ? [] : await insertAlarms(tx, good, good.map(newId))
+    const byPlan = new Map(good.map((plan, index) => [plan, made[index]]))
+    return plans.map((plan) => {
+      if (plan instanceof Refusal) return plan
+      const set = byPlan.get(plan)
+      if (set === undefined) throw new Error(`alarm ${plan.draft.id} was not written`)
+      return { ...set, notes: plan.notes }
+    })
+  })
+}
+
+function planOrRefusal(draft: AlarmDraft, now: Date): AlarmPlan | Refusal {
+  try {
+    return planAlarm(draft, now)
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}
+
+/** The alarms of nobody here: their wake goes to the configured URL. */
+export function alarmWakes(target: { url: string; bearer: string | null }): WakeSource {
+  return {
+    type: 'alarm',
+    table: WAKES,
+    async claim(db, limit, leaseMs, token) {
+      const { wakes, nextMs } = await claimWakes(db, limit, leaseMs, token)
+      return { calls: wakes.map((wake) => callOf(wake, target)), nextMs }
+    },
+    async settle(tx, results) {
+      const held = results.map(({ call, token }) => ({ bucket: call.bucket, id: call.id, token }))
+      const slots = await lockByToken(tx, held)
+      const settled = results.flatMap((result) => settledWake(slots.get(result.call.id), result))
+      if (settled.length > 0) await writeSlots(tx, settled)
+      return results.map(({ call }) => slots.has(call.id))
+    },
+  }
+}
+
+function callOf(wake: ClaimedWake, target: { url: string; bearer: string | null }): WakeCall {
+  const { bucket, id, delivery_id: deliveryId, now } = wake
+  const deaths = wake.attempt - 1 - wake.failure_count
+  return {
+    ...target,
+    ...{ bucket, id, deliveryId, now },
+    dueAt: wake.next_fire_at,
+    body: bodyOf(wake),
+    givenUp:
+      deaths < TURN_DEATHS_MAX ? null : `given up: the process died ${deaths} times at this wake`,
+  }
+}
+
+/** Written by hand around the payload, which stays the text that was posted. */
+function bodyOf(wake: ClaimedWake): string {
+  const missedCount = missedBy(wake, wake.scheduled_for, wake.now)
+  const conversation =
+    wake.conversation_id === '' ? '' : `,"conversation_id":${JSON.stringify(wake.conversation_id)}`
+  return (
+    `{"user_id":${JSON.stringify(wake.user_id)}${conversation},"message":${JSON.stringify(wake.wake_message)},` +
+    `"payload":${wake.payload},"alarm_id":"${wake.parent_id ?? wake.id}",` +
+    `"scheduled_for":"${wake.scheduled_for.toISOString()}","missed_count":${missedCount},` +
+    `"attempt":${wake.attempt},"origin":"wakeful"}`
+  )
+}
+
+function settledWake(slot: AlarmSlot | undefined, { attempt }: WakeResult): SettledSlot[] {
+  return slot === undefined ? [] : [{ slot, state: settleAlarm(slot, attempt, slot.now) }]
+}
