@@ -22,6 +22,8 @@ export interface TurnInput {
   readonly checkpointId: string | null
   /** From 1. */
   readonly attempt: number
+  /** By the database's time. */
+  readonly startedAt: Date
   readonly signal: AbortSignal
   /** For reading only; nothing a turn asks for happens before its commit. */
   readonly db: Db

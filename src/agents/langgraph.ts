@@ -188,9 +188,10 @@ function inputOf(graph: Graph, { event }: TurnInput, before: Standing): unknown 
   const seen: GraphEvent = { id, seq, type, payload, created_at: event.createdAt.toISOString() }
   const update: Record<string, unknown> = {}
   if (EVENT in graph.channels) update[EVENT] = seen
+  const text = type === 'user_message' ? (payload as { text?: unknown }).text : undefined
   // The event's id, so that a message reducer that meets it twice keeps one.
-  if (MESSAGES in graph.channels && type === 'user_message') {
-    update[MESSAGES] = [new HumanMessage({ id, content: (payload as { text: string }).text })]
+  if (MESSAGES in graph.channels && typeof text === 'string') {
+    update[MESSAGES] = [new HumanMessage({ id, content: text })]
   }
   if (!before.unfinished) return update
   const asked = before.interrupts[0]?.id

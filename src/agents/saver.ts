@@ -41,7 +41,7 @@ import type { CheckpointWrite } from '../store/turns.ts'
 import { joined, Kept, type TurnRows } from './kept.ts'
 
 /** The one session a turn may see, and the checkpoint its last turn ended in. */
-export interface TurnScope {
+interface TurnScope {
   readonly key: string
   readonly bucket: number
   readonly head: string | null

@@ -14,12 +14,15 @@ import { prunerService, type Retention } from './pruner.ts'
 import { Loop, type Service } from './service.ts'
 import { SILENT, type Signals } from './signals.ts'
 import { TurnsService } from './turns.ts'
+import { type WakesOptions, WakesService } from './wakes.ts'
 
 export interface EngineOptions {
   readonly store: Store
   readonly agents: ReadonlyMap<string, Agent>
   readonly triggers: readonly Trigger[]
   readonly channels: readonly Channel[]
+  /** What wakes by a call, and how to call; null where nothing does. */
+  readonly wakes: Pick<WakesOptions, 'source' | 'call'> | null
   readonly policy: Policy
   readonly leaseMs: number
   readonly timerPollMs: number
@@ -39,6 +42,7 @@ export class Engine {
   readonly outbox: OutboxService
   readonly turns: TurnsService
   readonly #clock: Service
+  readonly #wakes: WakesService | null
   readonly #pruner: Service
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
@@ -75,6 +79,18 @@ export class Engine {
       signals: options.signals ?? SILENT,
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     })
+    this.#wakes =
+      options.wakes === null
+        ? null
+        : new WakesService({
+            ...options.wakes,
+            claims: store.engine,
+            commits: store.commits,
+            leaseMs: options.leaseMs,
+            meter,
+            signals: options.signals ?? SILENT,
+            enabled: policy.autonomy,
+          })
     this.hints.on('outbox', (keys) => this.outbox.look(keys))
   }
 
@@ -92,6 +108,10 @@ export class Engine {
       this.#notifier.start()
     }
     if (services.has('clock')) this.#loop(this.#clock, timerPollMs, 'clock')
+    if (services.has('clock') && this.#wakes !== null) {
+      const loop = this.#loop(this.#wakes, timerPollMs, 'clock')
+      this.#wakes.onFree = () => loop.hint()
+    }
     if (services.has('turns')) this.#loop(this.turns, timerPollMs, 'turns')
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
     if (services.has('outbox') || services.has('http'))
@@ -99,7 +119,7 @@ export class Engine {
     if (services.has('clock')) this.#loop(this.#pruner, PRUNE_MS)
   }
 
-  #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): void {
+  #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): Loop {
     const loop = new Loop(service, {
       pollMs,
       onError: (where, error) => this.#options.meter.trouble(where, error),
@@ -107,11 +127,13 @@ export class Engine {
     if (topic !== undefined) this.hints.on(topic, () => loop.hint())
     this.#loops.push(loop)
     loop.start()
+    return loop
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()))
-    if (this.#loops.length === 0) await Promise.all([this.turns.close(), this.outbox.close()])
+    if (this.#loops.length === 0)
+      await Promise.all([this.turns.close(), this.outbox.close(), this.#wakes?.close()])
     await this.#notifier?.stop()
   }
 
@@ -123,7 +145,7 @@ export class Engine {
     for (;;) {
       let did = 0
       let nextMs: number | null = null
-      for (const service of [this.#clock, this.turns, this.outbox]) {
+      for (const service of this.#services()) {
         const tick = await service.tick()
         await service.settle?.()
         did += tick.did
@@ -131,6 +153,11 @@ export class Engine {
       }
       if (did === 0) return nextMs
     }
+  }
+
+  #services(): Service[] {
+    const wakes = this.#wakes === null ? [] : [this.#wakes]
+    return [this.#clock, ...wakes, this.turns, this.outbox]
   }
 
   /** One sweep of the pruner, for tests and for the command line. */

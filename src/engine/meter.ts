@@ -16,7 +16,7 @@ export interface TurnReport {
 export interface Meter {
   promoted(type: string, count: number, latenessMs: number): void
   turn(report: TurnReport): void
-  batch(kind: 'append' | 'turns' | 'receipts', size: number): void
+  batch(kind: 'append' | 'turns' | 'receipts' | 'alarms' | 'wakes', size: number): void
   leasesLost(count: number): void
   delivered(channel: string, count: number): void
   trouble(where: string, error: unknown): void

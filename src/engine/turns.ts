@@ -37,6 +37,8 @@ export interface TurnsOptions {
 interface Running {
   readonly claim: ClaimedTurn
   readonly token: string
+  /** Its slot was cancelled before the turn began. */
+  readonly withdrawn: boolean
   readonly run: Run
   done: Promise<void>
 }
@@ -88,7 +90,8 @@ export class TurnsService implements Service {
       token,
       this.#agentIds,
     )
-    for (const claim of turns) this.#start(claim, token)
+    const withdrawn = await this.#withdrawn(turns)
+    for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
     this.#beat()
     return { did: turns.length, more: turns.length === limit, nextMs }
   }
@@ -113,10 +116,24 @@ export class TurnsService implements Service {
     this.#deadlines = null
   }
 
-  #start(claim: ClaimedTurn, token: string): void {
+  /** Cancelled is cancelled: of events that waited for their turn, those whose slot is gone. */
+  async #withdrawn(turns: readonly ClaimedTurn[]): Promise<ReadonlySet<string>> {
+    const gone = new Set<string>()
+    for (const trigger of this.#options.triggers.values()) {
+      if (trigger.withdrawn === undefined) continue
+      const events = turns
+        .filter((claim) => claim.type === trigger.type)
+        .map((claim) => ({ bucket: claim.bucket, eventId: claim.event_id }))
+      if (events.length === 0) continue
+      for (const id of await trigger.withdrawn(this.#options.claims, events)) gone.add(id)
+    }
+    return gone
+  }
+
+  #start(claim: ClaimedTurn, token: string, withdrawn: boolean): void {
     const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
     const run = new Run(performance.now() + timeoutMs)
-    const running: Running = { claim, token, run, done: Promise.resolve() }
+    const running: Running = { claim, token, withdrawn, run, done: Promise.resolve() }
     this.#running.set(claim.session_key, running)
     running.done = this.#take(running).finally(() => {
       if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
@@ -138,9 +155,11 @@ export class TurnsService implements Service {
     this.#report(finished, committed, performance.now() - startedMs)
   }
 
-  async #run({ claim, token, run }: Running): Promise<Finished | null> {
-    if (claim.deaths >= TURN_DEATHS_MAX) {
-      const text = `given up: the process died ${claim.deaths} times during this turn`
+  async #run({ claim, token, withdrawn, run }: Running): Promise<Finished | null> {
+    if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
+      const text = withdrawn
+        ? `not run: the ${claim.type} was cancelled before its turn began`
+        : `given up: the process died ${claim.deaths} times during this turn`
       return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
     }
     const agent = this.#options.agents.get(claim.agent_id)
@@ -177,6 +196,7 @@ export class TurnsService implements Service {
       state: claim.state,
       checkpointId: claim.checkpoint_id,
       attempt: claim.attempt + claim.deaths + 1,
+      startedAt: claim.now,
       get signal() {
         return run.signal
       },

@@ -168,7 +168,7 @@ export async function releaseClaims(
   claims: readonly Claimed[],
 ): Promise<void> {
   await db.query(
-    `update ${table.name} t set ${table.lease ?? table.due} = ${table.lease === undefined ? NOW : 'null'}, claim_token = null, claimed_at = null
+    `update ${table.name} t set ${table.lease ?? table.due} = ${NOW}, claim_token = null, claimed_at = null
      from unnest($2::smallint[], $3::${table.keyType ?? 'text'}[], $4::uuid[]) c(bucket, key, token)
      where t.bucket = c.bucket and t.${table.key} = c.key and t.claim_token = c.token`,
     [db.now(), ...columns(claims)],

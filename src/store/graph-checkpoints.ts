@@ -53,7 +53,7 @@ export async function newestPoint(db: Db, at: Omit<PointRef, 'id'>): Promise<Poi
   return row ?? null
 }
 
-export interface PointsPage {
+interface PointsPage {
   /** Null: of every thread. */
   readonly thread: { readonly bucket: number; readonly id: string } | null
   readonly ns: string | null
@@ -99,7 +99,7 @@ export interface BlobRef {
   readonly version: string
 }
 
-export interface BlobRow {
+interface BlobRow {
   readonly channel: string
   readonly version: string
   readonly type: string
@@ -124,7 +124,7 @@ export async function readBlobs(db: Db, refs: readonly BlobRef[]): Promise<BlobR
   )
 }
 
-export interface WriteRow {
+interface WriteRow {
   readonly task_id: string
   readonly idx: number
   readonly channel: string

@@ -8,6 +8,7 @@ const HOT = [
   'turns',
   'effects',
   'autonomy_timers',
+  'alarms',
   'checkpoints',
   'idempotency_keys',
 ]

@@ -3,28 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AIMessage } from '@langchain/core/messages'
-import { Annotation, DeltaChannel, END, Send, START, StateGraph } from '@langchain/langgraph'
+import { Annotation, DeltaChannel, END, START, StateGraph } from '@langchain/langgraph'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
 import type { GraphSaver } from '../../src/agents/saver.ts'
 import { RetryableError, TerminalError } from '../../src/index.ts'
 import { type GraphEffect, type GraphEvent, langGraphAgent } from '../../src/langgraph.ts'
-import { pruneCheckpoints } from '../../src/store/prune.ts'
-import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
-import { ref, world } from '../setup/worlds.ts'
-import {
-  type Change,
-  count,
-  KEY,
-  lines,
-  oneNode,
-  type Seen,
-  State,
-  say,
-  sent,
-  turns,
-  values,
-} from './graphs.ts'
+import { eachStore } from '../setup/stores.ts'
+import { world } from '../setup/worlds.ts'
+import { count, KEY, lines, oneNode, State, say, sent, turns, values } from './graphs.ts'
 
 eachStore('a LangGraph agent', (store) => {
   it('gets the event and the human message, keeps state across turns, and answers with effects', async () => {
@@ -269,109 +255,7 @@ eachStore('a LangGraph agent', (store) => {
     expect(foreign).toBeUndefined()
     expect(await sent(made)).toEqual(['sees ', 'sees ', `sees ${KEY}`])
   })
-  shapes(store)
 })
-
-function shapes(store: StoreUnderTest): void {
-  it('runs fan-out by Send, and a subgraph that remembers', async () => {
-    const memory = new StateGraph(State)
-      .addNode('count', ({ seen }) => ({ seen: [`visit ${seen.length}`] }))
-      .addEdge(START, 'count')
-      .compile({ checkpointer: true })
-    const graph = new StateGraph(State)
-      .addNode('fan', () => ({}))
-      .addNode('leaf', ({ seen }) => ({ seen: [`leaf ${seen.join()}`] }))
-      .addNode('memory', async (_state, config) => {
-        const { seen } = (await memory.invoke({}, config)) as Seen
-        return { effects: [say(seen.join())] }
-      })
-      .addEdge(START, 'fan')
-      .addConditionalEdges('fan', () =>
-        ['x', 'y'].map((each) => new Send('leaf', { seen: [each] })),
-      )
-      .addEdge('leaf', 'memory')
-    const made = await world(store, { graph: langGraphAgent(graph) })
-    await lines(made, 'one', 'two')
-    expect((await values(made)).seen).toEqual(['leaf x', 'leaf y', 'leaf x', 'leaf y'])
-    expect(await sent(made)).toEqual(['visit 0', 'visit 0,visit 1'])
-  })
-
-  it('takes a state given as a zod schema, with plain effects', async () => {
-    const schema = z.object({
-      event: z.any(),
-      effects: z.array(z.any()).optional(),
-      turns: z.number().optional(),
-    })
-    const graph = new StateGraph(schema)
-      .addNode('only', ({ event, turns: before = 0 }) => ({
-        turns: before + 1,
-        ...(event.seq === 2 ? {} : { effects: [say(`turn ${before + 1}`)] }),
-      }))
-      .addEdge(START, 'only')
-    const made = await world(store, { graph: langGraphAgent(graph) })
-    await lines(made, 'one', 'two', 'three')
-    expect(await sent(made)).toEqual(['turn 1', 'turn 3'])
-  })
-
-  it('gives up a run that takes too long, and tells its nodes by the signal', async () => {
-    let told = () => {}
-    const aborted = new Promise<void>((done) => {
-      told = done
-    })
-    const graph = new StateGraph(State)
-      .addNode(
-        'slow',
-        (_state, config) =>
-          new Promise<Change>((_, reject) => {
-            config.signal?.addEventListener('abort', () => {
-              told()
-              reject(new Error('aborted'))
-            })
-          }),
-      )
-      .addEdge(START, 'slow')
-    const made = await world(store, { graph: langGraphAgent(graph, { timeoutMs: 50 }) })
-    await made.say(KEY, 'go')
-    await made.settle()
-    await aborted
-    expect((await turns(made))[0]).toMatchObject({
-      status: 'retrying',
-      error: expect.stringMatching(/50 ms/),
-    })
-    expect(await count(made, 'checkpoints')).toBe(0)
-  })
-
-  it('loses nothing it needs when old checkpoints are pruned', async () => {
-    const graph = oneNode(({ event, messages, seen }) => ({
-      ...(event.seq === 1 ? { seen: ['first'] } : {}),
-      effects: [say(`${messages.length} ${seen.join()}`)],
-    }))
-    const made = await world(store, { graph: langGraphAgent(graph) })
-    await lines(made, 'one', 'two', 'three')
-    await pruneCheckpoints(made.app.store.db, 1, 100)
-    expect(await count(made, 'checkpoints')).toBe(1)
-    await lines(made, 'four')
-    expect((await sent(made)).at(-1)).toBe('4 first')
-  })
-
-  it('starts anew where another kind of agent spoke before', async () => {
-    const made = await world(store, {
-      graph: langGraphAgent(oneNode(({ messages }) => ({ effects: [say(`${messages.length}`)] }))),
-    })
-    const { bucket } = ref(KEY)
-    await made.query(
-      `insert into wakeful.checkpoints (bucket, thread_id, checkpoint_id, type, checkpoint, created_at) values ($1, $2, 'ff', 'state', '{"a":1}', now())`,
-      [bucket, KEY],
-    )
-    await made.query(
-      `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, checkpoint_id, created_at, updated_at)
-       values ($1, $2, 'ann', 'graph', 'main', 'ff', now(), now())`,
-      [bucket, KEY],
-    )
-    await lines(made, 'one', 'two')
-    expect(await sent(made)).toEqual(['1', '2'])
-  })
-}
 
 describe('langGraphAgent', () => {
   it('refuses what is no graph, a graph that can see no event, and channels that need their whole history', () => {

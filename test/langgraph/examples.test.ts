@@ -6,7 +6,8 @@ import { dirname, resolve } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Agent } from '../../src/index.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type World, world } from '../setup/worlds.ts'
+import { world } from '../setup/worlds.ts'
+import { sent } from './graphs.ts'
 
 // The examples name the package; here that is the source, not what was built last.
 vi.mock('wakeful', () => import('../../src/index.ts'))
@@ -15,13 +16,6 @@ vi.mock('wakeful/langgraph', () => import('../../src/langgraph.ts'))
 async function example(name: string): Promise<Record<string, Agent>> {
   const path = `../../examples/${name}/app.mjs`
   return ((await import(path)) as { default: { agents: Record<string, Agent> } }).default.agents
-}
-
-async function sent(made: World): Promise<string[]> {
-  const rows = await made.query<{ payload: string }>(
-    "select payload from wakeful.effects where type = 'send_message' order by position",
-  )
-  return rows.map((row) => (JSON.parse(row.payload) as { content: string }).content)
 }
 
 interface Asked {
