@@ -13,6 +13,11 @@ const STOP_MAX_MS = 10_000
 
 export async function serve(): Promise<void> {
   const config = readConfig(environment())
+  if (config.auth === 'keys' && config.adminKey === null) {
+    throw new ConfigError(
+      'WAKEFUL_ADMIN_KEY: got nothing, takes at least 32 characters: with WAKEFUL_AUTH=keys and no admin key nobody could come in',
+    )
+  }
   const log = logger(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
   process.on('unhandledRejection', (error) =>
@@ -20,13 +25,30 @@ export async function serve(): Promise<void> {
   )
   const app = await App.open({ config, agents: await loadAgents(config), log })
   endOnSignals(app, log)
+  try {
+    await run(app, config)
+  } catch (error) {
+    await app.stop()
+    throw inUse(error, config)
+  }
+  log.info({ database: app.store.kind, services: config.services }, 'ready')
+}
+
+async function run(app: App, config: Config): Promise<void> {
   if (config.services.includes('http')) {
     const address = await app.listen()
     process.stdout.write(`listening on ${address}\n`)
     process.stdout.write(`console      ${address}/\nAPI          ${address}/docs\n`)
   }
   await app.start()
-  log.info({ database: app.store.kind, services: config.services }, 'ready')
+}
+
+function inUse(error: unknown, config: Config): unknown {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (code !== 'EADDRINUSE') return error
+  return new ConfigError(
+    `PORT: got ${config.port}, which is in use on ${config.host}; takes a free port, or 0 to pick one`,
+  )
 }
 
 function logger(config: Config): Logger {

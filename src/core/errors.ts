@@ -63,6 +63,8 @@ export class RetryableError extends Error {
 
 /** The text of anything thrown, bounded, for `last_error` columns and logs. */
 export function errorText(error: unknown, max = 2000): string {
-  const text = error instanceof Error ? error.message || error.name : String(error)
+  const said = error instanceof Error ? error.message || error.name : String(error)
+  // PostgreSQL cannot store a NUL, and an error that cannot be recorded would come back for ever.
+  const text = said.replaceAll('\0', '\uFFFD')
   return text.length > max ? `${text.slice(0, max - 1)}…` : text
 }

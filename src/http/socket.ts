@@ -7,14 +7,21 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type Actor, type Context, execute, type Operation } from '../api/contract.ts'
 import { requireAgent, sessionOf } from '../api/session-ref.ts'
+import { isLoopback } from '../core/address.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
+import { isUuid } from '../core/ids.ts'
 import { readJson, writeJson } from '../core/json.ts'
 import type { SessionRef } from '../core/session.ts'
 import { getSession } from '../store/sessions.ts'
-import { PROBLEM_TYPE, problemOf, refusalOf } from './problem.ts'
+import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
+import { requestId } from './reading.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
 const PING_MS = 30_000
+/** Frames taken and not answered yet; beyond this the client is not read from until half are. */
+const FRAMES_WAITING_MAX = 64
+/** A client that does not answer our goodbye is cut off, so that a stop is not held up. */
+const GOODBYE_MS = 2_000
 const PATH = /^\/v1\/sessions\/([^/]+)\/socket$/
 
 /** The channel, as this door sees it. */
@@ -24,6 +31,7 @@ export interface SocketHub {
     wire: WebSocket,
     options: { acks: boolean; eventsAfter: number | null },
   ): () => void
+  /** False when the id is no message of this session. */
   acknowledge(session: SessionRef, id: string): Promise<boolean>
 }
 
@@ -65,8 +73,9 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
   }, PING_MS).unref()
 
   server.on('upgrade', (request, stream, head) => {
-    stream.on('error', options.onError)
-    admit(request, options)
+    // Whoever goes away before being let in is no trouble of ours.
+    stream.on('error', () => stream.destroy())
+    admit(request, options, isLocal(server))
       .then((visit) => {
         sockets.handleUpgrade(request, stream, head, (socket) => {
           alive.add(socket)
@@ -74,28 +83,66 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
           serve(socket, visit, options)
         })
       })
-      .catch((error) => refuse(stream, error))
+      .catch((error) => {
+        const refusal = refusalOf(error)
+        if (refusal.code === 'internal') options.onError(error)
+        refuse(stream, refusal, requestId(request))
+      })
   })
   return {
     close() {
       clearInterval(pinging)
       for (const socket of sockets.clients) socket.close(1001, 'the server is going away')
       sockets.close()
+      setTimeout(() => {
+        for (const socket of sockets.clients) socket.terminate()
+      }, GOODBYE_MS).unref()
     },
   }
 }
 
-async function admit(request: IncomingMessage, options: SocketOptions): Promise<Visit> {
-  options.check(request)
-  const url = new URL(request.url ?? '', 'http://local')
+/** Browsers can reach a loopback address with anybody's page; beyond it keys are required. */
+function isLocal(server: Server): boolean {
+  const bound = server.address()
+  return bound === null || typeof bound === 'string' || isLoopback(bound.address)
+}
+
+async function admit(
+  request: IncomingMessage,
+  options: SocketOptions,
+  local: boolean,
+): Promise<Visit> {
+  if (local) options.check(request)
+  const url = addressOf(request)
   const key = PATH.exec(url.pathname)?.[1]
   if (key === undefined) throw new Refusal('not_found', 'there is no socket at this address')
   const ctx = options.context(await options.authenticate(request, url.searchParams))
+  const { roles } = options.postMessage
+  if (roles !== 'public' && !roles.includes(ctx.actor.role))
+    throw new Refusal('forbidden', `a session's socket is for ${roles.join(', ')}`)
   const session = sessionOf(ctx.actor, decode(key))
   requireAgent(ctx, session)
-  const ack = url.searchParams.get('ack')
-  if (ack !== null && ack !== 'none') throw new Refusal('shape', 'query.ack: takes only "none"')
-  return { session, ctx, acks: ack === null, events: url.searchParams.get('events') === '1' }
+  return {
+    session,
+    ctx,
+    acks: option(url, 'ack', 'none') === null,
+    events: option(url, 'events', '1') !== null,
+  }
+}
+
+function addressOf(request: IncomingMessage): URL {
+  try {
+    return new URL(request.url ?? '', 'http://local')
+  } catch {
+    throw new Refusal('malformed', 'the address cannot be read')
+  }
+}
+
+/** A query field that is either left out or has its one value. */
+function option(url: URL, name: string, value: string): string | null {
+  const given = url.searchParams.get(name)
+  if (given === null || given === value) return given
+  throw new Refusal('shape', `query.${name}: takes only "${value}"`)
 }
 
 function decode(part: string): string {
@@ -106,13 +153,18 @@ function decode(part: string): string {
   }
 }
 
-function refuse(stream: Duplex, error: unknown): void {
-  const refusal = refusalOf(error)
+function refuse(stream: Duplex, refusal: Refusal, id: string): void {
   const { status, title } = ERRORS[refusal.code]
-  const body = writeJson(problemOf(refusal, 'socket'))
-  stream.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const body = writeJson(problemOf(refusal, id))
+  const headers = {
+    'content-type': PROBLEM_TYPE,
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': id,
+    connection: 'close',
+    ...problemHeaders(refusal),
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  stream.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
 }
 
 function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
@@ -134,14 +186,27 @@ function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
       options.onError(error)
       socket.close(1013, 'temporarily unavailable')
     })
+  let waiting = 0
   socket.on('message', (data, isBinary) => {
-    turn = turn.then(() => answer(socket, visit, options, isBinary ? null : String(data)))
+    if (++waiting >= FRAMES_WAITING_MAX) socket.pause()
+    turn = turn
+      .then(() => answer(socket, visit, options, isBinary ? null : String(data)))
+      .then(() => {
+        if (--waiting <= FRAMES_WAITING_MAX / 2 && socket.isPaused) socket.resume()
+      })
   })
-  socket.on('error', options.onError)
+  socket.on('error', (error) => {
+    if (!isClients(error)) options.onError(error)
+  })
   socket.on('close', () => {
     closed = true
     leave?.()
   })
+}
+
+/** Frames that break the protocol (they are closed with the code that says so) and connections that break. */
+function isClients(error: Error & { code?: unknown }): boolean {
+  return /^(WS_ERR_|ECONNRESET$|EPIPE$)/.test(String(error.code))
 }
 
 async function answer(
@@ -176,6 +241,7 @@ async function take(
     throw new Refusal('shape', FRAMES)
   const { type, ...body } = frame as Record<string, unknown>
   if (type === 'ping') {
+    if (Object.keys(body).length > 0) throw new Refusal('shape', `ping: takes no fields: ${FRAMES}`)
     socket.send('{"type":"pong"}')
   } else if (type === 'user_message') {
     await execute(options.postMessage, visit.ctx, {
@@ -184,9 +250,10 @@ async function take(
       body,
     })
   } else if (type === 'ack') {
-    if (typeof body.id !== 'string' || Object.keys(body).length !== 1)
+    if (typeof body.id !== 'string' || !isUuid(body.id) || Object.keys(body).length !== 1)
       throw new Refusal('shape', `ack: takes the id of a message: ${FRAMES}`)
-    await options.hub.acknowledge(visit.session, body.id)
+    if (!(await options.hub.acknowledge(visit.session, body.id)))
+      throw new Refusal('not_found', `ack: no message ${body.id} in this session`)
   } else {
     throw new Refusal('shape', `unknown type: ${FRAMES}`)
   }

@@ -1,10 +1,10 @@
 /** Bare stores, without an engine around them, closed when their test ends. */
 import pg from 'pg'
-import { afterEach, inject } from 'vitest'
+import { afterAll, afterEach, inject } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { migrateUp } from '../../src/store/migrate.ts'
 import { type OpenOptions, openStore, type Store } from '../../src/store/open.ts'
-import { dropDatabases } from '../setup/stores.ts'
+import { dropDatabases, type StoreUnderTest } from '../setup/stores.ts'
 
 const open = new Set<Store>()
 const made: string[] = []
@@ -13,6 +13,44 @@ afterEach(async () => {
   open.clear()
   await dropDatabases(made.splice(0))
 })
+
+interface Shared {
+  readonly store: Store
+  now: () => Date | null
+}
+const shared = new Map<string, Shared>()
+afterAll(async () => {
+  await Promise.all([...shared.values()].map(({ store }) => store.close()))
+  shared.clear()
+})
+
+/** One store for the whole file, emptied for each test: opening an embedded one costs a second. */
+export async function emptiedStore(
+  under: StoreUnderTest,
+  now: () => Date | null = () => null,
+): Promise<Store> {
+  const known = shared.get(under.name) ?? (await openShared(under))
+  known.now = now
+  const { db } = known.store
+  const tables = await db.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'wakeful' and tablename <> 'migrations'`,
+  )
+  await db.exec(`truncate ${tables.map(({ name }) => `wakeful.${name}`).join(', ')}`)
+  return known.store
+}
+
+async function openShared(under: StoreUnderTest): Promise<Shared> {
+  const made: Shared = {
+    now: () => null,
+    store: await openStore(await under.database(), {
+      now: () => made.now(),
+      onError: () => undefined,
+    }),
+  }
+  await migrateUp(made.store.db)
+  shared.set(under.name, made)
+  return made
+}
 
 /** Migrated, and without a voice unless the test brings one. */
 export async function bareStore(url: string, options: Partial<OpenOptions> = {}): Promise<Store> {
