@@ -4,7 +4,7 @@
  * and what it takes. Secrets are never repeated.
  */
 import ipaddr from 'ipaddr.js'
-import { isLoopback } from './core/address.ts'
+import { callRefusal, isLoopback } from './core/address.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -191,11 +191,12 @@ function readServices(read: Reader): readonly Service[] {
 
 function readWakeUrl(read: Reader): string | null {
   const url = read.checked('WAKEFUL_WAKE_URL', isHttpUrl, HTTP_URL, 'secret')
-  if (url === null || read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS')?.match(/^(true|1)$/i)) return url
-  const { hostname } = new URL(url)
-  if (!isPrivateHost(hostname)) return url
+  if (url === null) return null
+  const anywhere = /^(true|1)$/i.test(read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS') ?? '')
+  const refusal = callRefusal(url, anywhere)
+  if (refusal === null) return url
   const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
-  read.refuse('WAKEFUL_WAKE_URL', `the private address ${shown(hostname)}`, takes)
+  read.refuse('WAKEFUL_WAKE_URL', refusal, takes)
   return null
 }
 
@@ -244,13 +245,6 @@ function isWebhookSecret(value: string): boolean {
   if (encoded === undefined || encoded.length % 4 !== 0) return false
   const { length } = Buffer.from(encoded, 'base64')
   return length >= 24 && length <= 64
-}
-
-/** Literal addresses only: what a name resolves to is judged at each call. */
-function isPrivateHost(hostname: string): boolean {
-  const bare = hostname.replace(/^\[(.*)\]$/, '$1')
-  if (/(^|\.)localhost\.?$/i.test(bare)) return true
-  return ipaddr.isValid(bare) && ipaddr.process(bare).range() !== 'unicast'
 }
 
 /** The environment of this process; nobody else reads it. */

@@ -6,6 +6,7 @@ import { readConfig } from './config.ts'
 import { App } from './main.ts'
 
 export type { Agent } from './agents/agent.ts'
+export type { AlarmRequest } from './agents/alarm-request.ts'
 export { agent, type FollowUp, type PastEvent, type Turn } from './agents/function.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 

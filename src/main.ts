@@ -2,6 +2,7 @@
  * The composition root: store, engine, channels and doors are put together here and nowhere else.
  * The server listens before the database is there, and says 503 until it is.
  */
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -11,11 +12,14 @@ import type { Agent } from './agents/agent.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
+import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { WebSocketChannel } from './channels/websocket.ts'
 import type { Config } from './config.ts'
+import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
+import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
 import { DEFAULT_RETENTION, type Retention } from './engine/pruner.ts'
 import type { Signals } from './engine/signals.ts'
@@ -23,14 +27,16 @@ import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
-import { isUnavailable } from './store/db.ts'
-import { dueLagMs, SESSIONS, TIMERS } from './store/due.ts'
+import { type Db, isUnavailable } from './store/db.ts'
+import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
 import { backToPending, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
 import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
+import { keepSetting } from './store/settings.ts'
+import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
 export const VERSION = (
@@ -41,6 +47,9 @@ export const VERSION = (
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
+const ALARMS_MAX = 500
+/** Due sooner than this, the clock may sleep past it: it is told. */
+const SOON_MS = 1_000
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
@@ -60,6 +69,10 @@ export class App {
   readonly #options: AppOptions
   readonly #report: ReturnType<typeof createReport>
   readonly #appends: GroupCommit<NewEvent, Appended>
+  readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
+  readonly #webhooks: Webhooks
+  /** Signs outgoing calls; kept in the database unless it was given. */
+  #webhookSecret: string | null
   readonly #channel: WebSocketChannel
   readonly #house: House
   #ready = false
@@ -82,6 +95,11 @@ export class App {
     this.#options = options
     this.store = store
     this.#report = createReport(options.log)
+    this.#webhookSecret = config.webhookSecret
+    this.#webhooks = new Webhooks({
+      secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
+      allowPrivate: config.allowPrivateWebhooks,
+    })
     const { meter } = this.#report
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
@@ -95,8 +113,9 @@ export class App {
     this.engine = new Engine({
       store,
       agents: options.agents,
-      triggers: [timerTrigger],
+      triggers: [timerTrigger, alarmTrigger],
       channels: [this.#channel],
+      wakes: this.#wakes(config),
       policy: policyOf(config),
       leaseMs: config.leaseMs,
       timerPollMs: config.timerPollIntervalMs,
@@ -111,15 +130,23 @@ export class App {
       batchMax: APPEND_MAX,
       lanes: store.kind === 'postgres' ? 2 : 1,
       queueMax: APPEND_QUEUE_MAX,
-      onFull: () =>
-        new Refusal('unavailable', 'too many requests wait for the database; try again soon', {
-          retryAfterMs: 1000,
-        }),
+      onFull: tooManyWait,
       onBatch: (size) => meter.batch('append', size),
+    })
+    this.#alarms = new GroupCommit({
+      commit: (drafts) => setAlarms(store.commits, drafts),
+      batchMax: ALARMS_MAX,
+      lanes: store.kind === 'postgres' ? 2 : 1,
+      queueMax: APPEND_QUEUE_MAX,
+      onFull: tooManyWait,
+      onBatch: (size) => meter.batch('alarms', size),
     })
     this.#house = {
       append: (event) => this.append(event),
       knowsAgent: (agentId) => options.agents.has(agentId),
+      agentIds: [...options.agents.keys()],
+      wakesByUrl: config.wakeUrl !== null,
+      setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
@@ -147,6 +174,11 @@ export class App {
       }
     }
     if (this.#stopped) return
+    this.#webhookSecret ??= await keepSetting(
+      this.store.db,
+      'webhook_secret',
+      `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`,
+    )
     this.#ready = true
     if (this.#options.now === undefined) this.engine.start()
   }
@@ -218,11 +250,31 @@ export class App {
     return rows
   }
 
+  #wakes({ wakeUrl, wakeToken }: Config) {
+    if (wakeUrl === null) return null
+    const source = alarmWakes({ url: wakeUrl, bearer: wakeToken })
+    return {
+      source,
+      call: (request: WebhookRequest, signal: AbortSignal) => this.#webhooks.call(request, signal),
+    }
+  }
+
+  async #setAlarm(draft: AlarmDraft, tx: Db | null): Promise<NewAlarm> {
+    const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
+    if (set === undefined) throw new Error('the alarm was not set')
+    if (set instanceof Refusal) throw set
+    const { row } = set
+    if (row.next_fire_at.getTime() - row.now.getTime() < SOON_MS) this.engine.hints.hint('clock')
+    return set
+  }
+
   async #dueLag(): Promise<Record<string, number>> {
     if (!this.#ready) return {}
     return {
       sessions: await dueLagMs(this.store.engine, SESSIONS),
       timers: await dueLagMs(this.store.engine, TIMERS),
+      alarms: await dueLagMs(this.store.engine, ALARMS),
+      wakes: await dueLagMs(this.store.engine, WAKES),
     }
   }
 
@@ -247,9 +299,14 @@ export class App {
     this.#stopped = true
     this.#sockets?.close()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
-    await this.#appends.idle()
+    await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     await this.store.close()
   }
+}
+
+function tooManyWait(): Refusal {
+  const text = 'too many requests wait for the database; try again soon'
+  return new Refusal('unavailable', text, { retryAfterMs: 1000 })
 }
 
 function policyOf(config: Config) {

@@ -4,12 +4,13 @@
  * forgotten `await` cannot speak in somebody else's turn.
  */
 import { TerminalError } from '../core/errors.ts'
-import { newId } from '../core/ids.ts'
+import { isUuid, newId } from '../core/ids.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
 import type { Wish } from '../core/turn.ts'
 import { recentEvents } from '../store/events.ts'
 import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
@@ -96,6 +97,24 @@ export class Turn {
 
   cancelFollowUp(id: string): void {
     this.#ask({ type: 'cancel_timer', timerId: id })
+  }
+
+  /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
+  setAlarm(request: AlarmRequest): string {
+    const payload =
+      request.payload === undefined
+        ? null
+        : storable('setAlarm: payload', request.payload, PAYLOAD_MAX_BYTES)
+    const draft = alarmDraft(request, payload, this.#input)
+    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
+    return draft.id
+  }
+
+  /** Cancels an alarm of this user and agent; one that has ended, or is none, stays as it is. */
+  cancelAlarm(id: string): void {
+    if (typeof id !== 'string' || !isUuid(id))
+      throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
+    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: id } })
   }
 
   /** The newest events up to this one, oldest first. */

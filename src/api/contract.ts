@@ -3,8 +3,10 @@
  * row of the table in `operations.ts`; HTTP, OpenAPI, MCP and the client are made from its schemas.
  */
 import type { z } from 'zod'
+import type { AlarmDraft } from '../core/alarm-draft.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Policy } from '../core/turn.ts'
+import type { SetAlarm } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import type { Appended, NewEvent } from '../store/events.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
@@ -40,6 +42,12 @@ export interface House {
   /** Appends an event in a commit shared with others that are ready. */
   append(event: NewEvent): Promise<Appended>
   knowsAgent(agentId: string): boolean
+  /** The names of the agents that run here. */
+  readonly agentIds: readonly string[]
+  /** Alarms without an agent are delivered to a URL. */
+  readonly wakesByUrl: boolean
+  /** Sets an alarm in a commit shared with others that are ready, or within the given transaction. */
+  setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
   /** Something changed that a service may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy

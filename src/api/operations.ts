@@ -1,7 +1,8 @@
 /** All that may be asked of Wakeful, area by area. Every door is made from this table. */
+import { alarms } from './alarms.ts'
 import type { Operation } from './contract.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { timers } from './timers.ts'
 
-export const operations: readonly Operation[] = [...sessions, ...timers, ...schedules]
+export const operations: readonly Operation[] = [...sessions, ...timers, ...alarms, ...schedules]

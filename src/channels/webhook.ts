@@ -96,7 +96,7 @@ async function judge(answer: Dispatcher.ResponseData): Promise<Attempt> {
   const { statusCode, headers, body } = answer
   if (statusCode >= 200 && statusCode < 300) {
     const signal = AbortSignal.timeout(ANSWER_MAX_MS)
-    body.dump({ limit: ANSWER_MAX_BYTES, signal }).catch(() => undefined)
+    body.dump({ limit: ANSWER_MAX_BYTES, signal }).catch(() => body.destroy())
     return { taken: true }
   }
   const text = (await beginningOf(body)).trim()

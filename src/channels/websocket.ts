@@ -58,6 +58,8 @@ export interface WebSocketHooks {
 const OPEN = 1
 /** Positions begin at 0. */
 const NO_POSITION = -1
+/** Nobody is this far: rows on their way were asked for by others, who have left since. */
+const NOT_ASKED = Number.POSITIVE_INFINITY
 /** Beyond this a socket gets no more until it has read. */
 const BUFFER_HIGH_BYTES = 256 * 1024
 /** Beyond this it is closed. */
@@ -107,7 +109,7 @@ export class WebSocketChannel implements Channel {
   wanted(keys: readonly string[] | null): Wanted[] {
     return this.#collect(keys, (room) => {
       const from = this.#lowest(room, (socket) => socket.sentUpTo)
-      room.askedFrom = from ?? room.askedFrom
+      room.askedFrom = from ?? NOT_ASKED
       return from
     })
   }
@@ -117,7 +119,7 @@ export class WebSocketChannel implements Channel {
       const from = this.#lowest(room, (socket) =>
         socket.eventsAfter === null ? null : socket.shownUpTo,
       )
-      room.askedSeq = from ?? room.askedSeq
+      room.askedSeq = from ?? NOT_ASKED
       return from
     })
   }
@@ -156,7 +158,7 @@ export class WebSocketChannel implements Channel {
       const room = this.#rooms.get(row.session_key)
       for (const socket of room?.sockets ?? []) {
         const { eventsAfter, shownUpTo } = socket
-        if (eventsAfter === null || shownUpTo < (room?.askedSeq ?? 0)) continue
+        if (eventsAfter === null || shownUpTo < (room?.askedSeq ?? NOT_ASKED)) continue
         if (shownUpTo >= row.seq || !this.#ready(socket)) continue
         socket.shownUpTo = row.seq
         socket.wire.send(frame)
@@ -260,8 +262,8 @@ function newRoom(session: SessionRef): Room {
     sockets: new Set(),
     open: new Map(),
     forgot: false,
-    askedFrom: 0,
-    askedSeq: 0,
+    askedFrom: NOT_ASKED,
+    askedSeq: NOT_ASKED,
   }
 }
 

@@ -145,11 +145,7 @@ function askedMs(retryAfter: RetryAfter | null, now: Date): number {
  * On to the first slot strictly after now, reckoned from the nominal slot so that nothing drifts. What
  * passed in between is coalesced into the slot that ends here. `last`: the status when no slot is left.
  */
-function advance(
-  alarm: AlarmTerms & AlarmState,
-  now: Date,
-  last: 'fired' | 'failed',
-): AlarmState {
+function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'failed'): AlarmState {
   const parsed = parsedOf(alarm)
   if (parsed instanceof ScheduleError) {
     const last_error = storableText(`the schedule: ${parsed.message}`, LAST_ERROR_MAX)
@@ -160,7 +156,13 @@ function advance(
   const rest = { missed_count: ahead.missedCount, failure_count: 0 }
   if (ahead.nextAt === null) return { ...stateOf(alarm), ...rest, status: last, due_at: null }
   const at = new Date(ahead.nextAt)
-  const fresh = { scheduled_for: at, next_fire_at: at, due_at: at, attempt: 0, delivery_id: newId() }
+  const fresh = {
+    scheduled_for: at,
+    next_fire_at: at,
+    due_at: at,
+    attempt: 0,
+    delivery_id: newId(),
+  }
   return { ...stateOf(alarm), ...rest, ...fresh }
 }
 

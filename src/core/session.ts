@@ -35,6 +35,11 @@ export function parseSessionKey(key: string): SessionRef | null {
   return { key, userId, agentId, threadId, bucket: bucketOf(userId) }
 }
 
+/** Who owns what a user's agents make here, where no key of the agent's own says more. */
+export function ownerDidOf(userId: string): string {
+  return `did:matrix:${userId}:0000000000000000`
+}
+
 /** FNV-1a over the UTF-8 of the user id. Stable for ever: it is part of every primary key. */
 export function bucketOf(userId: string): number {
   let hash = 0x811c9dc5

@@ -146,11 +146,20 @@ export class Notifier {
   }
 }
 
+/** Null when somebody else speaks on our channel, or another version of us in words we do not know. */
 function parse(payload: string): { from: string; topics: [Topic, string[] | null][] } | null {
   try {
-    return JSON.parse(payload) as { from: string; topics: [Topic, string[] | null][] }
+    const { from, topics } = JSON.parse(payload) as { from?: unknown; topics?: unknown }
+    if (typeof from !== 'string' || !Array.isArray(topics) || !topics.every(isHint)) return null
+    return { from, topics }
   } catch {
-    // Somebody else speaks on our channel: not for us.
     return null
   }
+}
+
+function isHint(hint: unknown): hint is [Topic, string[] | null] {
+  if (!Array.isArray(hint)) return false
+  const [topic, keys] = hint as unknown[]
+  const known = keys === null || (Array.isArray(keys) && keys.every((k) => typeof k === 'string'))
+  return typeof topic === 'string' && known
 }

@@ -258,7 +258,8 @@ export class TurnsService implements Service {
     extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
       .then((held) => {
         for (const each of all) {
-          if (!held.has(each.claim.session_key)) each.run.abort(new LeaseLostError('the lease was lost'))
+          if (!held.has(each.claim.session_key))
+            each.run.abort(new LeaseLostError('the lease was lost'))
         }
       })
       .catch((error) => this.#options.meter.trouble('heartbeat', error))

@@ -1,6 +1,6 @@
 /** Alarms as their owners see them: set, list, read, cancel, fire now. What happens to a slot is in `alarm-slots.ts`. */
 import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
-import type { AlarmPlan } from '../core/alarm-draft.ts'
+import type { AlarmDraft, AlarmPlan } from '../core/alarm-draft.ts'
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
 import { NOW } from './due.ts'
@@ -94,7 +94,7 @@ export async function insertAlarms(
   ])
   const byId = new Map(made.map((row) => [row.id, row]))
   const rest = drafts.filter((draft) => !byId.has(draft.id))
-  const known = rest.length === 0 ? new Map<string, AlarmRow>() : await byKeys(tx, rest)
+  const known = rest.length === 0 ? new Map<string, AlarmRow>() : await alarmsByKey(tx, rest)
   return drafts.map((draft) => {
     const row = byId.get(draft.id)
     if (row !== undefined) return { row, deduped: false }
@@ -104,10 +104,10 @@ export async function insertAlarms(
   })
 }
 
-/** A second statement, so that it sees what a concurrent owner of the key has committed meanwhile. */
-async function byKeys(
+/** By `owner_did key`. A statement of its own, so that it sees what a concurrent owner of the key has committed meanwhile. */
+export async function alarmsByKey(
   tx: Db,
-  drafts: readonly AlarmPlan['draft'][],
+  drafts: readonly AlarmDraft[],
 ): Promise<Map<string, AlarmRow>> {
   const rows = await tx.query<AlarmRow>(
     `select ${ROW} from wakeful.alarms where idempotency_key <> '' and (bucket, owner_did, idempotency_key) in
@@ -116,7 +116,7 @@ async function byKeys(
       tx.now(),
       drafts.map((d) => bucketOf(d.userId)),
       drafts.map((d) => d.ownerDid),
-      drafts.map((d) => d.idempotencyKey),
+      drafts.map((d) => d.idempotencyKey ?? ''),
     ],
   )
   return new Map(rows.map((row) => [`${row.owner_did} ${row.idempotency_key}`, row]))
@@ -171,11 +171,7 @@ const CANCEL = `update wakeful.alarms
  * when there is no such alarm; one that has ended comes back unchanged. Extra wakes end with it: by a
  * second statement, since one may have been added while we waited for the alarm's lock.
  */
-export async function cancelAlarm(
-  db: Db,
-  scope: AlarmScope,
-  id: string,
-): Promise<AlarmRow | null> {
+export async function cancelAlarm(db: Db, scope: AlarmScope, id: string): Promise<AlarmRow | null> {
   const { where, values } = within(scope, 3)
   return db.tx(async (tx) => {
     const [row] = await tx.query<AlarmRow>(`${CANCEL} and ${where} returning ${ROW}`, [

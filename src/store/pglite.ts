@@ -3,7 +3,7 @@
  * first start unpacks a prepared directory instead of running initdb (1 s instead of 5 s), and that
  * happens beside the final place, so that a start killed half-way leaves nothing that looks finished.
  */
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT_MS = 60_000
 const PREPARED = fileURLToPath(new URL('../../dist/prepared.tar.gz', import.meta.url))
 
 export async function openPglite(directory: string | null, options: OpenOptions): Promise<Store> {
-  const path = directory === null ? null : resolve(directory)
+  const path = directory === null ? null : realPath(resolve(directory))
   const unlock = path === null ? () => {} : lockDirectory(path)
   try {
     if (path !== null) await settleDirectory(path)
@@ -31,6 +31,11 @@ export async function openPglite(directory: string | null, options: OpenOptions)
     unlock()
     throw error
   }
+}
+
+/** One directory has one lock, whatever link leads to it; nor does PGlite follow links. */
+function realPath(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path
 }
 
 function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): Store {

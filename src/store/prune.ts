@@ -22,12 +22,16 @@ export async function pruneCheckpoints(db: Db, keep: number, limit: number): Pro
     `with old as (
        select c.bucket, c.thread_id, c.checkpoint_ns, c.checkpoint_id from (
          select bucket, thread_id, checkpoint_ns, checkpoint_id,
-                row_number() over (partition by bucket, thread_id, checkpoint_ns order by checkpoint_id desc) as place
+                row_number() over (partition by bucket, thread_id, checkpoint_ns order by created_at desc, checkpoint_id desc) as place
          from wakeful.checkpoints
          where (bucket, thread_id) in (
            select bucket, session_key from wakeful.sessions where last_seq > $1::int
              and updated_at > coalesce($3::timestamptz, now()) - interval '10 minutes')) c
-       where c.place > $1::int limit $2::int),
+       -- The checkpoint a session stands on is never old, whatever its place.
+       where c.place > $1::int and not exists (
+         select 1 from wakeful.sessions s
+         where s.bucket = c.bucket and s.session_key = c.thread_id and s.checkpoint_id = c.checkpoint_id)
+       limit $2::int),
      gone as (
        delete from wakeful.checkpoints c using old o
        where c.bucket = o.bucket and c.thread_id = o.thread_id and c.checkpoint_ns = o.checkpoint_ns and c.checkpoint_id = o.checkpoint_id

@@ -46,7 +46,7 @@ const CLAIM = `with claimed as (
   left join (claimed c
     join wakeful.events e on e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1
     left join wakeful.checkpoints k on k.bucket = c.bucket and k.thread_id = c.session_key
-      and k.checkpoint_ns = '' and k.checkpoint_id = c.checkpoint_id) on true
+      and k.checkpoint_ns = '' and k.checkpoint_id = c.checkpoint_id and k.type = 'state') on true
   order by c.was_due_at`
 
 export async function claimTurns(

@@ -19,7 +19,14 @@ import {
   withdrawnEvents,
   writeSlots,
 } from '../store/alarm-slots.ts'
-import { cancelOwnAlarms, databaseNow, insertAlarms, type SetAlarm } from '../store/alarms.ts'
+import {
+  type AlarmRow,
+  alarmsByKey,
+  cancelOwnAlarms,
+  databaseNow,
+  insertAlarms,
+  type SetAlarm,
+} from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import { byKey, WAKES } from '../store/due.ts'
 import type { SlotOutcome, Trigger, WakeCall, WakeResult, WakeSource } from './trigger.ts'
@@ -90,23 +97,45 @@ export interface NewAlarm extends SetAlarm {
 }
 
 /** Sets alarms for many owners in one transaction. One that a rule refuses comes back as its refusal. */
-export function setAlarms(
-  db: Db,
-  drafts: readonly AlarmDraft[],
-): Promise<(NewAlarm | Refusal)[]> {
+export function setAlarms(db: Db, drafts: readonly AlarmDraft[]): Promise<(NewAlarm | Refusal)[]> {
   return byKey(db, async (tx) => {
     const now = await databaseNow(tx)
     const plans = drafts.map((draft) => planOrRefusal(draft, now))
     const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]
     const made = good.length === 0 ? [] : await insertAlarms(tx, good, good.map(newId))
-    const byPlan = new Map(good.map((plan, index) => [plan, made[index]]))
-    return plans.map((plan) => {
-      if (plan instanceof Refusal) return plan
-      const set = byPlan.get(plan)
-      if (set === undefined) throw new Error(`alarm ${plan.draft.id} was not written`)
-      return { ...set, notes: plan.notes }
+    const set = new Map(good.map((plan, index) => [plan.draft.id, made[index]]))
+    const known = await knownAlready(tx, drafts, plans)
+    return drafts.map((draft, index) => {
+      const plan = plans[index]
+      const first = known.get(draft.id)
+      if (first !== undefined) return { row: first, deduped: true, notes: [] }
+      if (plan === undefined || plan instanceof Refusal) return plan ?? unwritten(draft)
+      return { ...(set.get(draft.id) ?? unwritten(draft)), notes: plan.notes }
     })
   })
+}
+
+/** A key that exists answers with its alarm whatever the body: also when its time has passed by now. */
+async function knownAlready(
+  tx: Db,
+  drafts: readonly AlarmDraft[],
+  plans: readonly (AlarmPlan | Refusal)[],
+): Promise<Map<string, AlarmRow>> {
+  const refused = drafts.filter(
+    (draft, index) => plans[index] instanceof Refusal && (draft.idempotencyKey ?? '') !== '',
+  )
+  if (refused.length === 0) return new Map()
+  const rows = await alarmsByKey(tx, refused)
+  return new Map(
+    refused.flatMap((draft) => {
+      const row = rows.get(`${draft.ownerDid} ${draft.idempotencyKey}`)
+      return row === undefined ? [] : [[draft.id, row]]
+    }),
+  )
+}
+
+function unwritten({ id }: AlarmDraft): never {
+  throw new Error(`alarm ${id} was not written`)
 }
 
 function planOrRefusal(draft: AlarmDraft, now: Date): AlarmPlan | Refusal {

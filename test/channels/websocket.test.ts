@@ -120,6 +120,21 @@ it('invariant 6: a socket that joins while a look is under way misses nothing th
   expect(b.sent).toEqual(rows(1, 60).map((r) => r.position))
 })
 
+it('invariant 6: nor does one that takes the place of the only other while a look is under way', () => {
+  const [a, b] = [new FakeWire(), new FakeWire()]
+  const leave = channel.join(SESSION, a, { acks: true, eventsAfter: 9 })
+  serve(rows(1, 50))
+  channel.wanted(null)
+  channel.watched(null)
+  leave()
+  channel.join(SESSION, b, { acks: true, eventsAfter: 4 })
+  channel.offer(rows(51, 60))
+  channel.show([event(10)])
+  serve(rows(1, 60))
+  expect(b.sent).toEqual(rows(1, 60).map((r) => r.position))
+  expect(channel.watched(null)).toMatchObject([{ after: 4 }])
+})
+
 it('invariant 6: a watcher that joins while a look is under way misses no event', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
   channel.join(SESSION, a, { acks: true, eventsAfter: 5 })

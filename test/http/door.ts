@@ -38,6 +38,9 @@ export const noDb: Db = {
 const emptyHouse: Context['house'] = {
   append: () => Promise.reject(new Error('no engine in this test')),
   knowsAgent: () => false,
+  agentIds: [],
+  wakesByUrl: false,
+  setAlarm: () => Promise.reject(new Error('no alarms in this test')),
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
 }

@@ -6,10 +6,11 @@ import { commitTurns, type Finished } from '../../src/engine/commit.ts'
 import type { Db } from '../../src/store/db.ts'
 import { dueLagMs, extendClaims, releaseClaims, SESSIONS, TIMERS } from '../../src/store/due.ts'
 import { appendEvents } from '../../src/store/events.ts'
+import type { Store } from '../../src/store/open.ts'
 import { type ClaimedTurn, claimTurns } from '../../src/store/sessions.ts'
 import { promoteTimers, putTimer } from '../../src/store/timers.ts'
 import { lockHeads } from '../../src/store/turns.ts'
-import { dropDatabases, eachStore, postgresDatabase, type StoreUnderTest } from '../setup/stores.ts'
+import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
 import { ref } from '../setup/worlds.ts'
 import { bareStore, beside, emptiedStore } from './stores.ts'
 
@@ -19,9 +20,9 @@ const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 const key = (n: number) => `user${n}:bot:t`
 
 /** A store whose clock the test moves. */
-async function clocked(under: StoreUnderTest) {
+async function clocked(open: (now: () => Date) => Promise<Store>) {
   let now = START
-  const { db } = await emptiedStore(under, () => new Date(now))
+  const { db } = await open(() => new Date(now))
   return {
     db,
     now: () => now,
@@ -86,7 +87,7 @@ const everything = async (db: Db) => {
 
 eachStore('due rows', (store) => {
   it('invariant 2: a leased session is nobody else’s until its lease ends, and due again at that very instant', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     await world.say(1)
     const first = newId()
     expect(keysOf((await claim(world.db, first)).turns)).toEqual([key(1)])
@@ -100,7 +101,7 @@ eachStore('due rows', (store) => {
   })
 
   it('invariant 5: a worker whose lease ran out and was taken over writes nothing any more', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     await world.say(1)
     const [slow, swift] = [newId(), newId()]
     const lost = (await claim(world.db, slow)).turns
@@ -126,7 +127,7 @@ eachStore('due rows', (store) => {
   })
 
   it('invariants 5 and 14: in one group commit the lost turn writes nothing and its neighbours everything', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     for (const n of [1, 2, 3]) await world.say(n)
     const token = newId()
     const turns = (await claim(world.db, token)).turns
@@ -143,7 +144,7 @@ eachStore('due rows', (store) => {
   })
 
   it('extend keeps a lease; release gives it back at once and is not counted as a death', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     await world.say(1)
     const token = newId()
     const { turns } = await claim(world.db, token)
@@ -160,7 +161,7 @@ eachStore('due rows', (store) => {
   })
 
   it('claims are bounded, oldest first, and of known agents only', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     for (const n of [3, 1, 2]) {
       await world.say(n)
       world.advance(10)
@@ -171,7 +172,7 @@ eachStore('due rows', (store) => {
   })
 
   it('says how late the oldest waiting row is, and when the next becomes due', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     const timer = (timerId: string, delayMs: number) =>
       putTimer(world.db, ref(key(1)), {
         id: newId(),
@@ -197,7 +198,7 @@ eachStore('due rows', (store) => {
   })
 
   it('invariants 2 and 5: any history of claims, heartbeats, releases and commits agrees with the model', async () => {
-    const world = await clocked(store)
+    const world = await clocked((now) => emptiedStore(store, now))
     let round = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
@@ -355,12 +356,10 @@ class History {
 describe('due rows beside other connections', () => {
   const made: string[] = []
   afterAll(() => dropDatabases(made))
-  let url = ''
-  const under: StoreUnderTest = { name: 'postgres', database: async () => (url ||= await postgresDatabase(made)) }
 
   it('invariant 14: a claim and a promotion skip rows that somebody else has locked, and take the rest', async () => {
     const url = await postgresDatabase(made)
-    const world = await clocked(url)
+    const world = await clocked((now) => bareStore(url, { now }))
     for (const n of [1, 2, 3]) {
       await world.say(n)
       await putTimer(world.db, ref(key(n)), {
@@ -387,7 +386,7 @@ describe('due rows beside other connections', () => {
 
   it('invariants 2 and 4: twenty claimants at once share the rows without taking one twice', async () => {
     const url = await postgresDatabase(made)
-    const world = await clocked(url)
+    const world = await clocked((now) => bareStore(url, { now }))
     for (let n = 0; n < 60; n++) await world.say(n)
     const other = await bareStore(url, { now: () => new Date(world.now()) })
     const claims = await Promise.all(

@@ -12,7 +12,7 @@ import {
 } from '../../src/store/migrate.ts'
 import { eachStore } from '../setup/stores.ts'
 import { leftovers, schemaText } from './schema.ts'
-import { bareStore, emptyDatabase, rawStore } from './stores.ts'
+import { bareStore, emptiedStore, emptyDatabase, rawStore } from './stores.ts'
 
 const PICTURE = fileURLToPath(new URL('../../migrations/schema.txt', import.meta.url))
 const REGENERATE =
@@ -31,8 +31,8 @@ const applied = async (db: Db, all = ALL) =>
 
 eachStore('migrations', (store) => {
   const empty = async () => {
-    const { db } = await rawStore(store.name === 'pglite' ? 'memory:' : await emptyDatabase())
-    await migrateDown(db)
+    const { db } = await emptiedStore(store)
+    await db.exec('drop schema if exists wakeful cascade')
     return db
   }
 

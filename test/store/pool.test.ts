@@ -2,14 +2,14 @@
 import { expect, it } from 'vitest'
 import { isUnavailable } from '../../src/store/db.ts'
 import { eachStore } from '../setup/stores.ts'
-import { bareStore } from './stores.ts'
+import { emptiedStore } from './stores.ts'
 
 const KEYS = 'select key from wakeful.idempotency_keys order by key'
 const ADD = `insert into wakeful.idempotency_keys (owner, key, fingerprint, created_at) values ('o', $1, 'f', now())`
 
 eachStore('the door to SQL', (store) => {
   it('invariant 3: a transaction that fails leaves nothing, whatever its error looks like', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     const errors = [
       new Error('an ordinary failure'),
       new Error('Connection terminated unexpectedly'),
@@ -34,7 +34,7 @@ eachStore('the door to SQL', (store) => {
   })
 
   it('invariant 9: a transaction whose failed statement was swallowed does not pretend to have committed', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     const swallowing = db.tx(async (tx) => {
       await tx.query(ADD, ['lost'])
       await tx.query('select 1 / 0').catch(() => undefined)
@@ -45,7 +45,7 @@ eachStore('the door to SQL', (store) => {
   })
 
   it('invariant 14: statements that fail do not disturb those beside them', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     const asked = Array.from({ length: 60 }, (_, n) =>
       n % 3 === 0
         ? db.query('select 1 / ($1::int - $1::int) as n', [n]).catch(async (error: unknown) => {
@@ -65,7 +65,7 @@ eachStore('the door to SQL', (store) => {
   })
 
   it('serialization failures and deadlocks are tried again, bounded', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     for (const code of ['40001', '40P01']) {
       const raise = `do $$ begin raise exception 'again' using errcode = '${code}'; end $$`
       let attempts = 0
@@ -87,7 +87,7 @@ eachStore('the door to SQL', (store) => {
   })
 
   it('no other failure is tried again', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     let attempts = 0
     const failing = db.tx(async (tx) => {
       attempts++
@@ -98,7 +98,7 @@ eachStore('the door to SQL', (store) => {
   })
 
   it('a transaction within a transaction joins it', async () => {
-    const { db } = await bareStore(await store.database())
+    const { db } = await emptiedStore(store)
     const outer = db.tx(async (tx) => {
       await tx.tx((inner) => inner.query(ADD, ['inner']))
       throw new Error('outer')

@@ -5,7 +5,7 @@ import { agent } from '../../src/agents/function.ts'
 import { openApp } from '../../src/index.ts'
 import { CommitUnknownError, isUnavailable } from '../../src/store/db.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
-import { Proxy } from './proxy.ts'
+import { Relay } from './relay.ts'
 import { bareStore, beside, eventually, rawStore } from './stores.ts'
 
 const made: string[] = []
@@ -79,26 +79,26 @@ it('a real deadlock is resolved: both transactions end, and both are there', asy
 })
 
 it('invariant 9: a commit whose answer never came is reported as unknown, not as failed, and not tried again', async () => {
-  const proxy = await Proxy.before(await database())
-  const store = await bareStore(proxy.url)
+  const relay = await Relay.before(await database())
+  const store = await bareStore(relay.url)
   let attempts = 0
   const unknown = store.db.tx(async (tx) => {
     attempts++
     await tx.query(ADD, ['committed'])
-    proxy.cutAnswer('COMMIT\0')
+    relay.cutAnswer('COMMIT\0')
   })
   await expect(unknown).rejects.toBeInstanceOf(CommitUnknownError)
-  expect([attempts, proxy.cuts]).toEqual([1, 1])
+  expect([attempts, relay.cuts]).toEqual([1, 1])
   // Re-read, never assumed: here it did happen.
   expect(await store.db.query(KEYS)).toEqual([{ key: 'committed' }])
 })
 
 it('a connection cut before the commit was sent is not called unknown', async () => {
-  const proxy = await Proxy.before(await database())
-  const store = await bareStore(proxy.url)
+  const relay = await Relay.before(await database())
+  const store = await bareStore(relay.url)
   const failing = store.db.tx(async (tx) => {
     await tx.query(ADD, ['never'])
-    proxy.cutAnswer('INSERT')
+    relay.cutAnswer('INSERT')
     await tx.query(ADD, ['cut'])
   })
   const error = await failing.catch((reason: unknown) => reason)
@@ -108,9 +108,9 @@ it('a connection cut before the commit was sent is not called unknown', async ()
 })
 
 it('invariants 1 and 9: an append whose commit answer was cut is there once when its caller tries again', async () => {
-  const proxy = await Proxy.before(await database())
+  const relay = await Relay.before(await database())
   const app = await openApp({
-    database: proxy.url,
+    database: relay.url,
     agents: { other: agent(() => undefined) },
     env: { LOG_LEVEL: 'silent', WAKEFUL_SERVICES: 'http' },
   })
@@ -123,7 +123,7 @@ it('invariants 1 and 9: an append whose commit answer was cut is there once when
       payload: '{"text":"hi"}',
       clientId: 'm-1',
     })
-    proxy.cutAnswer('COMMIT\0')
+    relay.cutAnswer('COMMIT\0')
     await expect(app.append(event('01890000-0000-7000-8000-000000000001'))).rejects.toBeInstanceOf(
       CommitUnknownError,
     )
@@ -136,9 +136,9 @@ it('invariants 1 and 9: an append whose commit answer was cut is there once when
 })
 
 it('a start waits for a database that is away, says 503 meanwhile, and 200 when it came', async () => {
-  const proxy = await Proxy.before(await database(), { away: true })
+  const relay = await Relay.before(await database(), { away: true })
   const app = await openApp({
-    database: proxy.url,
+    database: relay.url,
     port: 0,
     agents: { bot: agent(() => undefined) },
     env: { LOG_LEVEL: 'silent' },
@@ -161,13 +161,13 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
       body: '{"text":"hi"}',
     })
     expect(refused.status).toBe(503)
-    await proxy.listen()
+    await relay.listen()
     await started
     expect(await health()).toMatchObject({ status: 200, body: { status: 'ok' } })
     // Away again: honest about it, and back by itself.
-    await proxy.close()
+    await relay.close()
     expect(await health()).toMatchObject({ status: 503, body: { status: 'the database is away' } })
-    await proxy.listen()
+    await relay.listen()
     await eventually('healthy again', async () => (await health()).status === 200)
   } finally {
     await app.stop()
@@ -175,9 +175,9 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
 })
 
 it('a stop while the database is still away ends at once', async () => {
-  const proxy = await Proxy.before(await database(), { away: true })
+  const relay = await Relay.before(await database(), { away: true })
   const app = await openApp({
-    database: proxy.url,
+    database: relay.url,
     agents: { bot: agent(() => undefined) },
     env: { LOG_LEVEL: 'silent' },
   })

@@ -22,6 +22,8 @@ const TABLES = `select c.relname as owner,
 
 const COLUMNS = `select c.relname as owner,
     'column ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+      || coalesce((select ' collate ' || quote_ident(l.collname) from pg_collation l join pg_type y on y.oid = a.atttypid
+           where l.oid = a.attcollation and l.oid <> y.typcollation), '')
       || case when a.attnotnull then ' not null' else '' end
       || case when a.attidentity <> '' then ' identity ' || a.attidentity::text else '' end
       || case when a.attgenerated <> '' then ' generated ' || a.attgenerated::text else '' end

@@ -35,7 +35,8 @@ export async function emptiedStore(
   const tables = await db.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = 'wakeful' and tablename <> 'migrations'`,
   )
-  await db.exec(`truncate ${tables.map(({ name }) => `wakeful.${name}`).join(', ')}`)
+  if (tables.length > 0)
+    await db.exec(`truncate ${tables.map(({ name }) => `wakeful.${name}`).join(', ')}`)
   return known.store
 }
 

@@ -1,14 +1,14 @@
-/** A TCP proxy on loopback before a database: away, there, or cutting an answer at a chosen moment. */
+/** A TCP relay on loopback before a database: away, there, or cutting an answer at a chosen moment. */
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net'
 import { afterEach } from 'vitest'
 
-const open = new Set<Proxy>()
+const open = new Set<Relay>()
 afterEach(async () => {
-  for (const proxy of open) await proxy.close()
+  for (const relay of open) await relay.close()
   open.clear()
 })
 
-export class Proxy {
+export class Relay {
   readonly port: number
   readonly #target: URL
   #server: Server | null = null
@@ -23,14 +23,14 @@ export class Proxy {
   }
 
   /** Reserves a port and listens on it, or leaves it closed until `listen` is called. */
-  static async before(target: string, options: { away?: boolean } = {}): Promise<Proxy> {
-    const proxy = new Proxy(target, await freePort())
-    open.add(proxy)
-    if (!options.away) await proxy.listen()
-    return proxy
+  static async before(target: string, options: { away?: boolean } = {}): Promise<Relay> {
+    const relay = new Relay(target, await freePort())
+    open.add(relay)
+    if (!options.away) await relay.listen()
+    return relay
   }
 
-  /** The database's own address, by way of this proxy. */
+  /** The database's own address, by way of this relay. */
   get url(): string {
     const url = new URL(this.#target)
     url.port = String(this.port)

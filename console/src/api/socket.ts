@@ -1,0 +1,86 @@
+/** The live line to one session. Connects again by itself; says in which state it is. */
+import type { SessionEvent } from './shapes.ts'
+
+export type Frame =
+  | { readonly type: 'ready'; readonly last_seq: number }
+  | { readonly type: 'message'; readonly id: string }
+  | { readonly type: 'agent_follow_up'; readonly id: string }
+  | { readonly type: 'event'; readonly event: SessionEvent }
+  | { readonly type: 'pong' }
+  | { readonly type: 'error'; readonly title: string; readonly errors: readonly string[] }
+
+export type Line =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  | { readonly state: 'away'; readonly retryAt: number }
+
+interface Listener {
+  readonly onFrame: (frame: Frame) => void
+  readonly onLine: (line: Line) => void
+  /** False for watchers: what they see stays undelivered for the session's own reader. */
+  readonly acknowledges: boolean
+}
+
+const RETRY_MIN_MS = 500
+const RETRY_MAX_MS = 10_000
+const PING_MS = 20_000
+
+/** Returns what ends it. */
+export function openLine(key: string, listener: Listener): () => void {
+  let socket: WebSocket | null = null
+  let retry: ReturnType<typeof setTimeout> | undefined
+  let wait = RETRY_MIN_MS
+  let heard = true
+  let ended = false
+
+  const connect = () => {
+    listener.onLine({ state: 'connecting' })
+    const opened = new WebSocket(addressOf(key))
+    socket = opened
+    opened.onmessage = ({ data }) => {
+      heard = true
+      const frame = JSON.parse(String(data)) as Frame
+      if (frame.type === 'ready') {
+        wait = RETRY_MIN_MS
+        listener.onLine({ state: 'live' })
+      }
+      if (isMessage(frame) && listener.acknowledges) {
+        opened.send(JSON.stringify({ type: 'ack', id: frame.id }))
+      }
+      listener.onFrame(frame)
+    }
+    opened.onclose = () => {
+      if (ended) return
+      const pause = wait * (0.75 + Math.random() / 2)
+      wait = Math.min(wait * 2, RETRY_MAX_MS)
+      listener.onLine({ state: 'away', retryAt: Date.now() + pause })
+      retry = setTimeout(connect, pause)
+    }
+  }
+  // A line can break without a word: silence after a ping means that it did.
+  const pinging = setInterval(() => {
+    if (socket?.readyState !== WebSocket.OPEN) return
+    if (!heard) socket.close()
+    else socket.send('{"type":"ping"}')
+    heard = false
+  }, PING_MS)
+
+  connect()
+  return () => {
+    ended = true
+    clearTimeout(retry)
+    clearInterval(pinging)
+    socket?.close()
+  }
+}
+
+function isMessage(frame: Frame): frame is Frame & { id: string } {
+  return frame.type === 'message' || frame.type === 'agent_follow_up'
+}
+
+function addressOf(key: string): string {
+  const url = new URL(`v1/sessions/${encodeURIComponent(key)}/socket?events=1`, document.baseURI)
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+  url.hash = ''
+  return url.href
+}

@@ -1,0 +1,37 @@
+/** An error, and what to do about it. */
+import { Problem } from '../api/http.ts'
+import { Button } from './parts.tsx'
+
+function adviceFor(status: number): string {
+  if (status === 0)
+    return 'Is it still running? Start it with "npm start". This page tries again by itself.'
+  if (status === 401 || status === 403)
+    return 'This server asks for a key, which this console cannot send yet. Use it on a server that listens on loopback with WAKEFUL_AUTH=open, or use the API with your key.'
+  if (status === 404) return 'Check the address, or go back to the list of sessions.'
+  if (status === 429 || status === 503)
+    return 'The server is busy or starting. Try again in a moment.'
+  if (status >= 500) return "The server's log says more. Try again; nothing you wrote is lost."
+  return 'Change what the lines above name, and try again.'
+}
+
+export function Trouble({ error, onRetry }: { error: Error; onRetry?: () => void }) {
+  const problem = error instanceof Problem ? error : new Problem(500, error.message, [])
+  return (
+    <div role="alert" className="rounded-xl bg-bad-soft px-4 py-3 text-sm">
+      <p className="font-semibold text-bad">{problem.title}</p>
+      {problem.errors.length > 0 && (
+        <ul className="mt-1 list-disc pl-5 wrap-anywhere">
+          {problem.errors.map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      )}
+      <p className="mt-1 text-ink">{adviceFor(problem.status)}</p>
+      {onRetry !== undefined && (
+        <Button className="mt-2" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}

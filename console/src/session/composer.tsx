@@ -1,0 +1,73 @@
+/** Where one talks to the agent. Enter sends, Shift+Enter makes a new line. */
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, type KeyboardEvent, useState } from 'react'
+import { request } from '../api/http.ts'
+import { Button, FIELD } from '../parts/parts.tsx'
+import { randomId } from '../parts/random.ts'
+import { Trouble } from '../parts/trouble.tsx'
+import { lookAgain, pathOf } from './use-session.ts'
+
+interface Message {
+  readonly text: string
+  /** Ours, so that sending it twice says it once. */
+  readonly id: string
+}
+
+export function Composer({ sessionKey, watching }: { sessionKey: string; watching: boolean }) {
+  const client = useQueryClient()
+  const [text, setText] = useState('')
+  const send = useMutation({
+    mutationFn: (message: Message) =>
+      request(`${pathOf(sessionKey)}/messages`, { method: 'POST', body: message }),
+    onSuccess: (_answer, message) => {
+      setText((now) => (now === message.text ? '' : now))
+      return lookAgain(client, sessionKey)
+    },
+  })
+  if (watching) {
+    return (
+      <p className="border-t border-line px-4 py-3 text-sm text-muted">
+        You are watching. Nothing you see here counts as delivered, so that the session’s own app
+        still gets it.
+      </p>
+    )
+  }
+
+  const submit = () => {
+    if (text.trim() === '' || send.isPending) return
+    // After a failure the same text goes out under the same id: the first try may have arrived.
+    const again = send.isError && send.variables.text === text
+    send.mutate({ text, id: again ? send.variables.id : randomId(16) })
+  }
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    submit()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return
+    event.preventDefault()
+    submit()
+  }
+  return (
+    <form onSubmit={onSubmit} className="flex flex-col gap-2 border-t border-line p-3">
+      {send.error !== null && <Trouble error={send.error} />}
+      <div className="flex items-end gap-2">
+        <label htmlFor="composer" className="sr-only">
+          Message to the agent
+        </label>
+        <textarea
+          id="composer"
+          rows={1}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={onKeyDown}
+          placeholder="Say something to the agent"
+          className={`${FIELD} field-sizing-content max-h-40 min-h-10 resize-none`}
+        />
+        <Button main type="submit" disabled={send.isPending} className="min-h-10">
+          Send
+        </Button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,132 @@
+/** What was said, what was said unasked, and what was held back. */
+import { useLayoutEffect, useRef, useState } from 'react'
+import { Button } from '../parts/parts.tsx'
+import { timeOf } from '../parts/time.ts'
+import type { Saying } from './story.ts'
+
+/** Drawn at once; older ones on demand. */
+const SHOWN = 100
+/** This near to the end counts as reading the end. */
+const NEAR_PX = 120
+
+interface Props {
+  readonly sayings: readonly Saying[]
+  readonly loading: boolean
+  readonly watching: boolean
+}
+
+export function Conversation({ sayings, loading, watching }: Props) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const atEnd = useRef(true)
+  const [shown, setShown] = useState(SHOWN)
+  const newest = sayings.at(-1)?.id
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new saying is what makes it scroll
+  useLayoutEffect(() => {
+    const box = scroller.current
+    if (box !== null && atEnd.current) box.scrollTop = box.scrollHeight
+  }, [newest])
+  return (
+    <div
+      ref={scroller}
+      role="log"
+      aria-label="Messages"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: else it could not be scrolled by keyboard
+      tabIndex={0}
+      onScroll={({ currentTarget: box }) => {
+        atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX
+      }}
+      className="flex-1 overflow-y-auto px-4 py-4 -outline-offset-2"
+    >
+      {sayings.length > shown && (
+        <p className="mb-3 text-center">
+          <Button onClick={() => setShown(shown + SHOWN)}>Show older</Button>
+        </p>
+      )}
+      {sayings.length === 0 && <Beginning loading={loading} watching={watching} />}
+      <ol className="flex flex-col gap-3">
+        {sayings.slice(-shown).map((saying) => (
+          <li key={saying.id} className="arrive flex flex-col">
+            <Said saying={saying} />
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}
+
+function Beginning({ loading, watching }: { loading: boolean; watching: boolean }) {
+  if (loading) return <p className="text-sm text-muted">Loading …</p>
+  return (
+    <div className="mx-auto max-w-md py-10 text-center">
+      <p className="font-medium">Nothing was said yet</p>
+      <p className="mt-1 text-sm text-muted">
+        {watching
+          ? 'Messages appear here as they come.'
+          : 'Say hello below. The demo agent answers, and then, if you stay silent, checks in on its own: those messages are marked as unasked.'}
+      </p>
+    </div>
+  )
+}
+
+function Said({ saying }: { saying: Saying }) {
+  if (saying.kind === 'unsaid') {
+    return (
+      <p
+        className={`self-start rounded-lg border border-dashed px-3 py-1.5 text-sm wrap-anywhere ${
+          saying.failed ? 'border-bad text-bad' : 'border-edge text-muted'
+        }`}
+      >
+        <Time at={saying.at} /> {saying.failed ? '' : 'A message was '}
+        {saying.text}
+      </p>
+    )
+  }
+  if (saying.kind === 'user') {
+    return (
+      <Bubble who="You" at={saying.at} look="self-end items-end" tone="bg-accent text-on-accent">
+        {saying.text}
+      </Bubble>
+    )
+  }
+  const tone = saying.unasked === null ? 'bg-sunk' : 'border border-own-line bg-own-soft'
+  return (
+    <Bubble
+      who="Agent"
+      at={saying.at}
+      look="self-start items-start"
+      tone={tone}
+      mark={saying.unasked === null ? null : `unasked, ${saying.unasked}`}
+      note={saying.delivered ? null : 'waiting for a reader'}
+    >
+      {saying.text}
+    </Bubble>
+  )
+}
+
+function Bubble(props: {
+  who: string
+  at: string
+  look: string
+  tone: string
+  mark?: string | null
+  note?: string | null
+  children: string
+}) {
+  const { who, at, look, tone, mark = null, note = null, children } = props
+  return (
+    <div className={`flex max-w-[85%] flex-col gap-1 ${look}`}>
+      <p className="text-xs text-muted">
+        {who} · <Time at={at} />
+        {mark !== null && <span className="font-medium text-own"> · {mark}</span>}
+        {note !== null && <span> · {note}</span>}
+      </p>
+      <p className={`rounded-2xl px-3.5 py-2 whitespace-pre-wrap wrap-anywhere ${tone}`}>
+        {children}
+      </p>
+    </div>
+  )
+}
+
+function Time({ at }: { at: string }) {
+  return <time dateTime={at}>{timeOf(at)}</time>
+}

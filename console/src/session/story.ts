@@ -1,0 +1,101 @@
+/**
+ * One session told twice from the same rows: as a conversation, and as a corridor in which each event
+ * leads to turns, verdicts and effects. Pure.
+ */
+import type { Effect, SessionEvent, Turn } from '../api/shapes.ts'
+import { textIn } from '../api/shapes.ts'
+import { originWords, verdictWords } from './words.ts'
+
+export interface Passage {
+  readonly event: SessionEvent
+  readonly attempts: readonly { readonly turn: Turn; readonly effects: readonly Effect[] }[]
+}
+
+export type Saying =
+  | { readonly kind: 'user'; readonly id: string; readonly at: string; readonly text: string }
+  | {
+      readonly kind: 'agent'
+      readonly id: string
+      readonly at: string
+      readonly text: string
+      /** Null: an answer. Else why the agent wrote unasked. */
+      readonly unasked: string | null
+      readonly delivered: boolean
+    }
+  | {
+      /** Something that was not said: held back by the gate, or lost to an error. */
+      readonly kind: 'unsaid'
+      readonly id: string
+      readonly at: string
+      readonly text: string
+      readonly failed: boolean
+    }
+
+export interface Rows {
+  readonly events: readonly SessionEvent[]
+  readonly turns: readonly Turn[]
+  readonly effects: readonly Effect[]
+}
+
+/** In the order of events. Turns of events that are not among the rows are left out. */
+export function passagesOf({ events, turns, effects }: Rows): Passage[] {
+  const effectOf = new Map(effects.map((effect) => [effect.id, effect]))
+  const turnsOf = new Map<number, Turn[]>()
+  for (const turn of turns) {
+    const known = turnsOf.get(turn.event_seq)
+    if (known === undefined) turnsOf.set(turn.event_seq, [turn])
+    else known.push(turn)
+  }
+  return events.map((event) => ({
+    event,
+    attempts: (turnsOf.get(event.seq) ?? []).map((turn) => ({
+      turn,
+      effects: turn.effect_ids.flatMap((id) => effectOf.get(id) ?? []),
+    })),
+  }))
+}
+
+/** By time: an answer may come after the next message was already written. */
+export function conversationOf(passages: readonly Passage[]): Saying[] {
+  const sayings = passages.flatMap((passage) => [...asked(passage), ...answered(passage)])
+  return sayings.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+}
+
+function asked({ event }: Passage): Saying[] {
+  if (event.type !== 'user_message') return []
+  const { id, created_at: at } = event
+  return [{ kind: 'user', id, at, text: textIn(event.payload, 'text') ?? '' }]
+}
+
+function answered({ event, attempts }: Passage): Saying[] {
+  const unasked = event.type === 'user_message' ? null : originWords(event)
+  return attempts.flatMap(({ turn, effects }) => {
+    const said = effects
+      .filter((effect) => effect.type === 'send_message')
+      .map(
+        ({ id, created_at: at, payload, status }): Saying => ({
+          kind: 'agent',
+          id,
+          at,
+          text: textIn(payload, 'content') ?? '',
+          unasked,
+          delivered: status === 'completed',
+        }),
+      )
+    return [...said, ...unsaid(turn)]
+  })
+}
+
+function unsaid(turn: Turn): Saying[] {
+  const at = turn.finished_at ?? turn.started_at
+  const base = { kind: 'unsaid', at } as const
+  const held = turn.verdicts
+    .filter((verdict) => !verdict.allowed)
+    .map((verdict, index): Saying => {
+      const id = `${turn.event_seq}.${turn.attempt}.${index}`
+      return { ...base, id, text: verdictWords(verdict), failed: false }
+    })
+  if (turn.status !== 'failed') return held
+  const text = `The agent failed and gave up: ${turn.error ?? 'no reason given'}`
+  return [...held, { ...base, id: `${turn.event_seq}.${turn.attempt}`, text, failed: true }]
+}

@@ -1,0 +1,156 @@
+/** An app on a test clock that listens, with moments to stop at, and a receiver that answers as it is told. */
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { afterEach } from 'vitest'
+import { type AgentFunction, agent } from '../../src/agents/function.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Moment, Signals } from '../../src/engine/signals.ts'
+import { App } from '../../src/main.ts'
+import { call, type Loose, type Reply } from '../sessions/house.ts'
+
+export type Row = Loose
+
+const open = new Set<{ stop(): Promise<void> }>()
+afterEach(async () => {
+  await Promise.all([...open].map((each) => each.stop()))
+  open.clear()
+})
+
+export interface Stage {
+  readonly app: App
+  readonly url: string
+  now(): Date
+  advanceBy(ms: number): Promise<void>
+  /** Runs what is due now. */
+  settle(): Promise<void>
+  /** Moves the clock without running anything: the process was away. */
+  sleep(ms: number): void
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply<Loose>>
+  /** Sets an alarm and answers with its view. */
+  set(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Row>
+  get(id: string): Promise<Row>
+  query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
+  stop(): Promise<void>
+}
+
+export interface StageOptions {
+  readonly agents?: Record<string, AgentFunction>
+  readonly env?: Record<string, string>
+  readonly startAt?: Date | string
+  readonly at?: (moment: Moment, key: string) => void | Promise<void>
+}
+
+export async function stage(database: string, options: StageOptions = {}): Promise<Stage> {
+  let now = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
+  const signals: Signals = { reach: (moment, key) => options.at?.(moment, key) }
+  const app = await App.open({
+    config: readConfig({
+      DATABASE_URL: database,
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+      WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
+      ...options.env,
+    }),
+    agents: new Map(
+      Object.entries(options.agents ?? { bot: () => undefined }).map(([name, run]) => [
+        name,
+        agent(run),
+      ]),
+    ),
+    log: pino({ level: 'silent' }),
+    now: () => now,
+    signals,
+  })
+  await app.start()
+  const url = await app.listen()
+  const ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+    call(`${url}${path}`, method, body, headers)
+  const advanceBy = async (ms: number) => {
+    const target = now.getTime() + ms
+    for (;;) {
+      const nextMs = await app.engine.quiesce()
+      if (nextMs === null || now.getTime() + nextMs > target) break
+      now = new Date(Math.min(target, now.getTime() + Math.max(1, Math.ceil(nextMs - 1e-6))))
+    }
+    now = new Date(target)
+    await app.engine.quiesce()
+  }
+  const made: Stage = {
+    app,
+    url,
+    now: () => now,
+    advanceBy,
+    settle: () => advanceBy(0),
+    sleep: (ms) => {
+      now = new Date(now.getTime() + ms)
+    },
+    call: ask,
+    set: async (body, headers) => {
+      const answer = await ask('POST', '/v1/alarms', { wake_message: 'wake up', ...body }, headers)
+      if (answer.status !== 201) throw new Error(`${answer.status}: ${answer.text}`)
+      return answer.body
+    },
+    get: async (id) => (await ask('GET', `/v1/alarms/${id}`)).body,
+    query: (text, values) => app.store.db.query(text, values),
+    stop: async () => {
+      open.delete(made)
+      await app.stop()
+    },
+  }
+  open.add(made)
+  return made
+}
+
+export interface Received {
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly body: Loose
+}
+
+export interface Receiver {
+  readonly url: string
+  readonly received: Received[]
+  /** How many connections were ever made. */
+  connections(): number
+  answer: (request: Received, response: ServerResponse) => void
+  stop(): Promise<void>
+}
+
+/** Answers 204 unless told otherwise. */
+export async function receiver(
+  answer: Receiver['answer'] = (_, response) => response.writeHead(204).end(),
+): Promise<Receiver> {
+  let connections = 0
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8')
+      const one = { headers: request.headers, text, body: JSON.parse(text) as Loose }
+      made.received.push(one)
+      made.answer(one, response)
+    })
+  })
+  server.on('connection', () => connections++)
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const made: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/wake`,
+    received: [],
+    connections: () => connections,
+    answer,
+    stop: () =>
+      new Promise((done) => {
+        open.delete(made)
+        server.close(() => done())
+        server.closeAllConnections()
+      }),
+  }
+  open.add(made)
+  return made
+}

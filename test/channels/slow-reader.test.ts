@@ -1,0 +1,147 @@
+/** Fault 44 over real TCP: a reader that stops is closed with 1013 and loses nothing. The rows come from here, not from a store. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { type Context, operation } from '../../src/api/contract.ts'
+import { type SocketOptions, WebSocketChannel, type Wire } from '../../src/channels/websocket.ts'
+import type { SessionRef } from '../../src/core/session.ts'
+import { openSockets, type SocketDoor } from '../../src/http/socket.ts'
+import type { Db } from '../../src/store/db.ts'
+import type { Undelivered } from '../../src/store/effects.ts'
+import { ADMIN } from '../http/door.ts'
+import { Client, until } from '../sessions/live.ts'
+import { ref } from '../setup/worlds.ts'
+
+const KEY = 'ann:bot:t'
+const MESSAGES = 600
+const CONTENT = 'x'.repeat(32 * 1024)
+
+const rows: Undelivered[] = Array.from({ length: MESSAGES }, (_, n) => ({
+  bucket: ref(KEY).bucket,
+  session_key: KEY,
+  position: n + 1,
+  id: `00000000-0000-7000-8000-${String(n + 1).padStart(12, '0')}`,
+  payload: JSON.stringify({ content: CONTENT }),
+  event_seq: 1,
+  autonomous: false,
+  origin: null,
+  created_at: new Date(0),
+}))
+const db: Db = {
+  kind: 'pglite',
+  now: () => null,
+  query: async () => [],
+  exec: async () => undefined,
+  tx: (work) => work(db),
+}
+const context = (): Context => ({
+  db,
+  house: {
+    append: () => Promise.reject(new Error('not here')),
+    knowsAgent: () => true,
+    changed: () => undefined,
+    policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 0 },
+  },
+  actor: ADMIN,
+  now: null,
+  signal: new AbortController().signal,
+  requestId: 'r',
+})
+const postMessage = operation({
+  name: 'post_message',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/messages',
+  tag: 'Sessions',
+  summary: 'Say',
+  roles: ['admin'],
+  output: null,
+  run: async () => ({ body: null }),
+})
+
+let server: Server
+let door: SocketDoor
+let url: string
+let wires: Wire[]
+let completed: Set<number>
+let channel: WebSocketChannel
+
+beforeEach(async () => {
+  wires = []
+  completed = new Set()
+  channel = new WebSocketChannel({
+    record: async ({ position, outcome }) => {
+      if (outcome === 'completed') completed.add(position)
+      return true
+    },
+    positionOf: async (_session, id) => Number(id.slice(-12)),
+    backToPending: () => undefined,
+    wake: () => undefined,
+  })
+  server = createServer()
+  door = openSockets(server, {
+    hub: {
+      join: (session: SessionRef, wire: Wire, options: SocketOptions) => {
+        wires.push(wire)
+        return channel.join(session, wire, options)
+      },
+      acknowledge: (session, id) => channel.acknowledge(session, id),
+    },
+    postMessage,
+    authenticate: async () => ADMIN,
+    check: () => undefined,
+    context,
+    onError: () => undefined,
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  door.close()
+  await new Promise((done) => server.close(done))
+})
+
+/** One look of the outbox. */
+function serve(): number {
+  const [wanted] = channel.wanted(null)
+  if (wanted === undefined) return 0
+  const left = rows.filter((row) => row.position > wanted.after && !completed.has(row.position))
+  return channel.offer(left.slice(0, 100)).length
+}
+
+/** Until the socket takes no more: the kernel's buffers are full, and ours is at its mark. */
+async function fill(): Promise<void> {
+  let idle = 0
+  for (let looks = 0; idle < 50; looks++) {
+    if (looks > 100_000) throw new Error('the socket never filled')
+    idle = serve() === 0 ? idle + 1 : 0
+    await new Promise((done) => setImmediate(done))
+  }
+}
+
+it('fault 44: closed with 1013, the buffer bounded, and the next connection gets everything again', async () => {
+  const slow = await Client.open(url, KEY)
+  slow.socket.pause()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await fill()
+  const [wire] = wires
+  expect(wire?.bufferedAmount).toBeGreaterThan(256 * 1024)
+  expect(wire?.bufferedAmount).toBeLessThan(1024 * 1024)
+  vi.advanceTimersByTime(9_999)
+  expect(wire?.readyState).toBe(1)
+  vi.advanceTimersByTime(1)
+  expect(wire?.readyState).toBe(2)
+  vi.useRealTimers()
+  slow.socket.resume()
+  await until('closed', () => slow.closed !== null)
+  expect(slow.closed).toBe(1013)
+  const got = slow.heard.map((frame) => frame.id)
+  expect(got).toEqual(rows.slice(0, got.length).map((row) => row.id))
+  expect(got.length).toBeLessThan(MESSAGES)
+  const next = await Client.open(url, KEY)
+  await until('everything', () => {
+    serve()
+    return next.heard.length === MESSAGES
+  })
+  expect(next.heard.map((frame) => frame.id)).toEqual(rows.map((row) => row.id))
+})

@@ -1,0 +1,86 @@
+/** The client against the real server: calls, errors, and a socket that survives being cut off. */
+import { expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { type AgentMessage, createClient, WakefulError } from '../../src/client.ts'
+import { eachStore } from '../setup/stores.ts'
+import { world } from '../setup/worlds.ts'
+
+const KEY = 'ann:bot:t1'
+
+async function until(done: () => boolean): Promise<void> {
+  const end = performance.now() + 10_000
+  while (!done()) {
+    if (performance.now() > end) throw new Error('waited too long')
+    await new Promise((resume) => setTimeout(resume, 5))
+  }
+}
+
+eachStore('the client', (store) => {
+  it('speaks, listens, and hands on each message once across reconnects', async () => {
+    const w = await world(store, {
+      bot: (turn) => {
+        if (turn.event.type === 'timer') return turn.reply('still there?')
+        turn.reply(`heard ${(turn.event.payload as { text: string }).text}`)
+        turn.followUp('nudge', { inSeconds: 60 })
+      },
+    })
+    const sockets: WebSocket[] = []
+    class Watched extends WebSocket {
+      constructor(url: string) {
+        super(url)
+        sockets.push(this)
+      }
+    }
+    const client = createClient({ baseUrl: await w.listen(), WebSocket: Watched as never })
+    const heard: AgentMessage[] = []
+    const events: number[] = []
+    const socket = client.connect(KEY, {
+      onMessage: (message) => void heard.push(message),
+      onEvent: (event) => events.push(event.seq),
+    })
+    socket.say('hello', 'm-1')
+    await until(() => sockets[0]?.readyState === WebSocket.OPEN)
+    await until(() => {
+      void w.settle()
+      return heard.length === 1
+    })
+    sockets[0]?.terminate()
+    await w.advanceBy(60_000)
+    await until(() => sockets.length > 1 && sockets.at(-1)?.readyState === WebSocket.OPEN)
+    await until(() => {
+      void w.settle()
+      return heard.length === 2
+    })
+    expect(heard.map((m) => [m.content, m.unasked, m.inReplyTo])).toEqual([
+      ['heard hello', false, 1],
+      ['still there?', true, null],
+    ])
+    expect(events).toContain(1)
+    socket.close()
+    const head = await client.session(KEY)
+    expect(head).toMatchObject({
+      last_seq: 2,
+      done_seq: 2,
+      gate: { allowed: false, reason: 'cooldown_active' },
+    })
+    await w.settle()
+  })
+
+  it('turns problems into errors with the server’s reasons', async () => {
+    const w = await world(store, { bot: () => undefined })
+    const client = createClient({ baseUrl: await w.listen() })
+    const failed = await client.say(KEY, '   ').catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(WakefulError)
+    expect(failed).toMatchObject({ status: 422, errors: [expect.stringContaining('text')] })
+    await expect(client.session('no:bot:one')).rejects.toMatchObject({ status: 404 })
+    await expect(client.preview('every weekday at 8:30', 'Europe/Berlin')).resolves.toMatchObject({
+      canonical: '30 8 * * 1-5',
+    })
+    const { event } = await client.say(KEY, 'hi', 'm1')
+    expect((await client.say(KEY, 'hi', 'm1')).event.id).toBe(event.id)
+    expect((await client.events(KEY)).data).toHaveLength(1)
+    await client.setTimer(KEY, 'later', { delay_seconds: 60 })
+    expect((await client.session(KEY)).timers).toHaveLength(1)
+    await client.cancelTimer(KEY, 'later')
+  })
+})

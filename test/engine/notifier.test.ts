@@ -1,0 +1,140 @@
+/** Hints between processes: they cross, they come back after the connection broke, and they cost nothing when lost. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, expect, it } from 'vitest'
+import { LocalHints, type Topic } from '../../src/engine/hints.ts'
+import { Notifier } from '../../src/engine/notifier.ts'
+import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { Relay } from '../store/relay.ts'
+import { beside, eventually, rawStore } from '../store/stores.ts'
+
+const made: string[] = []
+const notifiers: Notifier[] = []
+afterEach(async () => {
+  await Promise.all(notifiers.splice(0).map((each) => each.stop()))
+})
+afterAll(() => dropDatabases(made))
+
+interface Process {
+  readonly hints: LocalHints
+  readonly notifier: Notifier
+  /** What reached this process, as `topic key,key` or `topic *`. */
+  readonly heard: string[]
+  readonly errors: unknown[]
+}
+
+/** What one process of many has: hints of its own, and a notifier on the common database. */
+async function processOn(url: string): Promise<Process> {
+  const store = await rawStore(url)
+  if (store.listen === null) throw new Error('this store does not listen')
+  const hints = new LocalHints()
+  const heard: string[] = []
+  const errors: unknown[] = []
+  for (const topic of ['clock', 'turns', 'outbox'] as Topic[])
+    hints.on(topic, (keys) => heard.push(`${topic} ${keys === null ? '*' : keys.join(',')}`))
+  const notifier = new Notifier({
+    connect: store.listen,
+    db: store.engine,
+    hints,
+    onError: (error) => errors.push(error),
+  })
+  notifiers.push(notifier)
+  notifier.start()
+  await eventually('listening', () => notifier.connected)
+  heard.length = 0
+  return { hints, notifier, heard, errors }
+}
+
+const arrives = (to: Process, text: string) =>
+  eventually(`${text} in ${to.heard.join('; ')}`, () => to.heard.includes(text))
+
+it('a hint reaches the other processes, gathered, and comes back to nobody', async () => {
+  const url = await postgresDatabase(made)
+  const [a, b] = [await processOn(url), await processOn(url)]
+  for (const key of ['k1', 'k2', 'k1']) a.hints.hint('outbox', [key])
+  a.hints.hint('turns')
+  await arrives(b, 'outbox k1,k2')
+  await arrives(b, 'turns *')
+  b.hints.hint('clock')
+  await arrives(a, 'clock *')
+  // Each was told in its own process once, by the hint itself and not by its echo.
+  expect(a.heard.filter((text) => text.startsWith('outbox'))).toEqual([
+    'outbox k1',
+    'outbox k2',
+    'outbox k1',
+  ])
+  expect(b.heard.filter((text) => text.startsWith('outbox'))).toEqual(['outbox k1,k2'])
+})
+
+it('a local hint stays here, and many keys become a hint to look everywhere', async () => {
+  const url = await postgresDatabase(made)
+  const [a, b] = [await processOn(url), await processOn(url)]
+  a.hints.local('turns')
+  a.hints.hint(
+    'outbox',
+    Array.from({ length: 2000 }, () => randomUUID()),
+  )
+  await arrives(b, 'outbox *')
+  expect(b.heard).toEqual(['outbox *'])
+})
+
+it('after its backend was terminated it listens again by itself, has everybody look once, and hints cross', async () => {
+  const url = await postgresDatabase(made)
+  const [a, b] = [await processOn(url), await processOn(url)]
+  await beside(url, async (client) => {
+    const { rowCount } = await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen wakeful'`,
+    )
+    expect(rowCount).toBe(2)
+  })
+  for (const each of [a, b]) {
+    await arrives(each, 'turns *')
+    expect(each.errors.length).toBeGreaterThan(0)
+    expect(each.notifier.connected).toBe(true)
+  }
+  b.heard.length = 0
+  a.hints.hint('outbox', ['k9'])
+  await arrives(b, 'outbox k9')
+})
+
+it('a database that goes away and comes back is listened to again; meanwhile nothing throws', async () => {
+  const relay = await Relay.before(await postgresDatabase(made))
+  const a = await processOn(relay.url)
+  await relay.close()
+  await eventually('it noticed', () => !a.notifier.connected)
+  a.hints.hint('turns')
+  await relay.listen()
+  await eventually('listening again', () => a.notifier.connected)
+})
+
+it('what others say on the same channel is not for us', async () => {
+  const url = await postgresDatabase(made)
+  const a = await processOn(url)
+  const b = await processOn(url)
+  await beside(url, async (client) => {
+    const strange = [
+      '',
+      'not json',
+      'null',
+      '7',
+      '[]',
+      '{}',
+      '{"from":"x"}',
+      '{"from":"x","topics":7}',
+    ]
+    strange.push('{"from":"x","topics":[7]}', '{"from":"x","topics":[["turns",7]]}')
+    for (const text of strange) await client.query('select pg_notify($1, $2)', ['wakeful', text])
+  })
+  b.hints.hint('turns')
+  await arrives(a, 'turns *')
+  expect(a.heard).toEqual(['turns *'])
+  expect(a.notifier.connected).toBe(true)
+})
+
+it('stops at once, twice, connected or not', async () => {
+  const url = await postgresDatabase(made)
+  const { notifier, hints } = await processOn(url)
+  await Promise.all([notifier.stop(), notifier.stop()])
+  await notifier.stop()
+  hints.hint('turns')
+  expect(notifier.connected).toBe(false)
+})

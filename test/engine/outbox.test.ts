@@ -1,0 +1,128 @@
+/** The outbox service alone: where it looks, what it does not forget, and that it never spins (architecture, Time). */
+import { performance } from 'node:perf_hooks'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import type { Channel } from '../../src/channels/channel.ts'
+import { OutboxService } from '../../src/engine/outbox.ts'
+import type { Db } from '../../src/store/db.ts'
+import type { Undelivered } from '../../src/store/effects.ts'
+
+type Keys = readonly string[] | null
+
+let nowMs: number
+let looked: Keys[]
+let failing: boolean
+let rows: Undelivered[]
+let taken: number
+let inside: number
+let most: number
+let outbox: OutboxService
+
+const row = (position: number): Undelivered => ({
+  bucket: 0,
+  session_key: 'k',
+  position,
+  id: String(position),
+  payload: '{}',
+  event_seq: 1,
+  autonomous: false,
+  origin: null,
+  created_at: new Date(0),
+})
+
+const db: Db = {
+  kind: 'pglite',
+  now: () => null,
+  async query<R extends object>(): Promise<R[]> {
+    most = Math.max(most, ++inside)
+    await Promise.resolve()
+    inside--
+    if (failing) throw new Error('the database is away')
+    return rows as unknown as R[]
+  },
+  exec: async () => undefined,
+  tx: (work) => work(db),
+}
+
+const channel: Channel = {
+  name: 'websocket',
+  wanted(keys) {
+    looked.push(keys)
+    return [{ bucket: 0, key: 'k', after: 0 }]
+  },
+  offer: (offered) =>
+    offered.slice(0, taken).map(({ bucket, session_key: key, position }) => ({
+      bucket,
+      key,
+      position,
+      outcome: 'attempted' as const,
+    })),
+  watched: () => [],
+  show: () => undefined,
+}
+
+beforeEach(() => {
+  nowMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  looked = []
+  failing = false
+  rows = []
+  taken = Number.POSITIVE_INFINITY
+  inside = 0
+  most = 0
+  const meter = new Proxy({}, { get: () => () => undefined }) as ConstructorParameters<
+    typeof OutboxService
+  >[0]['meter']
+  outbox = new OutboxService({ reads: db, commits: db, channels: [channel], meter })
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await outbox.close()
+})
+
+it('a poll looks everywhere, a hint where it says', async () => {
+  await outbox.tick()
+  outbox.look(['a'])
+  outbox.look(['b', 'a'])
+  await outbox.tick()
+  outbox.look(['a'])
+  outbox.look(null)
+  await outbox.tick()
+  await outbox.tick()
+  expect(looked).toEqual([null, ['a', 'b'], null, null])
+})
+
+it('the poll is the truth: hints without a pause do not keep it from looking everywhere within a second', async () => {
+  await outbox.tick()
+  for (let n = 0; n < 30; n++) {
+    nowMs += 50
+    outbox.look(['busy'])
+    await outbox.tick()
+  }
+  expect(looked.slice(1).filter((keys) => keys === null)).toHaveLength(1)
+})
+
+it('what was hinted at while the database was away is not forgotten', async () => {
+  await outbox.tick()
+  failing = true
+  outbox.look(['a'])
+  await expect(outbox.tick()).rejects.toThrow('away')
+  failing = false
+  outbox.look(['b'])
+  await outbox.tick()
+  expect(looked).toEqual([null, ['a'], null])
+})
+
+it('looks one at a time, so that a channel is offered what it asked for last', async () => {
+  await Promise.all([outbox.tick(), outbox.tick(), outbox.tick()])
+  expect([looked.length, most]).toEqual([3, 1])
+})
+
+it('goes on at once after a full page that was taken, and sleeps when the sockets are full', async () => {
+  rows = Array.from({ length: 100 }, (_, n) => row(n))
+  expect(await outbox.tick()).toMatchObject({ did: 100, more: true })
+  taken = 40
+  expect(await outbox.tick()).toMatchObject({ did: 40, more: false })
+  taken = 0
+  expect(await outbox.tick()).toMatchObject({ did: 0, more: false })
+  rows = []
+})

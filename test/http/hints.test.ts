@@ -1,0 +1,85 @@
+/** `Idempotency-Key` runs an operation in a transaction: what changed in it is said after the commit, or not at all. */
+import { describe, expect, it } from 'vitest'
+import { type Context, type House, operation, ROLES } from '../../src/api/contract.ts'
+import { onceByKey } from '../../src/http/idempotency.ts'
+import type { Db } from '../../src/store/db.ts'
+import { ADMIN } from './door.ts'
+
+const said: unknown[] = []
+const house: House = {
+  append: () => Promise.reject(new Error('not here')),
+  knowsAgent: () => true,
+  changed: (topic, keys) => said.push(keys === undefined ? topic : [topic, ...keys]),
+  policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 0 },
+}
+const store = {
+  claimKey: async () => true,
+  keptAnswer: async () => undefined,
+  completeKey: async () => {
+    said.push('written')
+  },
+}
+/** A transaction that is run `attempts` times, as after a deadlock, and commits the last. */
+const database = (attempts: number, fails = false): Db => {
+  const db: Db = {
+    kind: 'pglite',
+    now: () => null,
+    query: async () => [],
+    exec: async () => undefined,
+    async tx(work) {
+      for (let n = 1; n < attempts; n++) await work(db)
+      const result = await work(db)
+      if (fails) throw new Error('the commit failed')
+      said.push('committed')
+      return result
+    },
+  }
+  return db
+}
+const op = operation({
+  name: 'change',
+  method: 'POST',
+  path: '/v1/things',
+  tag: 'Things',
+  summary: 'Change',
+  creates: true,
+  roles: ROLES,
+  output: null,
+  async run(ctx) {
+    expect(ctx.inTransaction).toBe(true)
+    ctx.house.changed('turns')
+    ctx.house.changed('outbox', ['k'])
+    return { body: {} }
+  },
+})
+const run = async (db: Db) => {
+  said.length = 0
+  const ctx: Context = {
+    db,
+    house,
+    actor: ADMIN,
+    now: null,
+    signal: new AbortController().signal,
+    requestId: 'r',
+  }
+  const input = { params: undefined, query: undefined, body: undefined }
+  const request = { key: 'key-1', method: 'POST', path: '/v1/things', body: {} }
+  await onceByKey(store)(op, ctx, input, request)
+}
+
+describe('hints of an operation with an Idempotency-Key', () => {
+  it('come after the commit', async () => {
+    await run(database(1))
+    expect(said).toEqual(['written', 'committed', 'turns', ['outbox', 'k']])
+  })
+
+  it('come once when the transaction had to be run again', async () => {
+    await run(database(3))
+    expect(said.slice(3)).toEqual(['committed', 'turns', ['outbox', 'k']])
+  })
+
+  it('do not come when nothing was committed', async () => {
+    await expect(run(database(1, true))).rejects.toThrow('the commit failed')
+    expect(said).toEqual(['written'])
+  })
+})

@@ -1,0 +1,34 @@
+// The app of the process tests: every turn leaves marks in a file of the test's own, the witness, which
+// no transaction can take back. What an agent does is said in the message's text.
+import { appendFileSync, existsSync } from 'node:fs'
+import { agent } from '../../dist/index.js'
+
+const witness = process.env.WITNESS ?? ''
+const hold = process.env.HOLD ?? ''
+
+/** One line, appended in one write: O_APPEND keeps the lines of several processes whole. */
+function mark(what, turn) {
+  const { key } = turn.session
+  appendFileSync(
+    witness,
+    `${JSON.stringify({ what, key, seq: turn.event.seq, attempt: turn.attempt, pid: process.pid })}\n`,
+  )
+}
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms))
+
+export default {
+  agents: {
+    bot: agent(async (turn) => {
+      const text = String(turn.event.payload.text ?? '')
+      mark('start', turn)
+      if (text === 'die') process.kill(process.pid, 'SIGKILL')
+      if (text === 'slow') await pause(40)
+      // Holds until the test removes the file, or creates none at all.
+      while (text === 'hold' && existsSync(hold)) await pause(5)
+      turn.state.count = Number(turn.state.count ?? 0) + 1
+      turn.reply(`${turn.event.type} ${turn.event.seq}`)
+      mark('end', turn)
+    }),
+  },
+}
