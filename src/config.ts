@@ -19,6 +19,7 @@ const AUTONOMY_CONSECUTIVE_MAX = 3
 const AUTONOMY_COOLDOWN_MS = 15_000
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
+const CHECKPOINTS_KEPT = 20
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const ADMIN_KEY_CHARACTERS_MIN = 32
@@ -49,6 +50,10 @@ export interface Config {
   }
   readonly timerPollIntervalMs: number
   readonly effectPollIntervalMs: number
+  /** Checkpoints kept of each session. */
+  readonly checkpointsKept: number
+  /** Done events, turns and effects older than this are deleted; null keeps them. */
+  readonly keepDays: number | null
   /** Null unless both keys are set. */
   readonly langfuse: {
     readonly publicKey: string
@@ -97,6 +102,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     },
     timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
     effectPollIntervalMs: read.whole('EFFECT_POLL_INTERVAL_MS', 1, MS_MAX, EFFECT_POLL_INTERVAL_MS),
+    checkpointsKept: read.whole('WAKEFUL_CHECKPOINTS_KEPT', 1, 1_000_000, CHECKPOINTS_KEPT),
+    keepDays: readKeepDays(read),
     langfuse: readLangfuse(read),
     otlpEndpoint: read.checked('OTEL_EXPORTER_OTLP_ENDPOINT', isHttpUrl, HTTP_URL, 'secret'),
     model: {
@@ -109,6 +116,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
   if (read.wrong.length > 0) throw new ConfigError(read.wrong.join('; '))
   return config
+}
+
+/** Unset keeps everything; 0 would delete what people are still looking at. */
+function readKeepDays(read: Reader): number | null {
+  const days = read.whole('WAKEFUL_KEEP_DAYS', 1, 36_500, 0)
+  return days === 0 ? null : days
 }
 
 /** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */

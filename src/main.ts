@@ -21,7 +21,6 @@ import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
-import { DEFAULT_RETENTION, type Retention } from './engine/pruner.ts'
 import type { Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
@@ -45,6 +44,7 @@ export const VERSION = (
   }
 ).version
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
+const DAY_MS = 86_400_000
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
@@ -60,7 +60,6 @@ export interface AppOptions {
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
   readonly signals?: Signals
-  readonly retention?: Retention
 }
 
 export class App {
@@ -120,7 +119,10 @@ export class App {
       leaseMs: config.leaseMs,
       timerPollMs: config.timerPollIntervalMs,
       effectPollMs: config.effectPollIntervalMs,
-      retention: options.retention ?? DEFAULT_RETENTION,
+      retention: {
+        checkpointsKept: config.checkpointsKept,
+        keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
+      },
       meter,
       services: new Set<string>(config.services),
       ...(options.signals === undefined ? {} : { signals: options.signals }),

@@ -31,6 +31,8 @@ describe('readConfig', () => {
       autonomy: { enabled: true, consecutiveMax: 3, cooldownMs: 15_000 },
       timerPollIntervalMs: 250,
       effectPollIntervalMs: 100,
+    checkpointsKept: 20,
+    keepDays: null,
       langfuse: null,
       otlpEndpoint: null,
       model: { url: null, key: null, name: null },

@@ -5,6 +5,7 @@ import { useHashLocation } from 'wouter/use-hash-location'
 import { HealthPage } from './health/health-page.tsx'
 import { Heading } from './parts/parts.tsx'
 import { TryPage } from './phrases/try-page.tsx'
+import { keyIn } from './session/key.ts'
 import { SessionPage } from './session/session-page.tsx'
 import { SessionsPage } from './sessions/sessions-page.tsx'
 
@@ -85,21 +86,34 @@ function Pages() {
   return (
     <Switch>
       <Route path="/" component={SessionsPage} />
-      <Route path="/sessions/:key/watch">
-        {({ key }) => <SessionPage key={key} sessionKey={key} watching />}
-      </Route>
-      <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} sessionKey={key} />}</Route>
+      <Route path="/sessions/:key/watch">{({ key }) => <OneSession part={key} watching />}</Route>
+      <Route path="/sessions/:key">{({ key }) => <OneSession part={key} watching={false} />}</Route>
       <Route path="/try" component={TryPage} />
       <Route path="/health" component={HealthPage} />
       <Route>
-        <Heading title="Nothing here">
-          This address leads nowhere.{' '}
-          <Link href="/" className="text-accent underline">
-            Go to the sessions
-          </Link>
-          .
-        </Heading>
+        <Nowhere>This address leads nowhere.</Nowhere>
       </Route>
     </Switch>
+  )
+}
+
+function OneSession({ part, watching }: { part: string; watching: boolean }) {
+  const key = keyIn(part)
+  if (key !== null) return <SessionPage key={key} sessionKey={key} watching={watching} />
+  return (
+    <Nowhere>
+      A session’s key has three parts, user:agent:thread, of letters, digits, - and _.
+    </Nowhere>
+  )
+}
+
+function Nowhere({ children }: { children: string }) {
+  return (
+    <Heading title="Nothing here">
+      {children}{' '}
+      <Link href="/" className="text-accent underline">
+        Go to the sessions
+      </Link>
+    </Heading>
   )
 }

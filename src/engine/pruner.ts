@@ -14,7 +14,6 @@ export interface Retention {
   readonly keepMs: number | null
 }
 
-export const DEFAULT_RETENTION: Retention = { checkpointsKept: 20, keepMs: null }
 const BATCH = 500
 
 export function prunerService(options: { db: Db; retention: Retention }): Service {

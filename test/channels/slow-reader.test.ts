@@ -8,7 +8,7 @@ import type { SessionRef } from '../../src/core/session.ts'
 import { openSockets, type SocketDoor } from '../../src/http/socket.ts'
 import type { Db } from '../../src/store/db.ts'
 import type { Undelivered } from '../../src/store/effects.ts'
-import { ADMIN } from '../http/door.ts'
+import { ADMIN, context as contextOf } from '../http/door.ts'
 import { Client, until } from '../sessions/live.ts'
 import { ref } from '../setup/worlds.ts'
 
@@ -34,19 +34,9 @@ const db: Db = {
   exec: async () => undefined,
   tx: (work) => work(db),
 }
-const context = (): Context => ({
-  db,
-  house: {
-    append: () => Promise.reject(new Error('not here')),
-    knowsAgent: () => true,
-    changed: () => undefined,
-    policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 0 },
-  },
-  actor: ADMIN,
-  now: null,
-  signal: new AbortController().signal,
-  requestId: 'r',
-})
+const signal = new AbortController().signal
+const context = () =>
+  contextOf(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} }) as Context
 const postMessage = operation({
   name: 'post_message',
   method: 'POST',

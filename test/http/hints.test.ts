@@ -1,17 +1,11 @@
 /** `Idempotency-Key` runs an operation in a transaction: what changed in it is said after the commit, or not at all. */
 import { describe, expect, it } from 'vitest'
-import { type Context, type House, operation, ROLES } from '../../src/api/contract.ts'
+import { type House, operation, ROLES } from '../../src/api/contract.ts'
 import { onceByKey } from '../../src/http/idempotency.ts'
 import type { Db } from '../../src/store/db.ts'
-import { ADMIN } from './door.ts'
+import { ADMIN, context } from './door.ts'
 
 const said: unknown[] = []
-const house: House = {
-  append: () => Promise.reject(new Error('not here')),
-  knowsAgent: () => true,
-  changed: (topic, keys) => said.push(keys === undefined ? topic : [topic, ...keys]),
-  policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 0 },
-}
 const store = {
   claimKey: async () => true,
   keptAnswer: async () => undefined,
@@ -54,14 +48,11 @@ const op = operation({
 })
 const run = async (db: Db) => {
   said.length = 0
-  const ctx: Context = {
-    db,
-    house,
-    actor: ADMIN,
-    now: null,
-    signal: new AbortController().signal,
-    requestId: 'r',
-  }
+  const { signal } = new AbortController()
+  const made = await context(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} })
+  const changed: House['changed'] = (topic, keys) =>
+    said.push(keys === undefined ? topic : [topic, ...keys])
+  const ctx = { ...made, house: { ...made.house, changed } }
   const input = { params: undefined, query: undefined, body: undefined }
   const request = { key: 'key-1', method: 'POST', path: '/v1/things', body: {} }
   await onceByKey(store)(op, ctx, input, request)

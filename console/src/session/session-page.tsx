@@ -7,6 +7,7 @@ import { Trouble } from '../parts/trouble.tsx'
 import { Composer } from './composer.tsx'
 import { Conversation } from './conversation.tsx'
 import { Corridor } from './corridor.tsx'
+import { sessionAddress } from './key.ts'
 import { KeyParts } from './key-parts.tsx'
 import { LineBadge } from './line-badge.tsx'
 import { conversationOf, passagesOf } from './story.ts'
@@ -14,13 +15,7 @@ import { useSession } from './use-session.ts'
 
 type Side = 'conversation' | 'corridor'
 
-export function SessionPage({
-  sessionKey,
-  watching = false,
-}: {
-  sessionKey: string
-  watching?: boolean
-}) {
+export function SessionPage({ sessionKey, watching }: { sessionKey: string; watching: boolean }) {
   const { line, query } = useSession(sessionKey, watching)
   const [side, setSide] = useState<Side>('conversation')
   const rows = query.data
@@ -72,7 +67,7 @@ export function SessionPage({
 
 function Head(props: { sessionKey: string; watching: boolean; children: React.ReactNode }) {
   const { sessionKey, watching, children } = props
-  const here = `/sessions/${encodeURIComponent(sessionKey)}`
+  const here = sessionAddress(sessionKey)
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
       <title>{`${sessionKey} · Wakeful`}</title>

@@ -4,9 +4,8 @@ import { type FormEvent, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button, Field, Panel } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
+import { SESSION_KEY, sessionAddress } from '../session/key.ts'
 import { beginEmpty } from '../session/use-session.ts'
-
-const SESSION_KEY = /^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}$/
 
 export function NewSession() {
   const client = useQueryClient()
@@ -21,7 +20,7 @@ export function NewSession() {
       return
     }
     if (key === made) beginEmpty(client, key)
-    go(`/sessions/${encodeURIComponent(key)}`)
+    go(sessionAddress(key))
   }
   return (
     <Panel title="Start or open a session">

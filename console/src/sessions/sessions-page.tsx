@@ -8,6 +8,7 @@ import { useNow } from '../parts/clock.ts'
 import { Badge, Button, Empty, Heading } from '../parts/parts.tsx'
 import { fromNow } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { sessionAddress } from '../session/key.ts'
 import { KeyParts } from '../session/key-parts.tsx'
 import { gateWords } from '../session/words.ts'
 import { NewSession } from './new-session.tsx'
@@ -85,7 +86,7 @@ function Rows({ rows }: { rows: readonly ListedSession[] }) {
       {rows.map((row) => (
         <li key={row.session_key}>
           <Link
-            href={`/sessions/${encodeURIComponent(row.session_key)}`}
+            href={sessionAddress(row.session_key)}
             className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 -outline-offset-2 hover:bg-sunk"
           >
             <span className="min-w-0 flex-1 basis-60 font-medium">
