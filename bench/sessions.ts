@@ -81,7 +81,11 @@ async function fullTurns(app: App): Promise<void> {
      where t.session_key like '%:noop:t'`,
   )
   const seconds = row?.seconds ?? Number.NaN
-  report('full turns', { turns: TURNS, 'from due to last commit s': seconds, 'per second': TURNS / seconds })
+  report('full turns', {
+    turns: TURNS,
+    'from due to last commit s': seconds,
+    'per second': TURNS / seconds,
+  })
 }
 
 async function burst(app: App): Promise<void> {
@@ -93,7 +97,10 @@ async function burst(app: App): Promise<void> {
      from wakeful.events where session_key like '%:silent:t'`,
   )
   report('burst', { timers: BURST, 'last promoted after s': row?.last ?? Number.NaN })
-  await until(async () => (await count(app, 'from wakeful.sessions where due_at is not null')) === 0, 60_000)
+  await until(
+    async () => (await count(app, 'from wakeful.sessions where due_at is not null')) === 0,
+    60_000,
+  )
 }
 
 /** 1,000 follow-ups at random instants over 20 s, to 50 sockets; lateness is frame received − due, by one machine's clock. */
@@ -130,7 +137,8 @@ async function lateness(address: string): Promise<void> {
   for (let n = 0; n < LIGHT; n += SOCKETS) {
     await Promise.all(Array.from({ length: SOCKETS }, (_, k) => set(n + k)))
   }
-  if (performance.timeOrigin + performance.now() > base) throw new Error('setting the timers took too long')
+  if (performance.timeOrigin + performance.now() > base)
+    throw new Error('setting the timers took too long')
   await until(async () => late.length >= LIGHT, (LIGHT_SECONDS + 60) * 1000)
   for (const socket of sockets) socket.close()
   late.sort((a, b) => a - b)

@@ -76,6 +76,9 @@ export class App {
   readonly #house: House
   #ready = false
   #stopped = false
+  #stopping: Promise<void> | null = null
+  /** The store is about to close: nothing may be started on it any more. */
+  #closing = false
   #server: FastifyInstance | null = null
   #sockets: SocketDoor | null = null
 
@@ -104,7 +107,7 @@ export class App {
       record: (receipt) => this.engine.outbox.record(receipt),
       positionOf: (session, id) => positionOf(store.db, session, id),
       backToPending: (session) => {
-        if (this.#stopped) return
+        if (this.#closing) return
         backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
@@ -296,12 +299,17 @@ export class App {
   }
 
   /** Stop taking requests, finish or release what runs, close the store. May be called twice. */
-  async stop(): Promise<void> {
-    if (this.#stopped) return
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
+    this.#closing = true
     await this.store.close()
   }
 }

@@ -54,10 +54,10 @@ function TopBar() {
   const [path] = useLocation()
   return (
     <header className="border-b border-line bg-panel">
-      <div className="mx-auto flex w-full max-w-7xl flex-wrap items-center gap-x-6 px-4 sm:px-6">
+      <div className="mx-auto flex w-full max-w-7xl items-center gap-x-4 sm:gap-x-6 px-4 sm:px-6">
         <Link href="/" className="flex items-center gap-2 py-3 font-semibold tracking-tight">
           <img src="./favicon.svg" alt="" width="24" height="24" />
-          Wakeful
+          <span className="max-sm:sr-only">Wakeful</span>
         </Link>
         <nav aria-label="Main" className="-mx-2 flex gap-1 text-sm">
           {PAGES.map(({ href, label, owns }) => (

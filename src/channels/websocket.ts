@@ -5,7 +5,7 @@
  */
 import { isUuid } from '../core/ids.ts'
 import { RawJson, writeJson } from '../core/json.ts'
-import type { SessionRef } from '../core/session.ts'
+import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/session.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
 import type { EventRow } from '../store/events.ts'
 import type { Channel } from './channel.ts'
@@ -23,10 +23,14 @@ export interface SocketOptions {
   readonly acks: boolean
   /** Watch the log from this seq on; null for not at all. */
   readonly eventsAfter: number | null
+  /** How far the session's turns were when it connected: what later ones say is for this socket, too. */
+  readonly doneSeq: number
 }
 
 interface Socket extends SocketOptions {
   readonly wire: Wire
+  /** Messages up to here were there before: only those nobody has acknowledged are for this socket. */
+  readonly oldUpTo: number
   sentUpTo: number
   shownUpTo: number
 }
@@ -43,6 +47,7 @@ interface Room {
    * drained meanwhile, waits for the next look: served now, it would skip what lies between.
    */
   askedFrom: number
+  askedDone: number
   askedSeq: number
 }
 
@@ -88,7 +93,9 @@ export class WebSocketChannel implements Channel {
   join(session: SessionRef, wire: Wire, options: SocketOptions): () => void {
     const room = this.#rooms.get(session.key) ?? newRoom(session)
     this.#rooms.set(session.key, room)
-    const socket: Socket = { ...options, wire, sentUpTo: 0, shownUpTo: options.eventsAfter ?? 0 }
+    const oldUpTo = (options.doneSeq + 1) * EFFECTS_PER_TURN_MAX - 1
+    const shownUpTo = options.eventsAfter ?? 0
+    const socket: Socket = { ...options, wire, oldUpTo, sentUpTo: 0, shownUpTo }
     room.sockets.add(socket)
     this.#hooks.wake(session.key)
     return () => this.#leave(room, socket)
@@ -108,19 +115,18 @@ export class WebSocketChannel implements Channel {
 
   wanted(keys: readonly string[] | null): Wanted[] {
     return this.#collect(keys, (room) => {
-      const from = this.#lowest(room, (socket) => socket.sentUpTo)
-      room.askedFrom = from ?? NOT_ASKED
-      return from
+      room.askedFrom = this.#lowest(room, (socket) => socket.sentUpTo)
+      room.askedDone = this.#lowest(room, doneUpTo)
+      return { after: room.askedFrom, doneAfter: room.askedDone }
     })
   }
 
   watched(keys: readonly string[] | null): Wanted[] {
     return this.#collect(keys, (room) => {
-      const from = this.#lowest(room, (socket) =>
-        socket.eventsAfter === null ? null : socket.shownUpTo,
+      room.askedSeq = this.#lowest(room, (socket) =>
+        socket.eventsAfter === null ? NOT_ASKED : socket.shownUpTo,
       )
-      room.askedSeq = from ?? NOT_ASKED
-      return from
+      return { after: room.askedSeq, doneAfter: room.askedSeq }
     })
   }
 
@@ -131,12 +137,12 @@ export class WebSocketChannel implements Channel {
       if (room === undefined) continue
       let frame: string | null = null
       for (const socket of room.sockets) {
-        const { sentUpTo } = socket
-        if (sentUpTo < room.askedFrom || sentUpTo >= row.position || !this.#ready(socket)) continue
+        if (!isFor(socket, row, room) || !this.#ready(socket)) continue
         frame ??= frameOf(row)
         this.#send(room, socket, row, frame)
       }
       if (frame === null) continue
+      if (row.completed) continue
       remember(room, row)
       receipts.push({
         bucket: row.bucket,
@@ -164,11 +170,6 @@ export class WebSocketChannel implements Channel {
         socket.wire.send(frame)
       }
     }
-  }
-
-  closeAll(code: number, reason: string): void {
-    for (const room of this.#rooms.values())
-      for (const socket of room.sockets) socket.wire.close(code, reason)
   }
 
   #send(room: Room, socket: Socket, row: Undelivered, frame: string): void {
@@ -234,23 +235,23 @@ export class WebSocketChannel implements Channel {
   }
 
   /** How far the socket that is least far has come, of those that can take more. */
-  #lowest(room: Room, of: (socket: Socket) => number | null): number | null {
-    let low: number | null = null
-    for (const socket of room.sockets) {
-      const value = this.#ready(socket) ? of(socket) : null
-      if (value !== null && (low === null || value < low)) low = value
-    }
+  #lowest(room: Room, of: (socket: Socket) => number): number {
+    let low = NOT_ASKED
+    for (const socket of room.sockets) if (this.#ready(socket)) low = Math.min(low, of(socket))
     return low
   }
 
-  #collect(keys: readonly string[] | null, after: (room: Room) => number | null): Wanted[] {
+  #collect(
+    keys: readonly string[] | null,
+    from: (room: Room) => Pick<Wanted, 'after' | 'doneAfter'>,
+  ): Wanted[] {
     const rooms = keys === null ? this.#rooms.values() : keys.map((key) => this.#rooms.get(key))
     const wanted: Wanted[] = []
     for (const room of rooms) {
       if (room === undefined) continue
-      const from = after(room)
-      if (from !== null)
-        wanted.push({ bucket: room.session.bucket, key: room.session.key, after: from })
+      const asked = from(room)
+      const { bucket, key } = room.session
+      if (asked.after !== NOT_ASKED) wanted.push({ bucket, key, ...asked })
     }
     return wanted
   }
@@ -263,8 +264,20 @@ function newRoom(session: SessionRef): Room {
     open: new Map(),
     forgot: false,
     askedFrom: NOT_ASKED,
+    askedDone: NOT_ASKED,
     askedSeq: NOT_ASKED,
   }
+}
+
+/** Up to where what others acknowledged is no news to it. */
+function doneUpTo(socket: Socket): number {
+  return Math.max(socket.sentUpTo, socket.oldUpTo)
+}
+
+/** Is this row news to the socket, and was it asked for from where the socket is? */
+function isFor(socket: Socket, row: Undelivered, room: Room): boolean {
+  if (socket.sentUpTo < room.askedFrom || doneUpTo(socket) < room.askedDone) return false
+  return row.position > (row.completed ? doneUpTo(socket) : socket.sentUpTo)
 }
 
 function remember(room: Room, row: Undelivered): void {

@@ -66,7 +66,7 @@ export class OutboxService implements Service {
   /** One look at a time: channels rely on being offered what they asked for last. */
   tick(): Promise<Tick> {
     const tick = this.#ticking.then(() => this.#look())
-    this.#ticking = tick.catch(() => undefined)
+    this.#ticking = Promise.allSettled([tick])
     return tick
   }
 
@@ -115,6 +115,8 @@ export class OutboxService implements Service {
     for (const wanted of chunks(channel.wanted(keys), SESSIONS_MAX)) {
       const rows = await undelivered(this.#options.reads, channel.name, wanted, EFFECTS_MAX)
       if (rows.length === 0) continue
+      // Whoever watches the log sees an event before what was said to it.
+      await this.#show(channel, [...new Set(rows.map((row) => row.session_key))])
       const receipts = channel.offer(rows)
       for (const receipt of receipts) {
         this.#receipts

@@ -29,7 +29,7 @@ export interface SocketHub {
   join(
     session: SessionRef,
     wire: WebSocket,
-    options: { acks: boolean; eventsAfter: number | null },
+    options: { acks: boolean; eventsAfter: number | null; doneSeq: number },
   ): () => void
   /** False when the id is no message of this session. */
   acknowledge(session: SessionRef, id: string): Promise<boolean>
@@ -180,6 +180,7 @@ function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
       leave = options.hub.join(session, socket, {
         acks: visit.acks,
         eventsAfter: visit.events ? last_seq : null,
+        doneSeq: found?.done_seq ?? 0,
       })
     })
     .catch((error) => {

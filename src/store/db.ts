@@ -59,7 +59,8 @@ export function isUnavailable(error: unknown): boolean {
     return /^(08|53|57P|58)/.test(state) || state === '25006' || state === '57014'
   }
   const code = (error as { code?: unknown } | null)?.code
-  if (typeof code === 'string' && /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code)) return true
+  if (typeof code === 'string' && /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code))
+    return true
   const message = error instanceof Error ? error.message : ''
   return /Connection terminated|timeout exceeded|Query read timeout|Client has encountered|Client was closed|Cannot use a pool|connect timeout|database is away/i.test(
     message,

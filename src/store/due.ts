@@ -28,11 +28,7 @@ const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitma
  * For claims: the due index is read in its order. Without `durable` the commit does not wait for the
  * disk, which suits a lease: forgotten in a crash, its token matches nothing any more.
  */
-export function inIndexOrder<T>(
-  db: Db,
-  work: (tx: Db) => Promise<T>,
-  durable = true,
-): Promise<T> {
+export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>, durable = true): Promise<T> {
   return db.tx(work, {
     first: durable ? IN_ORDER : `${IN_ORDER}; set local synchronous_commit = off`,
   })
@@ -103,7 +99,9 @@ export function dueRows(
 
 /** Not leased, or its lease has run out. */
 function free(table: DueTable): string {
-  return table.lease === undefined ? 'true' : `(t.${table.lease} is null or t.${table.lease} <= ${NOW})`
+  return table.lease === undefined
+    ? 'true'
+    : `(t.${table.lease} is null or t.${table.lease} <= ${NOW})`
 }
 
 /**

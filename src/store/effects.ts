@@ -16,6 +16,8 @@ export interface Undelivered {
   readonly autonomous: boolean
   readonly origin: string | null
   readonly created_at: Date
+  /** Somebody has acknowledged it; for sockets that were there when it was said. */
+  readonly completed: boolean
 }
 
 export interface Wanted {
@@ -23,9 +25,18 @@ export interface Wanted {
   readonly key: string
   /** Everything after this position; 0 for all. */
   readonly after: number
+  /** What was acknowledged already, only after this position. */
+  readonly doneAfter: number
 }
 
-/** What the named sessions still have to hear, each in order, at most `limit` for each. */
+const MESSAGE =
+  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, created_at'
+
+/**
+ * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
+ * session get each message, and another one, perhaps in another process, may have acknowledged it before
+ * we looked: such rows come along for those who were connected when they were written.
+ */
 export async function undelivered(
   db: Db,
   channel: string,
@@ -33,18 +44,24 @@ export async function undelivered(
   limit: number,
 ): Promise<Undelivered[]> {
   return db.query<Undelivered>(
-    `select e.* from unnest($1::smallint[], $2::text[], $3::bigint[]) w(bucket, key, after)
+    `select e.* from unnest($1::smallint[], $2::text[], $3::bigint[], $4::bigint[]) w(bucket, key, after, done_after)
      cross join lateral (
-       select bucket, session_key, position, id, payload, event_seq, autonomous, origin, created_at
-       from wakeful.effects e
-       where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
-         and e.status in ('pending', 'executing') and e.channel = $4 and e.type = 'send_message'
-       order by e.position limit $5) e
+       (select ${MESSAGE}, false as completed from wakeful.effects e
+        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
+          and e.status in ('pending', 'executing') and e.channel = $5 and e.type = 'send_message'
+        order by e.position limit $6)
+       union all
+       (select ${MESSAGE}, true from wakeful.effects e
+        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.done_after
+          and e.status = 'completed' and e.channel = $5 and e.type = 'send_message'
+        order by e.position limit $6)
+       order by position limit $6) e
      order by e.bucket, e.session_key, e.position`,
     [
       wanted.map((w) => w.bucket),
       wanted.map((w) => w.key),
       wanted.map((w) => w.after),
+      wanted.map((w) => w.doneAfter),
       channel,
       limit,
     ],

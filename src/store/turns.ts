@@ -148,7 +148,10 @@ export async function writeTurns(
   await writeTimers(db, turns)
 }
 
-/** Most turns set no timer: this second statement runs only for those that do. */
+/**
+ * Most turns set no timer: this second statement runs only for those that do. A timer that a later message has
+ * overtaken is kept for the record alone: it never replaces one that was set after that message.
+ */
 async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
   const set = turns.flatMap((turn) => turn.decision.timers.map((timer) => ({ turn, timer })))
   const cancelled = turns.flatMap((turn) =>
@@ -165,7 +168,8 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
      from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[])
        t(bucket, key, id, timer_id, fire_at, payload, status)
      on conflict (bucket, session_key, timer_id) do update
-       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, updated_at = excluded.updated_at`,
+       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, updated_at = excluded.updated_at
+       where excluded.status = 'pending'`,
     [
       db.now(),
       cancelled.map(({ turn }) => turn.bucket),

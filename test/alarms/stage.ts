@@ -2,12 +2,13 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { afterEach } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Moment, Signals } from '../../src/engine/signals.ts'
 import { App } from '../../src/main.ts'
 import { call, type Loose, type Reply } from '../sessions/house.ts'
+import type { StoreUnderTest } from '../setup/stores.ts'
 
 export type Row = Loose
 
@@ -36,6 +37,8 @@ export interface Stage {
   set(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Row>
   get(id: string): Promise<Row>
   query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
+  /** Empty, and at the first instant again. */
+  reset(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -46,8 +49,51 @@ export interface StageOptions {
   readonly at?: (moment: Moment, key: string) => void | Promise<void>
 }
 
+/** One stage for a whole suite, swept before each test: opening a store takes longer than most tests. */
+export function sharedStage(store: StoreUnderTest, options: StageOptions = {}): () => Stage {
+  let made: Stage | undefined
+  beforeAll(async () => {
+    made = await stage(await store.database(), options)
+    open.delete(made)
+  })
+  beforeEach(() => made?.reset())
+  afterAll(() => made?.stop())
+  return () => ready(made)
+}
+
+/** The same with one receiver, at the wake URL. It answers 204 again in each test. */
+export function sharedWakes(
+  store: StoreUnderTest,
+  options: StageOptions = {},
+): () => { s: Stage; hook: Receiver } {
+  let made: { s: Stage; hook: Receiver } | undefined
+  beforeAll(async () => {
+    const hook = await receiver()
+    const env = { WAKEFUL_WAKE_URL: hook.url, ...options.env }
+    const s = await stage(await store.database(), { ...options, env })
+    open.delete(s)
+    open.delete(hook)
+    made = { s, hook }
+  })
+  beforeEach(async () => {
+    await made?.s.reset()
+    if (made !== undefined) Object.assign(made.hook, { received: [], answer: taken })
+  })
+  afterAll(async () => {
+    await made?.s.stop()
+    await made?.hook.stop()
+  })
+  return () => ready(made)
+}
+
+function ready<T>(made: T | undefined): T {
+  if (made === undefined) throw new Error('the stage is not open yet')
+  return made
+}
+
 export async function stage(database: string, options: StageOptions = {}): Promise<Stage> {
-  let now = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
+  const startAt = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
+  let now = startAt
   const signals: Signals = { reach: (moment, key) => options.at?.(moment, key) }
   const app = await App.open({
     config: readConfig({
@@ -98,6 +144,12 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     },
     get: async (id) => (await ask('GET', `/v1/alarms/${id}`)).body,
     query: (text, values) => app.store.db.query(text, values),
+    reset: async () => {
+      now = startAt
+      await app.store.db.exec(
+        'truncate wakeful.alarms, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys',
+      )
+    },
     stop: async () => {
       open.delete(made)
       await app.stop()
@@ -115,17 +167,17 @@ export interface Received {
 
 export interface Receiver {
   readonly url: string
-  readonly received: Received[]
+  received: Received[]
   /** How many connections were ever made. */
   connections(): number
   answer: (request: Received, response: ServerResponse) => void
   stop(): Promise<void>
 }
 
+const taken: Receiver['answer'] = (_, response) => response.writeHead(204).end()
+
 /** Answers 204 unless told otherwise. */
-export async function receiver(
-  answer: Receiver['answer'] = (_, response) => response.writeHead(204).end(),
-): Promise<Receiver> {
+export async function receiver(answer = taken): Promise<Receiver> {
   let connections = 0
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = []

@@ -26,6 +26,7 @@ const rows: Undelivered[] = Array.from({ length: MESSAGES }, (_, n) => ({
   autonomous: false,
   origin: null,
   created_at: new Date(0),
+  completed: false,
 }))
 const db: Db = {
   kind: 'pglite',
@@ -35,8 +36,10 @@ const db: Db = {
   tx: (work) => work(db),
 }
 const signal = new AbortController().signal
-const context = () =>
-  contextOf(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} }) as Context
+const context = (): Context => {
+  const made = contextOf(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} }) as Context
+  return { ...made, house: { ...made.house, knowsAgent: () => true } }
+}
 const postMessage = operation({
   name: 'post_message',
   method: 'POST',

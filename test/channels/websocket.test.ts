@@ -6,7 +6,7 @@ import { ref } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t'
 const SESSION = ref(KEY)
-const ACKS: SocketOptions = { acks: true, eventsAfter: null }
+const ACKS: SocketOptions = { acks: true, eventsAfter: null, doneSeq: 0 }
 const HIGH = 256 * 1024
 
 class FakeWire implements Wire {
@@ -43,6 +43,7 @@ const row = (position: number): Undelivered => ({
   autonomous: false,
   origin: null,
   created_at: new Date(0),
+  completed: false,
 })
 const idOf = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`
 const rows = (from: number, to: number) =>
@@ -122,12 +123,12 @@ it('invariant 6: a socket that joins while a look is under way misses nothing th
 
 it('invariant 6: nor does one that takes the place of the only other while a look is under way', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
-  const leave = channel.join(SESSION, a, { acks: true, eventsAfter: 9 })
+  const leave = channel.join(SESSION, a, { acks: true, eventsAfter: 9, doneSeq: 0 })
   serve(rows(1, 50))
   channel.wanted(null)
   channel.watched(null)
   leave()
-  channel.join(SESSION, b, { acks: true, eventsAfter: 4 })
+  channel.join(SESSION, b, { acks: true, eventsAfter: 4, doneSeq: 0 })
   channel.offer(rows(51, 60))
   channel.show([event(10)])
   serve(rows(1, 60))
@@ -137,9 +138,9 @@ it('invariant 6: nor does one that takes the place of the only other while a loo
 
 it('invariant 6: a watcher that joins while a look is under way misses no event', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
-  channel.join(SESSION, a, { acks: true, eventsAfter: 5 })
+  channel.join(SESSION, a, { acks: true, eventsAfter: 5, doneSeq: 0 })
   expect(channel.watched(null)).toMatchObject([{ after: 5 }])
-  channel.join(SESSION, b, { acks: true, eventsAfter: 3 })
+  channel.join(SESSION, b, { acks: true, eventsAfter: 3, doneSeq: 0 })
   channel.show([event(6)])
   expect(channel.watched(null)).toMatchObject([{ after: 3 }])
   channel.show([4, 5, 6].map(event))
@@ -162,10 +163,37 @@ it('fault 44: a socket that was full when asked and has drained since is not ser
   expect(b.sent).toEqual(rows(1, 30).map((r) => r.position))
 })
 
+it('contract: a message that another socket acknowledged first still comes, unless it was there before', () => {
+  const [old, fresh] = [new FakeWire(), new FakeWire()]
+  const done = (from: number, to: number) =>
+    rows(from, to).map((each) => ({ ...each, completed: true }))
+  channel.join(SESSION, old, ACKS)
+  channel.join(SESSION, fresh, { ...ACKS, doneSeq: 2 })
+  expect(channel.wanted(null)).toMatchObject([{ after: 0, doneAfter: 999 }])
+  // Turn 2 was over when `fresh` came, turn 3 was not.
+  channel.offer([row(2000), ...done(2001, 2002), ...done(3000, 3001), row(3002)])
+  expect(old.sent).toEqual([2000, 2001, 2002, 3000, 3001, 3002])
+  expect(fresh.sent).toEqual([2000, 3000, 3001, 3002])
+  expect(channel.wanted(null)).toMatchObject([{ after: 3002, doneAfter: 3002 }])
+})
+
+it('fault 44: what others acknowledged while a socket was full comes when it reads again', () => {
+  const [a, b] = [new FakeWire(), new FakeWire()]
+  channel.join(SESSION, a, ACKS)
+  channel.join(SESSION, b, ACKS)
+  serve(rows(1000, 1010))
+  a.bufferedAmount = HIGH + 1
+  serve(rows(1000, 1020))
+  a.bufferedAmount = 0
+  expect(channel.wanted(null)).toMatchObject([{ after: 1010, doneAfter: 1010 }])
+  channel.offer(rows(1011, 1020).map((each) => ({ ...each, completed: true })))
+  expect(a.sent).toEqual(b.sent)
+})
+
 it('invariant 14: a socket that is closing does not hold up its neighbour', () => {
   const [gone, here] = [new FakeWire(), new FakeWire()]
-  channel.join(SESSION, gone, { acks: true, eventsAfter: 0 })
-  channel.join(SESSION, here, { acks: true, eventsAfter: 7 })
+  channel.join(SESSION, gone, { acks: true, eventsAfter: 0, doneSeq: 0 })
+  channel.join(SESSION, here, { acks: true, eventsAfter: 7, doneSeq: 0 })
   serve(rows(1, 1))
   gone.readyState = 2
   serve(rows(1, 10), 5)
@@ -240,7 +268,7 @@ it('a client that never acknowledges costs no memory: old ids are looked up inst
 
 it('ruling 13: with ack=none a flushed message is completed, one that failed is not', async () => {
   const wire = new FakeWire()
-  channel.join(SESSION, wire, { acks: false, eventsAfter: null })
+  channel.join(SESSION, wire, { acks: false, eventsAfter: null, doneSeq: 0 })
   serve(rows(1, 2))
   expect(recorded).toEqual([])
   wire.flush[0]?.()
@@ -251,7 +279,7 @@ it('ruling 13: with ack=none a flushed message is completed, one that failed is 
 
 it('a database that is away while ack=none flushes harms nobody', async () => {
   const wire = new FakeWire()
-  const leave = channel.join(SESSION, wire, { acks: false, eventsAfter: null })
+  const leave = channel.join(SESSION, wire, { acks: false, eventsAfter: null, doneSeq: 0 })
   serve(rows(1, 1))
   failing = true
   wire.flush[0]?.()

@@ -198,9 +198,12 @@ eachStore('the commit of a turn', (store) => {
     const [error] = CRASHES
     if (error === undefined) throw new Error('no crash')
     for (let at = 1; ; at++) {
-      const outcome = await commitTurns(breaking(db, at, error).db, turns, POLICY, TRIGGERS).catch(
-        (e: unknown) => e,
-      )
+      const outcome: unknown = await commitTurns(
+        breaking(db, at, error).db,
+        turns,
+        POLICY,
+        TRIGGERS,
+      ).catch((e: unknown) => e)
       if (outcome !== error) break
       expect(await everything(db), `crash before statement ${at}`).toEqual(before)
     }

@@ -27,6 +27,7 @@ const row = (position: number): Undelivered => ({
   autonomous: false,
   origin: null,
   created_at: new Date(0),
+  completed: false,
 })
 
 const db: Db = {
@@ -47,7 +48,7 @@ const channel: Channel = {
   name: 'websocket',
   wanted(keys) {
     looked.push(keys)
-    return [{ bucket: 0, key: 'k', after: 0 }]
+    return [{ bucket: 0, key: 'k', after: 0, doneAfter: 0 }]
   },
   offer: (offered) =>
     offered.slice(0, taken).map(({ bucket, session_key: key, position }) => ({

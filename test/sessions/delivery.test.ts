@@ -1,7 +1,8 @@
 /** Delivery under trouble: slow readers, storms, two processes, a user who speaks as a timer fires (faults 44–47). */
 import { performance } from 'node:perf_hooks'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eachStore, postgresDatabase, type StoreUnderTest } from '../setup/stores.ts'
+import type { Turn } from '../../src/agents/function.ts'
+import { dropDatabases, eachStore, postgresDatabase, type StoreUnderTest } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 import { Client, type Live, live, openLive, until } from './live.ts'
 
@@ -132,21 +133,17 @@ describe('two processes on one PostgreSQL', () => {
   const made: string[] = []
   afterEach(async () => {
     await Promise.all(apps.splice(0).map((each) => each.app.stop()))
-    const { dropDatabases } = await import('../setup/stores.ts')
     await dropDatabases(made.splice(0))
   })
   /** With polls this long, only NOTIFY can be what made it fast. */
   const SLOW = { TIMER_POLL_INTERVAL_MS: '60000', EFFECT_POLL_INTERVAL_MS: '60000' }
-  const bot = (turn: {
-    event: { type: string }
-    reply(text: string): void
-    followUp(id: string, when: object): void
-  }) => {
+  const bot = (turn: Turn) => {
     turn.reply(turn.event.type)
     if (turn.event.type === 'user_message') turn.followUp('n', { inSeconds: 0.05 })
   }
+  const echo = (turn: Turn) => turn.reply(String((turn.event.payload as { text?: string }).text))
   const open = async (services: string, database: string) => {
-    const app = await openLive(database, { bot }, { ...SLOW, WAKEFUL_SERVICES: services })
+    const app = await openLive(database, { bot, echo }, { ...SLOW, WAKEFUL_SERVICES: services })
     apps.push(app)
     return app
   }
@@ -182,6 +179,24 @@ describe('two processes on one PostgreSQL', () => {
     const late = await Client.open(a.url, 'ann:bot:both')
     const [next] = await late.hears(1)
     expect(next.id).not.toBe(one.id)
+  })
+
+  it('contract: all sockets get each message, also where another process acknowledged it first', async () => {
+    const database = await postgresDatabase(made)
+    const [a, b] = [await open('all', database), await open('http', database)]
+    const [near, far] = [
+      await Client.open(a.url, 'ann:echo:fast', '?ack=none'),
+      await Client.open(b.url, 'ann:echo:fast'),
+    ]
+    const texts = Array.from({ length: 30 }, (_, n) => `m${n}`)
+    for (const text of texts) {
+      near.say(text)
+      await near.hears(texts.indexOf(text) + 1)
+    }
+    expect((await far.hears(30)).map((f) => f.content)).toEqual(texts)
+    const late = await Client.open(b.url, 'ann:echo:fast')
+    await late.roundTrip()
+    expect(late.heard).toEqual([])
   })
 })
 

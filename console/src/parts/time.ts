@@ -9,6 +9,7 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
+  hourCycle: 'h23',
 })
 const dayAndClock = new Intl.DateTimeFormat(undefined, {
   month: 'short',
@@ -16,6 +17,7 @@ const dayAndClock = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
+  hourCycle: 'h23',
 })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
@@ -35,6 +37,7 @@ export function whenIn(instant: string, timeZone: string): string {
     year: 'numeric',
     hour: '2-digit',
     minute: '2-digit',
+    hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(new Date(instant))
 }

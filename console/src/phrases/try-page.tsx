@@ -42,7 +42,7 @@ export function TryPage() {
         Alarms and recurring work take plain English or cron. See here what a phrase means before an
         agent acts on it.
       </Heading>
-      <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-2">
+      <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-2 lg:grid-rows-[auto_1fr]">
         <div className="flex flex-col gap-4">
           <Field
             id="phrase"
@@ -68,9 +68,8 @@ export function TryPage() {
               <option key={name} value={name} />
             ))}
           </datalist>
-          <Examples onPick={setPhrase} />
         </div>
-        <div aria-live="polite" className="min-w-0">
+        <div aria-live="polite" className="min-w-0 lg:row-span-2">
           {asked === '' ? (
             <Empty title="Type a phrase">
               Its meaning, its canonical form and the next times appear here as you type.
@@ -83,6 +82,7 @@ export function TryPage() {
             <p className="text-muted">Reading …</p>
           )}
         </div>
+        <Examples onPick={setPhrase} />
       </div>
     </>
   )

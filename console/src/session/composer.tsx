@@ -1,6 +1,6 @@
 /** Where one talks to the agent. Enter sends, Shift+Enter makes a new line. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type KeyboardEvent, useState } from 'react'
+import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
 import { request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
@@ -13,7 +13,18 @@ interface Message {
   readonly id: string
 }
 
-export function Composer({ sessionKey, watching }: { sessionKey: string; watching: boolean }) {
+interface Props {
+  readonly sessionKey: string
+  readonly watching: boolean
+  /** Just made: whoever made it wants to write. */
+  readonly fresh: boolean
+}
+
+export function Composer({ sessionKey, watching, fresh }: Props) {
+  const field = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    if (fresh) field.current?.focus()
+  }, [fresh])
   const client = useQueryClient()
   const [text, setText] = useState('')
   const send = useMutation({
@@ -57,6 +68,7 @@ export function Composer({ sessionKey, watching }: { sessionKey: string; watchin
         </label>
         <textarea
           id="composer"
+          ref={field}
           rows={1}
           value={text}
           onChange={(event) => setText(event.target.value)}

@@ -4,6 +4,8 @@ import { Button } from '../parts/parts.tsx'
 import { timeOf } from '../parts/time.ts'
 import type { Saying } from './story.ts'
 
+/** The agent of a server that was given none. */
+const DEMO = 'companion'
 /** Drawn at once; older ones on demand. */
 const SHOWN = 100
 /** This near to the end counts as reading the end. */
@@ -13,9 +15,10 @@ interface Props {
   readonly sayings: readonly Saying[]
   readonly loading: boolean
   readonly watching: boolean
+  readonly agent: string
 }
 
-export function Conversation({ sayings, loading, watching }: Props) {
+export function Conversation({ sayings, loading, watching, agent }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
   const atEnd = useRef(true)
   const [shown, setShown] = useState(SHOWN)
@@ -42,11 +45,11 @@ export function Conversation({ sayings, loading, watching }: Props) {
           <Button onClick={() => setShown(shown + SHOWN)}>Show older</Button>
         </p>
       )}
-      {sayings.length === 0 && <Beginning loading={loading} watching={watching} />}
+      {sayings.length === 0 && <Beginning loading={loading} watching={watching} agent={agent} />}
       <ol className="flex flex-col gap-3">
         {sayings.slice(-shown).map((saying) => (
           <li key={saying.id} className="arrive flex flex-col">
-            <Said saying={saying} />
+            <Said saying={saying} watching={watching} />
           </li>
         ))}
       </ol>
@@ -54,7 +57,7 @@ export function Conversation({ sayings, loading, watching }: Props) {
   )
 }
 
-function Beginning({ loading, watching }: { loading: boolean; watching: boolean }) {
+function Beginning({ loading, watching, agent }: Omit<Props, 'sayings'>) {
   if (loading) return <p className="text-sm text-muted">Loading …</p>
   return (
     <div className="mx-auto max-w-md py-10 text-center">
@@ -62,13 +65,15 @@ function Beginning({ loading, watching }: { loading: boolean; watching: boolean 
       <p className="mt-1 text-sm text-muted">
         {watching
           ? 'Messages appear here as they come.'
-          : 'Say hello below. The demo agent answers, and then, if you stay silent, checks in on its own: those messages are marked as unasked.'}
+          : agent === DEMO
+            ? 'Say hello below. The demo agent answers and, if you stay silent, checks in on its own after 20 seconds: those messages are marked as unasked.'
+            : 'Say something below. What the agent later says on its own is marked as unasked.'}
       </p>
     </div>
   )
 }
 
-function Said({ saying }: { saying: Saying }) {
+function Said({ saying, watching }: { saying: Saying; watching: boolean }) {
   if (saying.kind === 'unsaid') {
     return (
       <p
@@ -76,14 +81,18 @@ function Said({ saying }: { saying: Saying }) {
           saying.failed ? 'border-bad text-bad' : 'border-edge text-muted'
         }`}
       >
-        <Time at={saying.at} /> {saying.failed ? '' : 'A message was '}
-        {saying.text}
+        <Time at={saying.at} /> {saying.text}
       </p>
     )
   }
   if (saying.kind === 'user') {
     return (
-      <Bubble who="You" at={saying.at} look="self-end items-end" tone="bg-accent text-on-accent">
+      <Bubble
+        who={watching ? 'User' : 'You'}
+        at={saying.at}
+        look="self-end items-end"
+        tone="bg-accent text-on-accent"
+      >
         {saying.text}
       </Bubble>
     )

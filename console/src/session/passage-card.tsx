@@ -5,24 +5,30 @@ import { timeOf } from '../parts/time.ts'
 import type { Passage } from './story.ts'
 import { deliveryWords, eventDetail, eventName, turnWords, verdictWords } from './words.ts'
 
-export function PassageCard({ passage: { event, attempts } }: { passage: Passage }) {
+const NO_TURN: Readonly<Record<Passage['stage'], string>> = {
+  done: 'Done; its turn is no longer kept',
+  next: 'Its turn is about to start',
+  waiting: 'Waiting for the event before it',
+}
+
+export function PassageCard({ passage: { event, stage, attempts } }: { passage: Passage }) {
   const detail = eventDetail(event)
   const own = event.type !== 'user_message'
   return (
     <li className="relative border-l-2 border-line pb-5 pl-4 text-sm last:pb-0">
       <span
         aria-hidden="true"
-        className={`absolute top-1 -left-[7px] size-3 rounded-full border-2 border-panel ${own ? 'bg-own-line' : 'bg-accent'}`}
+        className={`absolute top-1 -left-[7px] size-3 rounded-full border-2 border-panel ${own ? 'bg-own-mark' : 'bg-accent'}`}
       />
       <p className="flex items-baseline justify-between gap-2">
-        <span className="font-medium">{eventName(event.type)}</span>
+        <span className="font-semibold">{eventName(event.type)}</span>
         <span className="text-xs whitespace-nowrap text-muted">
           #{event.seq} · <time dateTime={event.created_at}>{timeOf(event.created_at)}</time>
         </span>
       </p>
       {detail !== undefined && <p className="truncate text-muted">{detail}</p>}
       <ul className="mt-1 flex flex-col gap-1">
-        {attempts.length === 0 && <Step sign="…">Waiting for its turn</Step>}
+        {attempts.length === 0 && <Step sign="…">{NO_TURN[stage]}</Step>}
         {attempts.map(({ turn, effects }) => (
           <li key={turn.attempt}>
             <ul className="flex flex-col gap-1">

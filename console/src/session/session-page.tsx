@@ -19,11 +19,13 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
   const { line, query } = useSession(sessionKey, watching)
   const [side, setSide] = useState<Side>('conversation')
   const rows = query.data
+  const agent = sessionKey.split(':')[1] ?? ''
   const passages = useMemo(
     () =>
       rows === undefined
         ? []
         : passagesOf({
+            doneSeq: rows.head?.done_seq ?? 0,
             events: rows.events,
             turns: rowsOf(rows.turns),
             effects: rowsOf(rows.effects),
@@ -38,14 +40,25 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
         <LineBadge line={line} />
       </Head>
       {query.error !== null && <Trouble error={query.error} onRetry={() => void query.refetch()} />}
+      {line.state === 'away' && rows?.head === null && (
+        <p className="rounded-xl bg-own-soft px-4 py-3 text-sm text-own">
+          The line cannot be opened. Either the server is away, or it has no agent named “{agent}”:
+          check the second part of the session’s key.
+        </p>
+      )}
       <SideSwitch side={side} onChange={setSide} />
       <div className="grid min-h-0 flex-1 grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_26rem]">
         <section
           aria-label="Conversation"
-          className={`${shown('conversation')} h-[calc(100dvh-15rem)] min-h-80 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
+          className={`${shown('conversation')} h-[calc(100dvh-12.25rem)] min-h-80 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
         >
-          <Conversation sayings={sayings} loading={query.isPending} watching={watching} />
-          <Composer sessionKey={sessionKey} watching={watching} />
+          <Conversation
+            sayings={sayings}
+            loading={query.isPending}
+            watching={watching}
+            agent={agent}
+          />
+          <Composer sessionKey={sessionKey} watching={watching} fresh={rows?.head === null} />
         </section>
         <section
           aria-label="Corridor"

@@ -8,6 +8,8 @@ import { originWords, verdictWords } from './words.ts'
 
 export interface Passage {
   readonly event: SessionEvent
+  /** Before `next` events are done, after it they wait for it. */
+  readonly stage: 'done' | 'next' | 'waiting'
   readonly attempts: readonly { readonly turn: Turn; readonly effects: readonly Effect[] }[]
 }
 
@@ -32,13 +34,15 @@ export type Saying =
     }
 
 export interface Rows {
+  /** All events up to this one are done. */
+  readonly doneSeq: number
   readonly events: readonly SessionEvent[]
   readonly turns: readonly Turn[]
   readonly effects: readonly Effect[]
 }
 
 /** In the order of events. Turns of events that are not among the rows are left out. */
-export function passagesOf({ events, turns, effects }: Rows): Passage[] {
+export function passagesOf({ doneSeq, events, turns, effects }: Rows): Passage[] {
   const effectOf = new Map(effects.map((effect) => [effect.id, effect]))
   const turnsOf = new Map<number, Turn[]>()
   for (const turn of turns) {
@@ -48,6 +52,7 @@ export function passagesOf({ events, turns, effects }: Rows): Passage[] {
   }
   return events.map((event) => ({
     event,
+    stage: stageOf(event.seq, doneSeq),
     attempts: (turnsOf.get(event.seq) ?? []).map((turn) => ({
       turn,
       effects: turn.effect_ids.flatMap((id) => effectOf.get(id) ?? []),
@@ -55,10 +60,16 @@ export function passagesOf({ events, turns, effects }: Rows): Passage[] {
   }))
 }
 
+function stageOf(seq: number, doneSeq: number): Passage['stage'] {
+  if (seq <= doneSeq) return 'done'
+  return seq === doneSeq + 1 ? 'next' : 'waiting'
+}
+
 /** By time: an answer may come after the next message was already written. */
 export function conversationOf(passages: readonly Passage[]): Saying[] {
   const sayings = passages.flatMap((passage) => [...asked(passage), ...answered(passage)])
-  return sayings.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  sayings.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  return [...sayings, ...passages.flatMap(underWay)]
 }
 
 function asked({ event }: Passage): Saying[] {
@@ -86,6 +97,17 @@ function answered({ event, attempts }: Passage): Saying[] {
   })
 }
 
+/** What the agent is at, below everything said. */
+function underWay({ event, stage, attempts }: Passage): Saying[] {
+  if (stage !== 'next') return []
+  const last = attempts.at(-1)?.turn
+  const failed = last?.status === 'retrying'
+  const text = failed
+    ? `Attempt ${last.attempt} failed, trying again: ${last.error ?? 'no reason given'}`
+    : 'The agent is at work …'
+  return [{ kind: 'unsaid', id: `${event.id}.next`, at: event.created_at, text, failed }]
+}
+
 function unsaid(turn: Turn): Saying[] {
   const at = turn.finished_at ?? turn.started_at
   const base = { kind: 'unsaid', at } as const
@@ -93,7 +115,7 @@ function unsaid(turn: Turn): Saying[] {
     .filter((verdict) => !verdict.allowed)
     .map((verdict, index): Saying => {
       const id = `${turn.event_seq}.${turn.attempt}.${index}`
-      return { ...base, id, text: verdictWords(verdict), failed: false }
+      return { ...base, id, text: `A message was ${verdictWords(verdict)}`, failed: false }
     })
   if (turn.status !== 'failed') return held
   const text = `The agent failed and gave up: ${turn.error ?? 'no reason given'}`

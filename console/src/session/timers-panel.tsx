@@ -49,7 +49,7 @@ function Pending({ sessionKey, timer }: { sessionKey: string; timer: Timer }) {
     <li className="text-sm">
       <div className="flex items-center gap-2">
         <div className="min-w-0 flex-1">
-          <p className="font-medium wrap-anywhere">{timer.timer_id}</p>
+          <p className="font-semibold wrap-anywhere">{timer.timer_id}</p>
           <p className="text-muted">
             {due ? 'firing now' : `fires in ${leftUntil(timer.fire_at, now)}`}, at{' '}
             <time dateTime={timer.fire_at}>{timeOf(timer.fire_at)}</time>
@@ -68,7 +68,7 @@ function Pending({ sessionKey, timer }: { sessionKey: string; timer: Timer }) {
         <rect
           width={`${(shareWaited(timer, now) * 100).toFixed(1)}%`}
           height="100%"
-          className="fill-own-line"
+          className="fill-own-mark"
         />
       </svg>
       {cancel.error !== null && <Trouble error={cancel.error} />}

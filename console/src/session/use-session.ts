@@ -1,6 +1,7 @@
 /** All rows of one session, kept fresh: by the live line, and by looking when something is due. */
 import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { coalesce } from '../api/coalesce.ts'
 import { Problem, request, serverNow } from '../api/http.ts'
 import type { Effect, Page, SessionEvent, SessionHead, Turn } from '../api/shapes.ts'
 import { type Line, openLine } from '../api/socket.ts'
@@ -8,8 +9,8 @@ import { readTail, rowsOf, type Tail } from '../api/tail.ts'
 
 /** As many events as one page of the server; older ones are not shown. */
 const EVENTS_SHOWN = 500
-/** Frames come in bursts; one look serves them all. */
-const GATHER_MS = 40
+/** Frames come in bursts and sometimes in streams; one look serves many. */
+const FRAMES = { gatherMs: 40, gapMs: 300 } as const
 const LOOK_UNSETTLED_MS = 700
 const LOOK_LIVE_MS = 20_000
 const LOOK_AWAY_MS = 4_000
@@ -63,7 +64,7 @@ export function useSession(key: string, watching: boolean) {
 function useLine(client: QueryClient, key: string, watching: boolean): Line {
   const [line, setLine] = useState<Line>({ state: 'connecting' })
   useEffect(() => {
-    let gathering: ReturnType<typeof setTimeout> | undefined
+    const look = coalesce(() => lookAgain(client, key), FRAMES)
     const end = openLine(key, {
       acknowledges: !watching,
       onLine: setLine,
@@ -71,12 +72,11 @@ function useLine(client: QueryClient, key: string, watching: boolean): Line {
         if (frame.type === 'pong' || frame.type === 'error') return
         // Nothing has happened in this session yet: asking for it would only be refused.
         if (frame.type === 'ready' && frame.last_seq === 0) return
-        clearTimeout(gathering)
-        gathering = setTimeout(() => lookAgain(client, key), GATHER_MS)
+        look()
       },
     })
     return () => {
-      clearTimeout(gathering)
+      look.stop()
       end()
     }
   }, [client, key, watching])

@@ -10,7 +10,7 @@ export function verdictWords(verdict: Verdict): string {
       ? 'let through: it was asked'
       : `let through: unanswered message ${count} of ${max}`
   if (rule === 'hard_cap_reached')
-    return `held back: ${count} unanswered messages in a row, cap ${max}`
+    return `held back: ${unanswered(count ?? 0)} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined)
     return `held back: cooling down until ${timeOf(until)}`
   return `held back: ${rule.replaceAll('_', ' ')}`
@@ -21,11 +21,11 @@ export interface GateWords {
   readonly text: string
 }
 
-export function gateWords(gate: Gate, unanswered: number, now: number): GateWords {
+export function gateWords(gate: Gate, count: number, now: number): GateWords {
   if (!gate.allowed && gate.reason === 'hard_cap_reached')
     return {
       state: 'closed',
-      text: `${messages(unanswered)} in a row without an answer. Any message from the user opens the gate again.`,
+      text: `Closed after ${unanswered(count)} in a row. Any message from the user opens it again.`,
     }
   if (!gate.allowed && gate.until !== undefined && Date.parse(gate.until) > now)
     return {
@@ -35,14 +35,14 @@ export function gateWords(gate: Gate, unanswered: number, now: number): GateWord
   return {
     state: 'open',
     text:
-      unanswered === 0
+      count === 0
         ? 'The agent may write on its own.'
-        : `The agent may write on its own; ${messages(unanswered)} unanswered so far.`,
+        : `The agent may write on its own; ${unanswered(count)} so far.`,
   }
 }
 
-function messages(count: number): string {
-  return count === 1 ? '1 message' : `${count} messages`
+function unanswered(count: number): string {
+  return count === 1 ? '1 unanswered message' : `${count} unanswered messages`
 }
 
 const EVENT_NAMES: Readonly<Record<string, string>> = {

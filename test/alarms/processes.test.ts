@@ -1,0 +1,183 @@
+/**
+ * Two server processes on one PostgreSQL, one of them killed or frozen in the middle of its work. The
+ * witness is the receiver: it wrote down what reached it, and that is compared with the database.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { type Received, type Receiver, type Row, receiver } from './stage.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const LEASE_MS = 1000
+const EACH = 250
+const DEADLINE_MS = 60_000
+
+const databases: string[] = []
+const folder = mkdtempSync(join(tmpdir(), 'wakeful-alarms-'))
+const running = new Set<ChildProcess>()
+const clients: pg.Client[] = []
+
+afterEach(async () => {
+  await Promise.all([...running].map((child) => end(child)))
+  await Promise.all(clients.splice(0).map((client) => client.end()))
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await dropDatabases(databases)
+})
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((done) => {
+    child.once('close', () => done())
+    child.kill('SIGCONT')
+    child.kill('SIGKILL')
+  })
+}
+
+/** An agent that takes its time, so that there is a middle to be killed in. */
+function appModule(): string {
+  const path = join(folder, 'app.mjs')
+  const library = join(ROOT, 'src/agents/function.ts')
+  writeFileSync(
+    path,
+    `import { agent } from ${JSON.stringify(library)}
+     const slow = () => new Promise((done) => setTimeout(done, 20 + Math.random() * 200))
+     export default { agents: { bot: agent(async (turn) => { await slow(); turn.reply('awake') }) } }`,
+  )
+  return path
+}
+
+interface Process {
+  readonly child: ChildProcess
+  readonly url: string
+}
+
+async function serve(env: Record<string, string>): Promise<Process> {
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/bin.ts', 'serve'], {
+    cwd: ROOT,
+    env: { PATH, PORT: '0', LOG_LEVEL: 'error', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  running.add(child)
+  child.once('close', () => running.delete(child))
+  const url = await new Promise<string>((done, fail) => {
+    let text = ''
+    child.stdout?.on('data', (chunk) => {
+      text += chunk
+      const found = /^listening on (\S+)$/m.exec(text)?.[1]
+      if (found !== undefined) done(found)
+    })
+    child.once('close', (code) => fail(new Error(`ended with ${code} before it listened`)))
+  })
+  await until('ready', async () => (await fetch(`${url}/readyz`)).ok)
+  return { child, url }
+}
+
+async function until(what: string, so: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS
+  while (!(await so())) {
+    if (performance.now() > deadline) throw new Error(`it did not come to be: ${what}`)
+    await new Promise((done) => setTimeout(done, 20))
+  }
+}
+
+interface Pair {
+  readonly one: Process
+  readonly hook: Receiver
+  query(text: string): Promise<Row[]>
+}
+
+/** Two processes, and 500 alarms due at once: half for the agent, half for the receiver. */
+async function pair(): Promise<Pair> {
+  const hook = await receiver((_, response) => {
+    setTimeout(() => response.writeHead(204).end(), 20 + Math.random() * 300)
+  })
+  const env = {
+    DATABASE_URL: await postgresDatabase(databases),
+    WAKEFUL_APP: appModule(),
+    WAKEFUL_WAKE_URL: hook.url,
+    WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
+    WAKEFUL_LEASE_MS: String(LEASE_MS),
+  }
+  const [one, two] = await Promise.all([serve(env), serve(env)])
+  const client = new pg.Client({ connectionString: env.DATABASE_URL })
+  await client.connect()
+  clients.push(client)
+  const fire_at = new Date(performance.timeOrigin + performance.now() + 4000).toISOString()
+  const set = (url: string, body: object) =>
+    fetch(`${url}/v1/alarms`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ kind: 'once', fire_at, wake_message: 'x', ...body }),
+    }).then(async (answer) => expect(answer.status, await answer.text()).toBe(201))
+  await Promise.all(
+    Array.from({ length: EACH }, async (_, n) => {
+      await set(n % 2 === 0 ? one.url : two.url, { agent_id: 'bot', conversation_id: `c${n % 40}` })
+      await set(n % 2 === 0 ? two.url : one.url, {})
+    }),
+  )
+  return { one, hook, query: async (text) => (await client.query<Row>(text)).rows }
+}
+
+/** All have fired, each slot under one delivery id, each event in one committed turn. */
+async function verify({ hook, query }: Pair): Promise<void> {
+  await until('all alarms have ended', async () => {
+    const [row] = await query(
+      `select count(*)::int as n from wakeful.alarms where status = 'active'`,
+    )
+    return row.n === 0
+  })
+  const [ended] = await query(
+    `select count(*) filter (where status = 'fired')::int as fired, max(failure_count)::int as failures from wakeful.alarms`,
+  )
+  expect(ended).toEqual({ fired: 2 * EACH, failures: 0 })
+  const calls = new Map<string, Received[]>()
+  for (const each of hook.received)
+    calls.set(each.body.alarm_id, [...(calls.get(each.body.alarm_id) ?? []), each])
+  expect(calls.size).toBe(EACH)
+  for (const same of calls.values()) {
+    expect(new Set(same.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+    expect(new Set(same.map(({ body }) => body.attempt)).size).toBe(same.length)
+  }
+  const [turns] = await query(
+    `select count(*)::int as n, count(distinct e.trigger_id)::int as alarms from wakeful.turns t
+     join wakeful.events e on e.bucket = t.bucket and e.session_key = t.session_key and e.seq = t.event_seq
+     where t.status = 'committed'`,
+  )
+  expect(turns).toEqual({ n: EACH, alarms: EACH })
+  const gaps = await query(
+    'select session_key from wakeful.events group by session_key having count(*) <> max(seq)',
+  )
+  expect(gaps).toEqual([])
+}
+
+describe('two processes', () => {
+  it('faults 1, 2, 34: one killed in the middle: each is taken, again only under the same delivery id', {
+    timeout: 150_000,
+  }, async () => {
+    const all = await pair()
+    await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
+    await end(all.one.child)
+    await verify(all)
+    const again = all.hook.received.length - EACH
+    // At most what the dead process had in hand.
+    expect(again).toBeLessThanOrEqual(EACH)
+  })
+
+  it('fault 5: one frozen past its lease: the other takes over, the first writes nothing when it wakes', {
+    timeout: 150_000,
+  }, async () => {
+    const all = await pair()
+    await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
+    all.one.child.kill('SIGSTOP')
+    await new Promise((done) => setTimeout(done, 2 * LEASE_MS))
+    all.one.child.kill('SIGCONT')
+    await verify(all)
+  })
+})

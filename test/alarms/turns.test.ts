@@ -1,0 +1,186 @@
+/** Alarms that a turn asks for: set and cancelled with its commit, or not at all. */
+import { expect, it } from 'vitest'
+import type { Turn } from '../../src/agents/function.ts'
+import { eachStore } from '../setup/stores.ts'
+import { type Row, type Stage, sharedStage, stage } from './stage.ts'
+
+const MINUTE = 60_000
+const ALARMS = 'select * from wakeful.alarms order by id'
+
+eachStore('alarms of turns', (store) => {
+  let act: (turn: Turn) => unknown = () => undefined
+  const shared = sharedStage(store, {
+    agents: { bot: (turn) => act(turn), other: (turn) => act(turn) },
+  })
+  const say = (s: Stage, key = 'ann:bot:t') =>
+    s.call('POST', `/v1/sessions/${key}/messages`, { text: 'go' })
+
+  it('setAlarm answers with the id at once, writes with the commit, and wakes in the same thread', async () => {
+    const s = shared()
+    let id = ''
+    const woken: Row[] = []
+    act = async (turn) => {
+      if (turn.event.type === 'alarm') {
+        woken.push(turn.event.payload)
+        return
+      }
+      id = turn.setAlarm({
+        delay_seconds: 60,
+        wake_message: 'tea',
+        payload: { cups: 2 },
+        label: 'l',
+      })
+      expect(await s.query(ALARMS)).toHaveLength(0)
+    }
+    await say(s)
+    await s.settle()
+    expect(await s.get(id)).toMatchObject({ id, status: 'active', agent_id: 'bot', label: 'l' })
+    const [row] = await s.query<Row>(ALARMS)
+    expect(row).toMatchObject({ owner_did: 'did:matrix:ann:0000000000000000', user_id: 'ann' })
+    await s.advanceBy(MINUTE)
+    expect(woken).toMatchObject([{ alarm_id: id, wake_message: 'tea', payload: { cups: 2 } }])
+    const [event] = await s.query<Row>(
+      `select session_key from wakeful.events where type = 'alarm'`,
+    )
+    expect(event.session_key).toBe('ann:bot:t')
+  })
+
+  it('takes instants, cron and phrases; a time that passed during the turn fires at once', async () => {
+    const s = shared()
+    act = (turn) => {
+      if (turn.event.type === 'alarm') return
+      turn.setAlarm({ fire_at: new Date('2026-01-01T00:10:00Z'), wake_message: 'a' })
+      turn.setAlarm({ fire_at: '2026-01-01T09:00', timezone: 'Asia/Tokyo', wake_message: 'b' })
+      turn.setAlarm({ cron_expr: '@every 5m', wake_message: 'c', conversation_id: '' })
+      turn.setAlarm({ schedule: 'in 20 minutes', wake_message: 'd' })
+      turn.setAlarm({ schedule: 'every weekday at 8:30', wake_message: 'e' })
+      s.sleep(1000)
+    }
+    await say(s)
+    await s.settle()
+    const rows = await s.query<Row>(ALARMS)
+    expect(
+      rows.map((row) => [row.wake_message, row.kind, row.status, row.next_fire_at.toISOString()]),
+    ).toEqual([
+      ['a', 'once', 'active', '2026-01-01T00:10:00.000Z'],
+      // Midnight in UTC: the instant this turn began.
+      ['b', 'once', 'fired', '2026-01-01T00:00:00.000Z'],
+      ['c', 'cron', 'active', '2026-01-01T00:05:01.000Z'],
+      ['d', 'once', 'active', '2026-01-01T00:20:00.000Z'],
+      ['e', 'cron', 'active', '2026-01-01T08:30:00.000Z'],
+    ])
+    expect(rows[2].conversation_id).toBe('')
+  })
+
+  it('invariant 3: a failing turn sets and cancels nothing', async () => {
+    const s = shared()
+    const kept = await s.set(
+      { kind: 'once', delay_seconds: 7200, agent_id: 'bot' },
+      { 'wakeful-act-as': 'ann' },
+    )
+    act = (turn) => {
+      turn.setAlarm({ delay_seconds: 1, wake_message: 'never' })
+      turn.cancelAlarm(kept.id)
+      throw new Error('no luck')
+    }
+    await say(s)
+    await s.advanceBy(MINUTE)
+    expect(await s.query(ALARMS)).toHaveLength(1)
+    expect((await s.get(kept.id)).status).toBe('active')
+  })
+
+  it('cancelAlarm reaches alarms of this user and agent only, also one set in the same turn', async () => {
+    const s = shared()
+    const once = { kind: 'once', delay_seconds: 7200 }
+    const ann = { 'wakeful-act-as': 'ann' }
+    const mine = await s.set({ ...once, agent_id: 'bot' }, ann)
+    const others = await s.set({ ...once, agent_id: 'other' }, ann)
+    const foreign = await s.set({ ...once, agent_id: 'bot' }, { 'wakeful-act-as': 'bea' })
+    let own = ''
+    act = (turn) => {
+      own = turn.setAlarm({ delay_seconds: 60, wake_message: 'x' })
+      for (const id of [own, mine.id, others.id, foreign.id]) turn.cancelAlarm(id)
+    }
+    await say(s)
+    await s.settle()
+    const status = async (id: string) => (await s.get(id)).status
+    expect(await status(own)).toBe('cancelled')
+    expect(await status(mine.id)).toBe('cancelled')
+    expect(await status(others.id)).toBe('active')
+    expect(await status(foreign.id)).toBe('active')
+  })
+
+  it('a turn may cancel the alarm that woke it: a cron ends there, a once has fired', async () => {
+    const s = shared()
+    act = (turn) => {
+      if (turn.event.type === 'alarm') turn.cancelAlarm((turn.event.payload as Row).alarm_id)
+      else {
+        turn.setAlarm({ cron_expr: '@every 1m', wake_message: 'again' })
+        turn.setAlarm({ delay_seconds: 60, wake_message: 'once' })
+      }
+    }
+    await say(s)
+    await s.advanceBy(10 * MINUTE)
+    const rows = await s.query<Row>(ALARMS)
+    expect(rows.map((row) => [row.kind, row.status, row.last_fired_at !== null])).toEqual([
+      ['cron', 'cancelled', true],
+      ['once', 'fired', true],
+    ])
+    expect(await s.query(`select 1 from wakeful.events where type = 'alarm'`)).toHaveLength(2)
+  })
+
+  it('an idempotency_key sets one alarm, however often turns ask', async () => {
+    const s = shared()
+    act = (turn) =>
+      turn.setAlarm({ delay_seconds: 60, wake_message: 'x', idempotency_key: 'daily' })
+    for (let n = 0; n < 3; n++) {
+      await say(s)
+      await s.settle()
+    }
+    expect(await s.query(ALARMS)).toHaveLength(1)
+  })
+
+  it('what is asked wrongly throws at the call, in words', async () => {
+    const s = shared()
+    const wrong: [object, string][] = [
+      [{ wake_message: 'x' }, 'takes exactly one of'],
+      [{ wake_message: 'x', delay_seconds: 1, cron_expr: '* * * * *' }, 'takes exactly one of'],
+      [{ wake_message: ' ', delay_seconds: 1 }, 'wake_message takes'],
+      [{ delay_seconds: 1 }, 'wake_message takes'],
+      [{ wake_message: 'x', delay_seconds: -1 }, 'delay_seconds takes'],
+      [{ wake_message: 'x', fire_at: 'soon' }, 'fire_at takes'],
+      [{ wake_message: 'x', fire_at: new Date(Number.NaN) }, 'fire_at takes'],
+      [{ wake_message: 'x', cron_expr: '0 0 30 2 *' }, 'cron_expr'],
+      [{ wake_message: 'x', schedule: 'banana' }, 'banana'],
+      [{ wake_message: 'x', delay_seconds: 1, timezone: 'Mars/X' }, 'IANA'],
+      [{ wake_message: 'x', delay_seconds: 1, conversation_id: 'a:b' }, 'conversation_id takes'],
+      [{ wake_message: 'x', delay_seconds: 1, max_failures: 0 }, 'max_failures takes'],
+      [{ wake_message: 'x', delay_seconds: 1, inSeconds: 5 }, 'has no field inSeconds'],
+      [{ wake_message: 'x\0', delay_seconds: 1 }, 'wake_message takes'],
+      [{ wake_message: 'x', delay_seconds: 1, payload: '\0' }, 'payload holds'],
+      [{ wake_message: 'x', delay_seconds: 1, payload: 'x'.repeat(70_000) }, 'payload takes'],
+    ]
+    let checked = 0
+    act = (turn) => {
+      for (const [request, text] of wrong) {
+        expect(() => turn.setAlarm(request as never)).toThrow(text)
+        checked++
+      }
+      expect(() => turn.cancelAlarm('nope')).toThrow('cancelAlarm')
+    }
+    await say(s)
+    await s.settle()
+    expect(checked).toBe(wrong.length)
+    expect(await s.query(ALARMS)).toHaveLength(0)
+  })
+
+  it('ruling 17: with AUTONOMY_ENABLED=false alarms are kept, and nothing is promoted', async () => {
+    const env = { AUTONOMY_ENABLED: 'false', WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' }
+    const s = await stage(await store.database(), { env })
+    const alarm = await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })
+    const wake = await s.set({ kind: 'once', delay_seconds: 60 })
+    await s.advanceBy(3_600_000)
+    expect((await s.get(alarm.id)).status).toBe('active')
+    expect(await s.get(wake.id)).toMatchObject({ status: 'active', failure_count: 0 })
+  })
+})
