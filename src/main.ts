@@ -168,7 +168,7 @@ export class App {
     let wait = DATABASE_WAIT_MS
     while (!this.#stopped) {
       try {
-        const applied = await migrateUp(this.store.db)
+        const applied = await migrateUp(this.store.migrations)
         if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
         break
       } catch (error) {

@@ -17,16 +17,17 @@ export function migrateCommand(): Command {
     .command('down')
     .description('take back everything; data in the wakeful schema is deleted')
     .option('--steps <n>', 'only the newest n')
-    .option('--yes', 'really delete')
-    .action((options: { steps?: string; yes?: boolean }) =>
-      withDb(async (db) => {
-        if (!options.yes) throw new Error('migrate down deletes data: say --yes if you mean it')
-        say(
-          'taken back',
-          await migrateDown(db, options.steps === undefined ? undefined : Number(options.steps)),
-        )
-      }),
-    )
+    .option('--yes', 'do not ask, on a terminal')
+    .action((options: { steps?: string; yes?: boolean }) => {
+      const steps = options.steps === undefined ? undefined : Number(options.steps)
+      if (steps !== undefined && !(Number.isInteger(steps) && steps > 0)) {
+        throw new Error('--steps takes a whole number, 1 or more')
+      }
+      if (process.stdin.isTTY && !options.yes) {
+        throw new Error('migrate down deletes data: say --yes if you mean it')
+      }
+      return withDb(async (db) => say('taken back', await migrateDown(db, steps)))
+    })
   migrate
     .command('status')
     .description('which migrations are applied')
@@ -54,7 +55,7 @@ async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
     onError: (error) => process.stderr.write(`${error.message}\n`),
   })
   try {
-    await work(store.db)
+    await work(store.migrations)
   } finally {
     await store.close()
   }

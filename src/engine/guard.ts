@@ -53,6 +53,7 @@ export class Run {
   #controller: AbortController | null = null
   #reason: Error | null = null
   #fail: ((reason: Error) => void) | null = null
+  #over = false
 
   constructor(deadlineMs: number) {
     this.deadlineMs = deadlineMs
@@ -62,6 +63,11 @@ export class Run {
     this.#controller ??= new AbortController()
     if (this.#reason !== null) this.#controller.abort(this.#reason)
     return this.#controller.signal
+  }
+
+  /** The agent has answered; what is left is the commit, which has no deadline of its own. */
+  get over(): boolean {
+    return this.#over
   }
 
   get aborted(): boolean {
@@ -78,7 +84,10 @@ export class Run {
   start<T>(work: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#fail = reject
-      withinTurn(work).then(resolve, reject)
+      const end = () => {
+        this.#over = true
+      }
+      withinTurn(work).finally(end).then(resolve, reject)
     })
   }
 }

@@ -268,7 +268,7 @@ export class TurnsService implements Service {
   #expire(): void {
     const now = performance.now()
     for (const { run, claim } of this.#running.values()) {
-      if (now < run.deadlineMs || run.aborted) continue
+      if (now < run.deadlineMs || run.over || run.aborted) continue
       const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs
       run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))
     }

@@ -19,6 +19,8 @@ export interface Store {
   readonly engine: Db
   /** For group commits. */
   readonly commits: Db
+  /** For migrations, which may take longer than any other statement. */
+  readonly migrations: Db
   /** A client of its own for LISTEN, or null where one process is all there can be. */
   readonly listen: (() => pg.Client) | null
   pools(): { name: string; total: number; idle: number; waiting: number }[]

@@ -59,6 +59,7 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     db,
     engine: db,
     commits: db,
+    migrations: db,
     // One process and one connection: in-process hints reach everybody there is.
     listen: null,
     pools: () => [

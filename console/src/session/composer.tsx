@@ -1,7 +1,7 @@
 /** Where one talks to the agent. Enter sends, Shift+Enter makes a new line. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import { request } from '../api/http.ts'
+import { Problem, request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
@@ -61,7 +61,7 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   }
   return (
     <form onSubmit={onSubmit} className="flex flex-col gap-2 border-t border-line p-3">
-      {send.error !== null && <Trouble error={send.error} />}
+      {send.error !== null && <NotSent error={send.error} />}
       <div className="flex items-end gap-2">
         <label htmlFor="composer" className="sr-only">
           Message to the agent
@@ -81,5 +81,16 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
         </Button>
       </div>
     </form>
+  )
+}
+
+function NotSent({ error }: { error: Error }) {
+  const passing = error instanceof Problem && (error.status === 0 || error.status >= 500)
+  if (!passing) return <Trouble error={error} />
+  return (
+    <Trouble
+      error={error}
+      advice="Your text is still here. Send it again when the server is back; it will be said only once."
+    />
   )
 }

@@ -1,0 +1,94 @@
+/** The stage of a browser test: a server with the demo agent, a browser, and one page that is watched. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import axe from 'axe-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { companion, openApp } from '../../src/index.ts'
+import { launchBrowser } from './browser.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const WAIT_MS = 10_000
+
+export interface Visit {
+  readonly page: Page
+  /** What the browser complained about. */
+  readonly complaints: readonly string[]
+  /** Addresses outside of our server that were asked for something. */
+  readonly strangers: readonly string[]
+  close(): Promise<void>
+}
+
+export interface Stage {
+  readonly url: string
+  visit(options?: Parameters<Browser['newContext']>[0]): Promise<Visit>
+  close(): Promise<void>
+}
+
+export async function openStage(): Promise<Stage> {
+  if (!existsSync(`${ROOT}/dist/console/index.html`)) buildConsole()
+  const env = { LOG_LEVEL: 'silent', PORT: '0' }
+  const app = await openApp({ database: 'memory:', agents: { companion }, env })
+  try {
+    const browser = await launchBrowser()
+    const url = await app.listen()
+    await app.start()
+    return {
+      url,
+      visit: async (options) =>
+        watched(await browser.newContext({ timezoneId: 'Europe/Berlin', ...options }), url),
+      async close() {
+        await browser.close()
+        await app.stop()
+      },
+    }
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
+}
+
+function buildConsole(): void {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', 'build', '-w', 'console'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`the console could not be built\n${stdout}${stderr}`)
+}
+
+async function watched(context: BrowserContext, url: string): Promise<Visit> {
+  const complaints: string[] = []
+  const strangers: string[] = []
+  context.setDefaultTimeout(WAIT_MS)
+  const page = await context.newPage()
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    const { url: from } = message.location()
+    // A refused phrase is a 400, and the browser reports every one of those.
+    if (message.type() === 'error' && !from.endsWith('/v1/schedules/preview'))
+      complaints.push(`${message.text()} ${from}`)
+  })
+  const note = (address: string) => {
+    if (new URL(address).host !== new URL(url).host) strangers.push(address)
+  }
+  page.on('request', (request) => note(request.url()))
+  page.on('websocket', (socket) => note(socket.url()))
+  return { page, complaints, strangers, close: () => context.close() }
+}
+
+/** Whatever keeps people out, as axe sees it. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const found = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; impact: string; nodes: { html: string }[] }[]
+  }
+  return found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+}
+
+/** By how many pixels the page is wider than its window. */
+export async function overflow(page: Page): Promise<number> {
+  const width = await page.evaluate('document.documentElement.scrollWidth')
+  return Math.max(0, Number(width) - (page.viewportSize()?.width ?? 0))
+}
