@@ -56,21 +56,32 @@ export class Webhooks {
     const refusal = callRefusal(call.url, this.#options.allowPrivate)
     if (refusal !== null) return failed(`not called: ${refusal}`)
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS
-    const timeout = AbortSignal.timeout(timeoutMs)
+    // One controller for both reasons: `AbortSignal.any` and `.timeout` took a tenth of a burst's time.
+    const controller = new AbortController()
+    const cut = () => controller.abort()
+    signal?.addEventListener('abort', cut, { once: true })
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      cut()
+    }, timeoutMs)
     try {
       const answer = await request(call.url, {
         method: 'POST',
         headers: this.#headers(call),
         body: call.body,
         dispatcher: this.#agent,
-        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        signal: controller.signal,
         headersTimeout: timeoutMs,
         bodyTimeout: ANSWER_MAX_MS,
       })
       return await judge(answer)
     } catch (error) {
-      if (timeout.aborted) return failed(`no answer within ${timeoutMs} ms`)
+      if (late) return failed(`no answer within ${timeoutMs} ms`)
       return failed(`the call failed: ${reason(error)}`)
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cut)
     }
   }
 

@@ -10,9 +10,6 @@ export const EVENT_TYPES = [
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-export const EFFECT_TYPES = ['send_message', 'schedule_timer'] as const
-export type EffectType = (typeof EFFECT_TYPES)[number]
-
 export const SESSION_KEY = /^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}$/
 export const KEY_PART = /^[a-zA-Z0-9_-]{1,64}$/
 export const BUCKETS = 1024

@@ -4,6 +4,7 @@
  * the next one and goes on beside them, up to a bound.
  */
 import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarm.ts'
 import { type Db, isUnavailable } from '../store/db.ts'
@@ -30,6 +31,7 @@ interface Running {
   readonly call: WakeCall
   readonly token: string
   readonly controller: AbortController
+  readonly startedMs: number
   slow: boolean
   done: Promise<void>
 }
@@ -39,6 +41,7 @@ const CONCURRENCY = 256
 const RUNNING_MAX = 4096
 /** After so long without an answer a call no longer holds back others. */
 const SLOW_MS = 250
+const SWEEP_MS = 50
 const SETTLE_MAX = 500
 const COMMIT_RETRY_MS = 200
 const STOP_GRACE_MS = 8_000
@@ -53,6 +56,7 @@ export class WakesService implements Service {
   #slow = 0
   #starved = false
   #heartbeat: NodeJS.Timeout | null = null
+  #sweep: NodeJS.Timeout | null = null
 
   constructor(options: WakesOptions) {
     this.#options = options
@@ -107,8 +111,9 @@ export class WakesService implements Service {
     if (left.length > 0)
       await releaseClaims(this.#options.claims, this.#options.source.table, left.map(leaseOf))
     await this.#settles.idle()
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    for (const timer of [this.#heartbeat, this.#sweep]) if (timer !== null) clearInterval(timer)
     this.#heartbeat = null
+    this.#sweep = null
   }
 
   #free(): number {
@@ -119,18 +124,15 @@ export class WakesService implements Service {
   }
 
   #start(call: WakeCall, token: string): void {
-    const controller = new AbortController()
-    const running: Running = { call, token, controller, slow: false, done: Promise.resolve() }
+    const running: Running = {
+      ...{ call, token, slow: false, startedMs: performance.now() },
+      controller: new AbortController(),
+      done: Promise.resolve(),
+    }
     // By token: a row whose lease was lost may be claimed again while its old call still hangs.
     const key = `${call.id} ${token}`
     this.#running.set(key, running)
-    const timer = setTimeout(() => {
-      running.slow = true
-      this.#slow++
-      this.#offer()
-    }, SLOW_MS)
     running.done = this.#take(running).finally(() => {
-      clearTimeout(timer)
       this.#running.delete(key)
       if (running.slow) this.#slow--
       this.#offer()
@@ -178,18 +180,33 @@ export class WakesService implements Service {
     }
   }
 
-  /** One statement extends all leases; whoever's was lost is cut off. */
   #beat(): void {
-    this.#heartbeat ??= setInterval(() => {
-      const all = [...this.#running.values()]
-      if (all.length === 0) return
-      const { claims, source, leaseMs, meter } = this.#options
-      extendClaims(claims, source.table, all.map(leaseOf), leaseMs)
-        .then((held) => {
-          for (const each of all) if (!held.has(each.call.id)) each.controller.abort()
-        })
-        .catch((error) => meter.trouble('heartbeat', error))
-    }, this.#options.leaseMs / 3).unref()
+    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
+    this.#sweep ??= setInterval(() => this.#makeRoom(), SWEEP_MS).unref()
+  }
+
+  /** One statement extends all leases; whoever's was lost is cut off. */
+  #extend(): void {
+    const all = [...this.#running.values()]
+    if (all.length === 0) return
+    const { claims, source, leaseMs, meter } = this.#options
+    extendClaims(claims, source.table, all.map(leaseOf), leaseMs)
+      .then((held) => {
+        for (const each of all) if (!held.has(each.call.id)) each.controller.abort()
+      })
+      .catch((error) => meter.trouble('heartbeat', error))
+  }
+
+  /** One sweep over all calls instead of a timer for each. They stand in the order they began in. */
+  #makeRoom(): void {
+    const before = performance.now() - SLOW_MS
+    for (const each of this.#running.values()) {
+      if (each.startedMs > before) break
+      if (each.slow) continue
+      each.slow = true
+      this.#slow++
+    }
+    this.#offer()
   }
 }
 

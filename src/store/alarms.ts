@@ -54,7 +54,7 @@ const INSERT = `insert into wakeful.alarms (bucket, id, owner_did, user_id, agen
       conversation_id, wake_message, payload, idempotency_key, max_failures, delivery_id)
   order by bucket, owner_did, idempotency_key
   on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
-  returning ${ROW}`
+  returning id, created_at`
 
 export interface SetAlarm {
   readonly row: AlarmRow
@@ -62,17 +62,20 @@ export interface SetAlarm {
   readonly deduped: boolean
 }
 
-/** Writes all of them, in a transaction of the caller's; answers in their order. `deliveryIds`: one for each. */
+/**
+ * Writes all of them in one statement, which is a transaction by itself; answers in their order.
+ * `deliveryIds`: one for each.
+ */
 export async function insertAlarms(
-  tx: Db,
+  db: Db,
   plans: readonly AlarmPlan[],
   deliveryIds: readonly string[],
 ): Promise<SetAlarm[]> {
   const drafts = plans.map((plan) => plan.draft)
   const buckets = drafts.map((d) => bucketOf(d.userId))
   const keys = drafts.map((d) => d.idempotencyKey ?? '')
-  const made = await tx.query<AlarmRow>(INSERT, [
-    tx.now(),
+  const made = await db.query<{ id: string; created_at: Date }>(INSERT, [
+    db.now(),
     buckets,
     drafts.map((d) => d.id),
     drafts.map((d) => d.ownerDid),
@@ -92,28 +95,70 @@ export async function insertAlarms(
     plans.map((p) => p.maxFailures),
     deliveryIds,
   ])
-  const byId = new Map(made.map((row) => [row.id, row]))
-  const rest = drafts.filter((draft) => !byId.has(draft.id))
-  const known = rest.length === 0 ? new Map<string, AlarmRow>() : await alarmsByKey(tx, rest)
-  return drafts.map((draft) => {
-    const row = byId.get(draft.id)
-    if (row !== undefined) return { row, deduped: false }
+  const fresh = new Map(made.map((row) => [row.id, row.created_at]))
+  const rest = drafts.filter((draft) => !fresh.has(draft.id))
+  const known = rest.length === 0 ? new Map<string, AlarmRow>() : await alarmsByKey(db, rest)
+  return plans.map((plan, index) => {
+    const { draft } = plan
+    const createdAt = fresh.get(draft.id)
+    if (createdAt !== undefined)
+      return { row: freshRow(plan, createdAt, deliveryIds[index] ?? ''), deduped: false }
     const first = known.get(`${draft.ownerDid} ${draft.idempotencyKey}`)
     if (first === undefined) throw new Error(`alarm ${draft.id} was not written`)
     return { row: first, deduped: true }
   })
 }
 
+/** The row as the statement above wrote it: to read it back would cost more than to write it. */
+function freshRow(plan: AlarmPlan, createdAt: Date, deliveryId: string): AlarmRow {
+  const { draft, nextFireAt } = plan
+  return {
+    bucket: bucketOf(draft.userId),
+    id: draft.id,
+    owner_did: draft.ownerDid,
+    user_id: draft.userId,
+    agent_id: draft.agentId,
+    label: draft.label ?? '',
+    kind: plan.kind,
+    fire_at: plan.fireAt,
+    cron_expr: plan.cronExpr,
+    timezone: draft.timezone,
+    anchor_at: plan.anchorAt,
+    next_fire_at: nextFireAt,
+    scheduled_for: nextFireAt,
+    due_at: nextFireAt,
+    conversation_id: draft.conversationId ?? '',
+    wake_message: draft.wakeMessage,
+    payload: draft.payload ?? '{}',
+    status: 'active',
+    idempotency_key: draft.idempotencyKey ?? '',
+    max_failures: plan.maxFailures,
+    failure_count: 0,
+    last_error: '',
+    missed_count: 0,
+    attempt: 0,
+    delivery_id: deliveryId,
+    created_at: createdAt,
+    created_text: createdAt.toISOString(),
+    last_fired_at: null,
+    now: createdAt,
+  }
+}
+
 /** By `owner_did key`. A statement of its own, so that it sees what a concurrent owner of the key has committed meanwhile. */
 export async function alarmsByKey(
-  tx: Db,
+  db: Db,
   drafts: readonly AlarmDraft[],
 ): Promise<Map<string, AlarmRow>> {
-  const rows = await tx.query<AlarmRow>(
-    `select ${ROW} from wakeful.alarms where idempotency_key <> '' and (bucket, owner_did, idempotency_key) in
-       (select * from unnest($2::smallint[], $3::text[], $4::text[]))`,
+  // Lateral, so that it is one look-up for each key whatever the statistics say.
+  const rows = await db.query<AlarmRow>(
+    `select a.* from unnest($2::smallint[], $3::text[], $4::text[]) k(bucket, owner_did, key)
+     cross join lateral (
+       select ${ROW} from wakeful.alarms o
+       where o.idempotency_key <> '' and o.bucket = k.bucket and o.owner_did = k.owner_did and o.idempotency_key = k.key
+       limit 1) a`,
     [
-      tx.now(),
+      db.now(),
       drafts.map((d) => bucketOf(d.userId)),
       drafts.map((d) => d.ownerDid),
       drafts.map((d) => d.idempotencyKey ?? ''),

@@ -44,10 +44,6 @@ export function isContention(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
-export function isUniqueViolation(error: unknown): boolean {
-  return sqlState(error) === '23505'
-}
-
 /**
  * The database is away, read-only, full or shutting down: nothing about the request is wrong.
  * Errors without an SQLSTATE come from the driver or the socket.

@@ -28,7 +28,7 @@ import {
   type SetAlarm,
 } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
-import { byKey, WAKES } from '../store/due.ts'
+import { WAKES } from '../store/due.ts'
 import type { SlotOutcome, Trigger, WakeCall, WakeResult, WakeSource } from './trigger.ts'
 
 const BATCH = 1000
@@ -96,28 +96,29 @@ export interface NewAlarm extends SetAlarm {
   readonly notes: readonly string[]
 }
 
-/** Sets alarms for many owners in one transaction. One that a rule refuses comes back as its refusal. */
-export function setAlarms(db: Db, drafts: readonly AlarmDraft[]): Promise<(NewAlarm | Refusal)[]> {
-  return byKey(db, async (tx) => {
-    const now = await databaseNow(tx)
-    const plans = drafts.map((draft) => planOrRefusal(draft, now))
-    const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]
-    const made = good.length === 0 ? [] : await insertAlarms(tx, good, good.map(newId))
-    const set = new Map(good.map((plan, index) => [plan.draft.id, made[index]]))
-    const known = await knownAlready(tx, drafts, plans)
-    return drafts.map((draft, index) => {
-      const plan = plans[index]
-      const first = known.get(draft.id)
-      if (first !== undefined) return { row: first, deduped: true, notes: [] }
-      if (plan === undefined || plan instanceof Refusal) return plan ?? unwritten(draft)
-      return { ...(set.get(draft.id) ?? unwritten(draft)), notes: plan.notes }
-    })
+/** Sets alarms for many owners with one write. One that a rule refuses comes back as its refusal. */
+export async function setAlarms(
+  db: Db,
+  drafts: readonly AlarmDraft[],
+): Promise<(NewAlarm | Refusal)[]> {
+  const now = await databaseNow(db)
+  const plans = drafts.map((draft) => planOrRefusal(draft, now))
+  const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]
+  const made = good.length === 0 ? [] : await insertAlarms(db, good, good.map(newId))
+  const set = new Map(good.map((plan, index) => [plan.draft.id, made[index]]))
+  const known = await knownAlready(db, drafts, plans)
+  return drafts.map((draft, index) => {
+    const plan = plans[index]
+    const first = known.get(draft.id)
+    if (first !== undefined) return { row: first, deduped: true, notes: [] }
+    if (plan === undefined || plan instanceof Refusal) return plan ?? unwritten(draft)
+    return { ...(set.get(draft.id) ?? unwritten(draft)), notes: plan.notes }
   })
 }
 
 /** A key that exists answers with its alarm whatever the body: also when its time has passed by now. */
 async function knownAlready(
-  tx: Db,
+  db: Db,
   drafts: readonly AlarmDraft[],
   plans: readonly (AlarmPlan | Refusal)[],
 ): Promise<Map<string, AlarmRow>> {
@@ -125,7 +126,7 @@ async function knownAlready(
     (draft, index) => plans[index] instanceof Refusal && (draft.idempotencyKey ?? '') !== '',
   )
   if (refused.length === 0) return new Map()
-  const rows = await alarmsByKey(tx, refused)
+  const rows = await alarmsByKey(db, refused)
   return new Map(
     refused.flatMap((draft) => {
       const row = rows.get(`${draft.ownerDid} ${draft.idempotencyKey}`)

@@ -285,6 +285,36 @@ eachStore('alarms of agents', (store) => {
     },
   )
 
+  it('fault 42: a storm of cancels over a burst: every alarm ends as its cancel answered', async () => {
+    const s = fresh()
+    const alarms = await Promise.all(
+      Array.from({ length: 150 }, (_, n) =>
+        n % 3 === 0
+          ? s.set({ ...bot, kind: 'cron', cron_expr: '@every 1m', conversation_id: `c${n % 20}` })
+          : s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: `c${n % 20}` }),
+      ),
+    )
+    act = () => new Promise((done) => setTimeout(done, Math.random() * 20))
+    s.sleep(MINUTE)
+    const work = s.settle()
+    const answers = await Promise.all(
+      alarms.map(async ({ id }) => {
+        await new Promise((done) => setTimeout(done, Math.random() * 300))
+        return [id, (await s.call('DELETE', `/v1/alarms/${id}`)).body.status] as const
+      }),
+    )
+    await work
+    await s.advanceBy(10 * MINUTE)
+    const rows = await s.query<Row>('select id, status, due_at, in_flight from wakeful.alarms')
+    const status = new Map(rows.map((row) => [row.id, row.status]))
+    for (const [id, answered] of answers) expect(status.get(id)).toBe(answered)
+    expect(rows.every((row) => row.due_at === null && row.in_flight === null)).toBe(true)
+    const again = await s.query(
+      `select trigger_id from wakeful.events where type = 'alarm' group by trigger_id having count(*) > 1`,
+    )
+    expect(again).toEqual([])
+  })
+
   it('invariant 10: cancelled while its event waits behind a long turn, the agent is not woken', async () => {
     const s = fresh()
     const woken: string[] = []

@@ -30,7 +30,7 @@ eachStore('values', (store) => {
         fc.asyncProperty(fc.array(row, { maxLength: 20 }), async (rows) => {
           const [back] = await db.query<{
             a: unknown
-            b: unknown
+            b: (string | null)[]
             c: unknown
             d: (Buffer | null)[]
           }>('select $1::text[] as a, $2::bigint[] as b, $3::boolean[] as c, $4::bytea[] as d', [
@@ -40,9 +40,9 @@ eachStore('values', (store) => {
             rows.map((r) => r[3]),
           ])
           expect(back?.a).toEqual(rows.map((r) => r[0]))
-          expect(
-            (back?.b as (string | null)[]).map((each) => (each === null ? null : Number(each))),
-          ).toEqual(rows.map((r) => r[1]))
+          expect(back?.b.map((each) => (each === null ? null : Number(each)))).toEqual(
+            rows.map((r) => r[1]),
+          )
           expect(back?.c).toEqual(rows.map((r) => r[2]))
           expect(back?.d.map((each) => each && [...each])).toEqual(
             rows.map((r) => r[3] && [...r[3]]),
