@@ -48,8 +48,6 @@ const DAY_MS = 86_400_000
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
-/** Due sooner than this, the clock may sleep past it: it is told. */
-const SOON_MS = 1_000
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
@@ -268,8 +266,6 @@ export class App {
     const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
     if (set === undefined) throw new Error('the alarm was not set')
     if (set instanceof Refusal) throw set
-    const { row } = set
-    if (row.next_fire_at.getTime() - row.now.getTime() < SOON_MS) this.engine.hints.hint('clock')
     return set
   }
 

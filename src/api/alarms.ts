@@ -37,6 +37,8 @@ import {
 
 const LOCAL_USER = 'local'
 const SCHEDULE_MAX = 200
+/** Due sooner than this, the clock may sleep past it: it is told. */
+const SOON_MS = 1_000
 const CRON_MAX = 256
 /** What `kind` and its fields say together, `schedule` says alone. */
 const KIND_FIELDS = ['kind', 'fire_at', 'delay_seconds', 'cron_expr'] as const
@@ -259,6 +261,7 @@ const createAlarmOp = operation({
       ctx.inTransaction ? ctx.db : null,
     )
     if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
+    if (row.next_fire_at.getTime() - row.now.getTime() < SOON_MS) ctx.house.changed('clock')
     return { body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
   },
 })

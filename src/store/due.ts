@@ -19,9 +19,10 @@ export const NOW = 'coalesce($1::timestamptz, now())'
  * Statistics of a hot table are always old, so how it is read is not left to the planner. A claim analysed
  * while the table was empty would sort everything due instead of reading the first rows of the index
  * (seen: a burst of 0.7 s became 45 s); a write that names its rows by key would read the whole table.
+ * Before PostgreSQL 18 a path that is off counts as very dear, which would have every statement compiled (jit).
  */
 const BY_KEY =
-  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off'
+  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off'
 const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitmapscan = off`
 
 /**

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrateUp } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -41,7 +42,8 @@ async function embeddedPostgres() {
   return EmbeddedPostgres
 }
 
-export default async function setup(project: TestProject) {
+/** A server of our own, with a fresh cluster that goes when we are done. */
+async function ownServer(): Promise<{ base: string; stop(): Promise<void> }> {
   const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-pg-'))
   const port = await freePort()
   const EmbeddedPostgres = await embeddedPostgres()
@@ -58,17 +60,35 @@ export default async function setup(project: TestProject) {
   })
   await server.initialise()
   await server.start()
-  const base = `postgres://postgres:postgres@127.0.0.1:${port}`
-  await server.createDatabase('template_wakeful')
+  return {
+    base: `postgres://postgres:postgres@127.0.0.1:${port}`,
+    async stop() {
+      await server.stop()
+      rmSync(databaseDir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function makeTemplate(base: string): Promise<void> {
+  const client = new pg.Client({ connectionString: `${base}/postgres` })
+  await client.connect()
+  await client.query('drop database if exists template_wakeful')
+  await client.query('create database template_wakeful')
+  await client.end()
   const store = await openStore(`${base}/template_wakeful`, {
     now: () => null,
     onError: () => undefined,
   })
-  await migrateUp(store.db)
+  await migrateUp(store.migrations)
   await store.close()
-  project.provide('postgres', base)
-  return async () => {
-    await server.stop()
-    rmSync(databaseDir, { recursive: true, force: true })
-  }
+}
+
+/** `WAKEFUL_TEST_POSTGRES=postgres://user:password@host:port` takes a server of another version instead of our own. */
+export default async function setup(project: TestProject) {
+  const given = process.env.WAKEFUL_TEST_POSTGRES
+  const server =
+    given === undefined ? await ownServer() : { base: given, stop: async () => undefined }
+  await makeTemplate(server.base)
+  project.provide('postgres', server.base)
+  return () => server.stop()
 }
