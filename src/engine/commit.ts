@@ -46,18 +46,43 @@ export async function commitTurns(
   triggers: Triggers,
 ): Promise<Committed[]> {
   return byKey(db, async (tx) => {
-    const heads = await lockHeads(
-      tx,
-      finished.map(({ claim, token }) => ({ bucket: claim.bucket, key: claim.session_key, token })),
-    )
+    const heads = await heldHeads(tx, finished)
     const decided = finished.map((turn) => {
-      const head = heads.get(turn.claim.session_key)
+      const head = heads.get(turn)
       return head === undefined ? null : settle(turn, head, policy, triggers)
     })
     const writes = decided.filter((each) => each !== null)
     if (writes.length > 0) await write(tx, writes, triggers)
     return decided.map((each) => each?.answer ?? LOST)
   })
+}
+
+/**
+ * The heads of the turns that still hold theirs. A session may be among them twice: its lease ran out, this
+ * very process took it up again, and both attempts end together. Heads are told by session, not by token,
+ * so no look-up asks for one session twice: else the lost attempt would pass by the living one's token.
+ */
+async function heldHeads(tx: Db, finished: readonly Finished[]): Promise<Map<Finished, HeldHead>> {
+  const held = new Map<Finished, HeldHead>()
+  for (let rest = finished; rest.length > 0; ) {
+    const round = new Map<string, Finished>()
+    const again: Finished[] = []
+    for (const turn of rest) {
+      if (round.has(turn.claim.session_key)) again.push(turn)
+      else round.set(turn.claim.session_key, turn)
+    }
+    const asked = [...round].map(([key, { claim, token }]) => ({
+      bucket: claim.bucket,
+      key,
+      token,
+    }))
+    for (const [key, head] of await lockHeads(tx, asked)) {
+      const turn = round.get(key)
+      if (turn !== undefined) held.set(turn, head)
+    }
+    rest = again
+  }
+  return held
 }
 
 interface Settled {

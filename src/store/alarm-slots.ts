@@ -188,19 +188,22 @@ export async function lockByEvent(
   return new Map(rows.map((row) => [row.held, row]))
 }
 
-/** Locks the slots we still hold a lease on; those missing were cancelled, or taken over by another. */
+/**
+ * Locks the slots we still hold a lease on, by token; those missing were cancelled, or taken up again, be it
+ * by this very process: then one alarm is asked for under two tokens, and only one of them holds it.
+ */
 export async function lockByToken(
   tx: Db,
   held: readonly { bucket: number; id: string; token: string }[],
 ): Promise<Map<string, AlarmSlot>> {
-  const rows = await tx.query<AlarmSlot>(
-    `select ${SLOT('a')}, ${NOW} as now
+  const rows = await tx.query<AlarmSlot & { held: string }>(
+    `select ${SLOT('a')}, ${NOW} as now, a.id || ' ' || a.claim_token as held
      from unnest($2::smallint[], $3::uuid[], $4::uuid[]) h(bucket, id, token)
      join wakeful.alarms a on a.bucket = h.bucket and a.id = h.id and a.claim_token = h.token
      order by a.bucket, a.id for update of a`,
     [tx.now(), held.map((h) => h.bucket), held.map((h) => h.id), held.map((h) => h.token)],
   )
-  return new Map(rows.map((row) => [row.id, row]))
+  return new Map(rows.map((row) => [row.held, row]))
 }
 
 export interface SettledSlot {

@@ -90,7 +90,9 @@ const APPEND = `with input as materialized (select * from ${INPUT}),
   cancelled as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from heads h
-    where h.spoke and t.bucket = h.bucket and t.session_key = h.session_key and t.status = 'pending'),
+    where h.spoke and t.bucket = h.bucket and t.session_key = h.session_key
+      -- Written so that the index of all pending timers does not fit: only this session's are wanted.
+      and t.status || '' = 'pending'),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, created_at)
     select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, ${NOW}

@@ -21,6 +21,8 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * Promotes up to $2 due timers to events, all in one statement: numbers are taken from the session
  * rows, which are locked first (another process's sessions are skipped), the timers are marked, and
  * an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status.
+ * That re-check is written so that no index fits it: analysed while nothing was pending, the planner would look
+ * for each timer by walking through all that are due (seen: 2.8 ms a timer instead of 0.06).
  * Event ids come from the process ($3), one for each row at most.
  */
 const PROMOTE = `with due as materialized (
@@ -32,7 +34,7 @@ const PROMOTE = `with due as materialized (
     update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
     from due d
     where t.bucket = d.bucket and t.session_key = d.session_key and t.timer_id = d.timer_id
-      and t.status = 'pending' and t.fire_at <= ${NOW}
+      and t.status || '' = 'pending' and t.fire_at + interval '0' <= ${NOW}
     returning t.bucket, t.session_key, t.timer_id, t.fire_at, t.payload, t.id, t.traceparent),
   -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
   -- the planner knows nothing of their sizes and would compare every row with every other.

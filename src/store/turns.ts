@@ -162,7 +162,7 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
     `with gone as (
        update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
        from unnest($2::smallint[], $3::text[], $4::text[]) c(bucket, key, timer_id)
-       where t.bucket = c.bucket and t.session_key = c.key and t.timer_id = c.timer_id and t.status = 'pending')
+       where t.bucket = c.bucket and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending')
      insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
      select bucket, key, id, timer_id, fire_at, payload::json, status, ${NOW}, ${NOW}
      from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[])

@@ -160,9 +160,10 @@ export function alarmWakes(target: { url: string; bearer: string | null }): Wake
     async settle(tx, results) {
       const held = results.map(({ call, token }) => ({ bucket: call.bucket, id: call.id, token }))
       const slots = await lockByToken(tx, held)
-      const settled = results.flatMap((result) => settledWake(slots.get(result.call.id), result))
+      const slotOf = ({ call, token }: WakeResult) => slots.get(`${call.id} ${token}`)
+      const settled = results.flatMap((result) => settledWake(slotOf(result), result))
       if (settled.length > 0) await writeSlots(tx, settled)
-      return results.map(({ call }) => slots.has(call.id))
+      return results.map((result) => slotOf(result) !== undefined)
     },
   }
 }
