@@ -28,6 +28,8 @@ export interface ClaimedTurn {
 
 /**
  * Leases up to $2 sessions and brings each one's next event and newest state, in one round trip.
+ * Event and state are looked up row by row, so that the planner cannot make a join of it: planned while the
+ * checkpoints were few, it read all of them for each session.
  * Only agents this process knows ($5): during a rolling upgrade the others' sessions wait for their own.
  * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
  */
@@ -41,12 +43,14 @@ const CLAIM = `with claimed as (
       },
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
-         e.trigger_id, e.scheduled_for, e.traceparent, k.checkpoint as state
+         e.trigger_id, e.scheduled_for, e.traceparent,
+         (select k.checkpoint from wakeful.checkpoints k
+          where k.bucket = c.bucket and k.thread_id = c.session_key and k.checkpoint_ns = ''
+            and k.checkpoint_id = c.checkpoint_id and k.type = 'state') as state
   from (select ${nextDueMs(SESSIONS)} as next_ms) n
-  left join (claimed c
-    join wakeful.events e on e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1
-    left join wakeful.checkpoints k on k.bucket = c.bucket and k.thread_id = c.session_key
-      and k.checkpoint_ns = '' and k.checkpoint_id = c.checkpoint_id and k.type = 'state') on true
+  left join (claimed c cross join lateral (
+    select * from wakeful.events e
+    where e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1 limit 1) e) on true
   order by c.was_due_at`
 
 export async function claimTurns(
