@@ -29,10 +29,11 @@ export function clockService(options: ClockOptions): Service {
         more ||= promotion.more
         if (promotion.nextMs !== null)
           nextMs = Math.min(nextMs ?? promotion.nextMs, promotion.nextMs)
-        if (promotion.promoted > 0)
-          meter.promoted(trigger.type, promotion.promoted, promotion.latenessMs)
+        if (promotion.promoted === 0) continue
+        // At once, not after the other triggers: somebody waits for these.
+        hints.hint('turns')
+        meter.promoted(trigger.type, promotion.promoted, promotion.latenessMs)
       }
-      if (did > 0) hints.hint('turns')
       return { did, more, nextMs }
     },
   }

@@ -70,15 +70,16 @@ export class Loop {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       this.#hinted = false
+      const began = performance.now()
       const tick = await this.#tick()
       if (this.#stopping) return
-      if (tick === null) await this.#sleep(this.#errorWait(), false)
+      if (tick === null) await this.#sleep(performance.now() + this.#errorWait(), false)
       else if (tick.more) await yieldOnce()
-      else
-        await this.#sleep(
-          Math.min(tick.nextMs ?? Number.POSITIVE_INFINITY, this.#options.pollMs),
-          true,
-        )
+      else {
+        // Reckoned from the beginning: the next instant was asked for then, and the rest of the tick took time.
+        const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY)
+        await this.#sleep(Math.min(next, performance.now() + this.#options.pollMs), true)
+      }
     }
   }
 
@@ -98,9 +99,8 @@ export class Loop {
     return Math.min(ERROR_WAIT_MS * 2 ** (this.#errors - 1), ERROR_WAIT_MAX_MS)
   }
 
-  async #sleep(ms: number, wakeable: boolean): Promise<void> {
-    const until = performance.now() + ms
-    const coarse = Math.max(0, ms - SPIN_MS)
+  async #sleep(until: number, wakeable: boolean): Promise<void> {
+    const coarse = Math.max(0, until - performance.now() - SPIN_MS)
     if (coarse >= 1 && !(wakeable && this.#hinted)) {
       await new Promise<void>((done) => {
         const timer = setTimeout(done, coarse)

@@ -150,11 +150,8 @@ export async function claimWakes(
   leaseMs: number,
   token: string,
 ): Promise<{ wakes: ClaimedWake[]; nextMs: number | null }> {
-  const rows = await inIndexOrder(
-    db,
-    (tx) =>
-      tx.query<ClaimedWake & { next_ms: number | null }>(CLAIM, [tx.now(), limit, leaseMs, token]),
-    false,
+  const rows = await inIndexOrder(db, (tx) =>
+    tx.query<ClaimedWake & { next_ms: number | null }>(CLAIM, [tx.now(), limit, leaseMs, token]),
   )
   return { wakes: rows.filter((row) => row.id !== null), nextMs: rows[0]?.next_ms ?? null }
 }

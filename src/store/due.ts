@@ -23,16 +23,16 @@ export const NOW = 'coalesce($1::timestamptz, now())'
  */
 const BY_KEY =
   'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off'
-const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitmapscan = off`
+const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitmapscan = off; set local synchronous_commit = off`
 
 /**
- * For claims: the due index is read in its order. Without `durable` the commit does not wait for the
- * disk, which suits a lease: forgotten in a crash, its token matches nothing any more.
+ * For claims and promotions: the due index is read in its order, and the commit does not wait for the disk.
+ * A lease forgotten in a crash of the database has a token that matches nothing any more; a forgotten promotion
+ * is simply due again, since whatever was built on it (a turn's commit, which does wait) comes later in the
+ * write-ahead log and could not have survived without it.
  */
-export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>, durable = true): Promise<T> {
-  return db.tx(work, {
-    first: durable ? IN_ORDER : `${IN_ORDER}; set local synchronous_commit = off`,
-  })
+export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
+  return db.tx(work, { first: IN_ORDER })
 }
 
 /** For group commits: rows are found by their keys, one index look-up each. */

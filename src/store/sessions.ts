@@ -60,18 +60,14 @@ export async function claimTurns(
   token: string,
   agentIds: readonly string[],
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  // A claim need not reach the disk: forgotten in a crash, its token matches nothing any more.
-  const rows = await inIndexOrder(
-    db,
-    (tx) =>
-      tx.query<ClaimedTurn & { next_ms: number | null }>(CLAIM, [
-        tx.now(),
-        limit,
-        leaseMs,
-        token,
-        agentIds,
-      ]),
-    false,
+  const rows = await inIndexOrder(db, (tx) =>
+    tx.query<ClaimedTurn & { next_ms: number | null }>(CLAIM, [
+      tx.now(),
+      limit,
+      leaseMs,
+      token,
+      agentIds,
+    ]),
   )
   const nextMs = rows[0]?.next_ms ?? null
   return { turns: rows.filter((row) => row.session_key !== null), nextMs }
