@@ -11,7 +11,7 @@ import type { Meter } from './meter.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
-import { Loop, type Service } from './service.ts'
+import { IDLE, Loop, type Service } from './service.ts'
 import { SILENT, type Signals } from './signals.ts'
 import { TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
@@ -116,7 +116,7 @@ export class Engine {
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
     if (services.has('outbox') || services.has('http'))
       this.#loop(this.outbox, effectPollMs, 'outbox')
-    if (services.has('clock')) this.#loop(this.#pruner, PRUNE_MS)
+    if (services.has('clock')) this.#loop(later(this.#pruner), PRUNE_MS)
   }
 
   #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): Loop {
@@ -163,5 +163,18 @@ export class Engine {
   /** One sweep of the pruner, for tests and for the command line. */
   async prune(): Promise<number> {
     return (await this.#pruner.tick()).did
+  }
+}
+
+/** Nothing is so old that a start would have to wait for it: the first sweep comes after one interval. */
+function later(service: Service): Service {
+  let first = true
+  return {
+    name: service.name,
+    async tick() {
+      if (!first) return service.tick()
+      first = false
+      return IDLE
+    },
   }
 }

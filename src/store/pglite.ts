@@ -1,9 +1,9 @@
 /**
  * The embedded store: PGlite behind a pool of one. The directory is locked before it is opened, a
- * first start unpacks a prepared directory instead of running initdb (1 s instead of 5 s), and that
- * happens beside the final place, so that a start killed half-way leaves nothing that looks finished.
+ * first start unpacks a prepared directory instead of running initdb (1 s instead of 5 s), marked as
+ * unfinished until it is done, so that a start killed half-way leaves nothing that looks finished.
  */
-import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,8 +24,7 @@ export async function openPglite(directory: string | null, options: OpenOptions)
   const path = directory === null ? null : realPath(resolve(directory))
   const unlock = path === null ? () => {} : lockDirectory(path)
   try {
-    if (path !== null) await settleDirectory(path)
-    const lite = path === null ? await unpack(undefined) : await PGlite.create({ dataDir: path })
+    const lite = path === null ? await unpack(undefined) : await openDirectory(path)
     return pgliteStore(lite, unlock, options)
   } catch (error) {
     unlock()
@@ -69,14 +68,18 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
   }
 }
 
-/** Leaves `path` either absent-and-then-prepared or holding a directory this PGlite can open. */
-async function settleDirectory(path: string): Promise<void> {
-  sweepUnfinished(path)
+/**
+ * Opens what is there, or prepares it. While a first start is unpacking, a file beside the directory says so:
+ * whoever finds that file begins anew, and nothing is lost, since nothing was taken before it went.
+ */
+async function openDirectory(path: string): Promise<PGlite> {
+  const unfinished = `${path}.unfinished`
+  if (existsSync(unfinished)) rmSync(path, { recursive: true, force: true })
   const version = `${path}/PG_VERSION`
   if (existsSync(version)) {
     const found = readFileSync(version, 'utf8').trim()
     if (found !== MAJOR) throw new Error(otherVersion(path, found))
-    return
+    return PGlite.create({ dataDir: path })
   }
   if (existsSync(path) && readdirSync(path).length > 0) {
     throw new Error(
@@ -84,20 +87,10 @@ async function settleDirectory(path: string): Promise<void> {
     )
   }
   await mkdir(dirname(path), { recursive: true })
-  const unfinished = `${path}.unfinished-${process.pid}`
-  await (await unpack(unfinished)).close()
-  rmSync(path, { recursive: true, force: true })
-  renameSync(unfinished, path)
-}
-
-/** What a killed first start left behind; we hold the lock, so nobody is still at it. */
-function sweepUnfinished(path: string): void {
-  const parent = dirname(path)
-  if (!existsSync(parent)) return
-  for (const name of readdirSync(parent)) {
-    const full = `${parent}/${name}`
-    if (full.startsWith(`${path}.unfinished-`)) rmSync(full, { recursive: true, force: true })
-  }
+  writeFileSync(unfinished, '')
+  const lite = await unpack(path)
+  rmSync(unfinished)
+  return lite
 }
 
 async function unpack(dataDir: string | undefined): Promise<PGlite> {
