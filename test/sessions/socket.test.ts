@@ -80,7 +80,7 @@ eachStore('the socket', (store) => {
     expect(two).toMatchObject({ attempt_count: 1, last_attempt_at: expect.stringMatching(INSTANT) })
   })
 
-  it('fault 46: what was not acknowledged comes again on the next connection, in order, with the same ids', async () => {
+  it('invariant 6, fault 46: what was not acknowledged comes again on the next connection, in order, with the same ids', async () => {
     const key = 'ann:echo:again'
     const client = await open(key)
     for (const text of ['a', 'b', 'c', 'd']) client.say(text)
