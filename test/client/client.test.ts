@@ -7,9 +7,9 @@ import { world } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t1'
 
-async function until(done: () => boolean): Promise<void> {
+async function until(done: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 10_000
-  while (!done()) {
+  while (!(await done())) {
     if (performance.now() > end) throw new Error('waited too long')
     await new Promise((resume) => setTimeout(resume, 5))
   }
@@ -40,15 +40,15 @@ eachStore('the client', (store) => {
     })
     socket.say('hello', 'm-1')
     await until(() => sockets[0]?.readyState === WebSocket.OPEN)
-    await until(() => {
-      void w.settle()
+    await until(async () => {
+      await w.settle()
       return heard.length === 1
     })
     sockets[0]?.terminate()
     await w.advanceBy(60_000)
     await until(() => sockets.length > 1 && sockets.at(-1)?.readyState === WebSocket.OPEN)
-    await until(() => {
-      void w.settle()
+    await until(async () => {
+      await w.settle()
       return heard.length === 2
     })
     expect(heard.map((m) => [m.content, m.unasked, m.inReplyTo])).toEqual([
