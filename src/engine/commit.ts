@@ -5,7 +5,7 @@
  */
 import type { TurnResult } from '../agents/agent.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/session.ts'
-import type { Decision, Failure, Policy } from '../core/turn.ts'
+import type { Decision, EffectRow, Failure, Policy } from '../core/turn.ts'
 import { afterFailure, decide, openingCounters } from '../core/turn.ts'
 import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
 import type { Db } from '../store/db.ts'
@@ -227,7 +227,15 @@ function outcome({ turn, head, row }: Settled): SlotOutcome[] {
       error: row.error,
       terminal: failure?.terminal ?? false,
       retryAfterMs: failure?.retryAfterMs ?? 0,
+      messages: row.decision.effects.flatMap(messageOf),
+      verdicts: row.decision.verdicts,
+      startedAt: row.startedAt,
       now: head.now,
     },
   ]
+}
+
+function messageOf({ id, type, payload }: EffectRow): { id: string; content: string }[] {
+  if (type !== 'send_message') return []
+  return [{ id, content: (JSON.parse(payload) as { content: string }).content }]
 }

@@ -12,6 +12,7 @@ import { type Db, isUnavailable } from '../store/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions.ts'
+import type { Trigger } from '../triggers/trigger.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
 import type { Hints } from './hints.ts'
@@ -91,6 +92,7 @@ export class TurnsService implements Service {
       this.#agentIds,
     )
     const withdrawn = await this.#withdrawn(turns)
+    await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
     for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
     this.#beat()
     return { did: turns.length, more: turns.length === limit, nextMs }
@@ -121,13 +123,19 @@ export class TurnsService implements Service {
     const gone = new Set<string>()
     for (const trigger of this.#options.triggers.values()) {
       if (trigger.withdrawn === undefined) continue
-      const events = turns
-        .filter((claim) => claim.type === trigger.type)
-        .map((claim) => ({ bucket: claim.bucket, eventId: claim.event_id }))
+      const events = eventsOf(turns, trigger)
       if (events.length === 0) continue
       for (const id of await trigger.withdrawn(this.#options.claims, events)) gone.add(id)
     }
     return gone
+  }
+
+  async #began(turns: readonly ClaimedTurn[]): Promise<void> {
+    for (const trigger of this.#options.triggers.values()) {
+      if (trigger.began === undefined) continue
+      const events = eventsOf(turns, trigger)
+      if (events.length > 0) await trigger.began(this.#options.claims, events)
+    }
   }
 
   #start(claim: ClaimedTurn, token: string, withdrawn: boolean): void {
@@ -273,6 +281,12 @@ export class TurnsService implements Service {
       run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))
     }
   }
+}
+
+function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger) {
+  return turns
+    .filter((claim) => claim.type === type)
+    .map((claim) => ({ bucket: claim.bucket, eventId: claim.event_id }))
 }
 
 const leaseOf = ({ claim, token }: Running) => ({

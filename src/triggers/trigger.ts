@@ -1,5 +1,6 @@
 /** What can become due. The clock promotes it to an event; where it says so, the turn's outcome settles its slot. */
 import type { Attempt } from '../core/alarm.ts'
+import type { Verdict } from '../core/gate.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Wish } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
@@ -26,6 +27,11 @@ export interface SlotOutcome {
   readonly error: string | null
   readonly terminal: boolean
   readonly retryAfterMs: number
+  /** The messages this turn sends, as effects. */
+  readonly messages: readonly { readonly id: string; readonly content: string }[]
+  /** What the gate said to each message of a turn that nobody asked for. */
+  readonly verdicts: readonly Verdict[]
+  readonly startedAt: Date
   readonly now: Date
 }
 
@@ -48,6 +54,11 @@ export interface Trigger {
     db: Db,
     events: readonly { readonly bucket: number; readonly eventId: string }[],
   ): Promise<ReadonlySet<string>>
+  /** Told when turns over these events are about to run, after their claim has committed. */
+  began?(
+    db: Db,
+    events: readonly { readonly bucket: number; readonly eventId: string }[],
+  ): Promise<void>
   /** Writes what turns asked of it, within their commit and after their slots were settled. */
   wishes?(tx: Db, asked: readonly Asked[]): Promise<void>
 }
