@@ -2,6 +2,9 @@
 import { pino } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import { companion } from './agents/companion.ts'
+import { callByName } from './api/call.ts'
+import type { Door } from './api/door.ts'
+import { localActor } from './api/local.ts'
 import { readConfig } from './config.ts'
 import { App } from './main.ts'
 
@@ -25,6 +28,13 @@ export interface Wakeful {
   listen(): Promise<string>
   /** Starts the services alone. */
   start(): Promise<void>
+  /**
+   * Any operation of the API by its name, its arguments in one object: `call('set_alarm', { schedule: … })`. Answers with
+   * the JSON of HTTP; throws a `Refusal` with all reasons. `actAs` names the owner by user id or DID.
+   */
+  call(operation: string, args?: object, options?: { readonly actAs?: string }): Promise<unknown>
+  /** For `wakeful/tools`. */
+  door(actAs?: string): Door
   /** Finishes or releases what runs, then closes the store. */
   stop(): Promise<void>
 }
@@ -34,11 +44,20 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
   return {
     start: () => app.start(),
     stop: () => app.stop(),
+    ...callsOf(app),
     async listen() {
       const address = await app.listen()
       await app.start()
       return address
     },
+  }
+}
+
+/** The operations of an app, as functions. */
+export function callsOf(app: App): Pick<Wakeful, 'call' | 'door'> {
+  return {
+    door: (actAs) => app.door(localActor(actAs)),
+    call: (name, args, options) => callByName(app.door(localActor(options?.actAs)), name, args),
   }
 }
 

@@ -10,6 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import type { Actor, Context, House } from './api/contract.ts'
+import type { Door } from './api/door.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
@@ -20,9 +21,11 @@ import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
+import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
+import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
@@ -72,6 +75,7 @@ export class App {
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
   readonly #house: House
+  readonly #doors: DoorOptions
   #ready = false
   #stopped = false
   #stopping: Promise<void> | null = null
@@ -153,6 +157,12 @@ export class App {
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
+    this.#doors = {
+      context: (actor, caller) => this.context(actor, caller),
+      once: onceByKey({ claimKey, keptAnswer, completeKey }),
+      log: options.log,
+      now: options.now,
+    }
     this.#report.watch({
       pools: () => store.pools(),
       running: () => this.engine.turns.depth,
@@ -198,6 +208,7 @@ export class App {
       authenticate,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
+      mcp: mcpOverHttp(this.#doors, operations, VERSION),
       health: () => this.#health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -239,6 +250,11 @@ export class App {
         return caller.signal
       },
     }
+  }
+
+  /** Operations as functions of flat arguments, for whoever acts in this process. */
+  door(actor: Actor): Door {
+    return openDoor(this.#doors, actor)
   }
 
   /** Appends an event as an operation would; for the library and for tests. */

@@ -1,8 +1,8 @@
 /** A test clock and the door to drive Wakeful with it: nothing sleeps, everything due on the way happens in order. */
-import { openApp, type WakefulOptions } from './index.ts'
+import { callsOf, openApp, type Wakeful, type WakefulOptions } from './index.ts'
 import type { App } from './main.ts'
 
-export interface TestWakeful {
+export interface TestWakeful extends Pick<Wakeful, 'call' | 'door'> {
   readonly app: App
   now(): Date
   /** Runs everything that becomes due up to and including `instant`, in order. */
@@ -34,6 +34,7 @@ export async function testWakeful(
   }
   return {
     app,
+    ...callsOf(app),
     now: () => now,
     advanceTo,
     advanceBy: (ms) => advanceTo(now.getTime() + ms),

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { VERSION } from '../main.ts'
+import { mcpCommand } from './mcp.ts'
 import { migrateCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { serve } from './serve.ts'
@@ -18,6 +19,7 @@ program
   .command('serve')
   .description('start the server (settings come from the environment)')
   .action(serve)
+program.addCommand(mcpCommand())
 program.addCommand(migrateCommand())
 program.addCommand(previewCommand())
 

@@ -79,7 +79,7 @@ function endOnSignals(app: App, log: Logger): void {
 }
 
 /** The default export of the app's module, or the demo. */
-async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
+export async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
   if (config.app === null) return new Map([['companion', companion]])
   const path = resolve(config.app)
   if (!existsSync(path))

@@ -31,9 +31,12 @@ export class JsonError extends Error {
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Reads one JSON text. Top-level members named in `opaque` come back as `RawJson`, fully checked. */
-export function readJson(text: string, opaque: ReadonlySet<string> = NONE): unknown {
-  return new Reader(text, opaque, false).document()
+/**
+ * Reads one JSON text. Members named in `opaque` come back as `RawJson`, fully checked: those at the top, or
+ * those that lie `level` objects deep.
+ */
+export function readJson(text: string, opaque: ReadonlySet<string> = NONE, level = 1): unknown {
+  return new Reader(text, opaque, false, level).document()
 }
 
 /** The same, but every number comes back as `RawJson`, digit for digit. */
@@ -63,14 +66,16 @@ class Reader {
   private readonly text: string
   private readonly opaque: ReadonlySet<string>
   private readonly keepNumbers: boolean
+  private readonly level: number
   private pos = 0
   private depth = 0
 
   /** With `keepNumbers` a number comes back as `RawJson`, digit for digit. */
-  constructor(text: string, opaque: ReadonlySet<string>, keepNumbers: boolean) {
+  constructor(text: string, opaque: ReadonlySet<string>, keepNumbers: boolean, level = 1) {
     this.text = text
     this.opaque = opaque
     this.keepNumbers = keepNumbers
+    this.level = level
   }
 
   document(): unknown {
@@ -95,7 +100,7 @@ class Reader {
 
   private object(): Record<string, unknown> {
     this.enter()
-    const top = this.depth === 1
+    const top = this.depth === this.level
     const result: Record<string, unknown> = {}
     const seen = new Keys()
     if (this.closes(125)) return result

@@ -16,6 +16,12 @@ export function readBody(
   headers: IncomingHttpHeaders,
   opaque: ReadonlySet<string>,
 ): unknown {
+  const text = readText(body, headers)
+  return text === undefined ? undefined : readJson(text, opaque)
+}
+
+/** The text of a JSON body, before anybody read it. */
+export function readText(body: unknown, headers: IncomingHttpHeaders): string | undefined {
   if (!Buffer.isBuffer(body) || body.length === 0) return undefined
   const type = headers['content-type'] ?? ''
   if (type !== 'application/json' && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
@@ -26,7 +32,7 @@ export function readBody(
     throw new Refusal('media_type', 'send the body without Content-Encoding')
   }
   if (!isUtf8(body)) throw new Refusal('malformed', 'body: not valid UTF-8')
-  return readJson(body.toString('utf8'), opaque)
+  return body.toString('utf8')
 }
 
 /** Why a query string cannot be used, kept inside its result: the router must not see a throw. */

@@ -21,6 +21,7 @@ import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
 import { checkLocal } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
+import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
 import { operationHandler } from './operation.ts'
@@ -54,6 +55,8 @@ export interface ServerOptions extends MetaOptions {
   readonly authenticate: (headers: IncomingHttpHeaders, query: Query) => Promise<Actor>
   readonly logger: Logger
   readonly idempotency: IdempotencyStore
+  /** Answers `POST /mcp`; there is no such address without it. */
+  readonly mcp?: McpAnswerer
   /** Static files for `/`; left out where the directory does not exist. */
   readonly console?: string
   /** Whether to refuse foreign Hosts and Origins. Unless said: when the bound address is loopback. */
@@ -160,6 +163,7 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
       handler: handlerOf(op),
     })
   }
+  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, authenticate)
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {

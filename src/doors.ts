@@ -1,0 +1,56 @@
+/** The doors within a process, put together for the composition root: the library's, and MCP's over HTTP. */
+import type { Logger } from 'pino'
+import type { Actor, Context, Operation } from './api/contract.ts'
+import { type Door, type LocalDoor, localDoor } from './api/door.ts'
+import { wallClock } from './clock.ts'
+import { Refusal } from './core/errors.ts'
+import { newId } from './core/ids.ts'
+import type { McpAnswerer } from './http/mcp.ts'
+import { refusalOf } from './http/problem.ts'
+import { mcpEndpoint } from './mcp/endpoint.ts'
+import { toolsOf } from './mcp/tool.ts'
+
+type Asking = { readonly requestId: string; readonly signal: AbortSignal }
+
+export interface DoorOptions {
+  context(actor: Actor, caller: Asking): Context
+  readonly once: LocalDoor['once']
+  readonly log: Logger
+  readonly now: (() => Date) | undefined
+}
+
+/** Operations as functions of flat arguments, for one actor. */
+export function openDoor(options: DoorOptions, actor: Actor, requestId: string = newId()): Door {
+  return localDoor({
+    actor,
+    once: options.once,
+    now: () => options.now?.().getTime() ?? wallClock(),
+    context: (signal = new AbortController().signal) =>
+      options.context(actor, { requestId, signal }),
+    refusal: (error) => {
+      const refusal = refusalOf(error)
+      if (refusal.code !== 'internal') return refusal
+      options.log.error({ request_id: requestId, err: refusal.cause }, 'a call failed')
+      return new Refusal('internal', `the error was logged under request id ${requestId}`)
+    },
+  })
+}
+
+/** What answers `POST /mcp`. */
+export function mcpOverHttp(
+  options: DoorOptions,
+  operations: readonly Operation[],
+  version: string,
+): McpAnswerer {
+  const endpoint = mcpEndpoint({
+    tools: toolsOf(operations),
+    version,
+    onError: (error) => options.log.debug({ error: error.message }, 'an MCP message was refused'),
+  })
+  return (caller, message) =>
+    endpoint.post({
+      ...message,
+      signal: caller.signal,
+      door: openDoor(options, caller.actor, caller.requestId),
+    })
+}

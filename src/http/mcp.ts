@@ -1,0 +1,45 @@
+/** `POST /mcp`: the same guards, credentials and limits as every operation; the protocol itself is handed in. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Refusal } from '../core/errors.ts'
+import { refuseRest } from './methods.ts'
+import { HttpCaller } from './operation.ts'
+import { readText } from './reading.ts'
+import type { Caller } from './server.ts'
+
+/** Answers one message of the protocol, as whoever sent it. */
+export type McpAnswerer = (
+  caller: Caller,
+  message: { readonly text: string; readonly headers: Readonly<Record<string, string>> },
+) => Promise<Response>
+
+const PATH = '/mcp'
+/** What the protocol reads; credentials stay here. */
+const PASSED_ON = /^(?:accept|content-type|mcp-[\w-]+)$/
+
+export function addMcpRoute(
+  app: FastifyInstance,
+  answer: McpAnswerer,
+  authenticate: (request: FastifyRequest) => Promise<void>,
+): void {
+  app.route({
+    method: 'POST',
+    url: PATH,
+    onRequest: authenticate,
+    handler: async (request, reply) => {
+      const text = readText(request.body, request.headers)
+      if (text === undefined) throw new Refusal('malformed', 'body: is required')
+      const caller = new HttpCaller(request, reply)
+      const response = await answer(caller, { text, headers: passedOn(request) })
+      return reply.send(response)
+    },
+  })
+  // No sessions and no stream of our own: nothing to GET or to DELETE.
+  refuseRest(app, PATH, new Set(['POST']))
+}
+
+function passedOn({ headers }: FastifyRequest): Record<string, string> {
+  const pairs = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    PASSED_ON.test(name) && value !== undefined ? [[name, String(value)]] : [],
+  )
+  return Object.fromEntries(pairs)
+}

@@ -1,0 +1,60 @@
+/** The protocol's two questions, which tools are there and call one, answered for one caller. */
+import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
+import type { Door } from '../api/door.ts'
+import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
+import { INSTRUCTIONS } from './tools.ts'
+
+export interface McpOptions {
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly version: string
+}
+
+export function mcpServer(options: McpOptions, door: Door): Server {
+  const server = new Server(
+    { name: 'wakeful', title: 'Wakeful', version: options.version },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  )
+  const offered = [...options.tools.values()].filter((tool) => mayUse(tool, door.role))
+  server.setRequestHandler('tools/list', () => ({ tools: offered.map(described) }))
+  server.setRequestHandler('tools/call', async ({ params }, ctx) => {
+    // By the whole table: one that is there but not for this role is refused in words, not unknown.
+    const tool = options.tools.get(params.name)
+    if (tool === undefined) {
+      const known = offered.map(({ name }) => name).join(', ')
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
+        `there is no tool ${JSON.stringify(params.name.slice(0, 64))}; there are ${known}`,
+      )
+    }
+    return resultOf(await callTool(tool, door, params.arguments ?? {}, ctx.mcpReq.signal))
+  })
+  return server
+}
+
+type Described = Pick<Tool, 'name' | 'title' | 'description' | 'annotations' | 'inputSchema'> & {
+  outputSchema?: Tool['inputSchema']
+}
+
+function described(tool: Tool) {
+  const { name, title, description, annotations, inputSchema, outputSchema } = tool
+  const made: Described = { name, title, description, annotations, inputSchema }
+  // The protocol's own type wants lists it may write to; nobody does.
+  return (outputSchema === undefined ? made : { ...made, outputSchema }) as never
+}
+
+/** Words first; then the JSON as text, exact, for clients that hand on only text; then as data. */
+function resultOf(outcome: Outcome) {
+  if (!outcome.ok) {
+    return {
+      isError: true,
+      content: [{ type: 'text' as const, text: outcome.said }],
+      _meta: { 'wakeful/problem': outcome.problem },
+    }
+  }
+  const { said, json, data } = outcome
+  const content = [said, ...(json === null ? [] : [json])].map((text) => ({
+    type: 'text' as const,
+    text,
+  }))
+  return { content, ...(data !== null && { structuredContent: data }) }
+}

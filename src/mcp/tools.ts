@@ -1,0 +1,160 @@
+/**
+ * The tools offered to language models: each is an operation of the table under a name, with a description that says
+ * when to use it and what to pass, and words for its answer. One whose operation is not there is not offered.
+ */
+import {
+  type Say,
+  sayAlarm,
+  sayAlarms,
+  sayCancelledAlarm,
+  sayCreatedIntent,
+  sayCreatedWork,
+  sayDeletedIntent,
+  sayDeletedWork,
+  sayIntents,
+  sayLedger,
+  sayPreview,
+  saySetAlarm,
+  sayUpdatedIntent,
+  sayUpdatedWork,
+  sayWork,
+  sayWorks,
+} from './sayings.ts'
+
+export interface ToolRow {
+  readonly name: string
+  /** Of the operation, where it differs from the tool's. */
+  readonly operation?: string
+  readonly title: string
+  readonly description: string
+  readonly say: Say
+  /** Changes nothing, although it is no GET. */
+  readonly readOnly?: boolean
+}
+
+/** Told to clients once, for the system prompt. */
+export const INSTRUCTIONS =
+  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times mean UTC. Tell the user the time that the answer says, not the one you meant.'
+
+const PHRASES =
+  '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'
+
+const ALARMS: readonly ToolRow[] = [
+  {
+    name: 'set_alarm',
+    title: 'Set an alarm',
+    description: `Wake an agent at a time, once or again and again. Use it when somebody wants to be reminded, woken or contacted at a time. Say when with ONE of: schedule (a phrase such as ${PHRASES}); or kind "once" with fire_at or delay_seconds; or kind "cron" with cron_expr (five fields, or "@every 5m"). Pass timezone (IANA, the user's own) and wake_message: what the agent is told when it wakes, written so that it makes sense then. A phrase that has no exact meaning is refused with phrases that work. Pass an idempotency_key of your own if you may have to retry: the same key never sets a second alarm. Example: {"schedule":"tomorrow at 9am","timezone":"Europe/Berlin","wake_message":"Remind Ann to call the bank"}`,
+    say: saySetAlarm,
+  },
+  {
+    name: 'list_alarms',
+    title: 'List alarms',
+    description:
+      'The alarms there are, newest first, with their next times and ids. Use it to answer "what is planned?" and to find the id of an alarm to look at or cancel. status "active" leaves out those that have fired, failed or were cancelled.',
+    say: sayAlarms,
+  },
+  {
+    name: 'get_alarm',
+    title: 'Look at an alarm',
+    description:
+      'One alarm by its id: its status, its next times, when it last fired, and what went wrong. Find ids with list_alarms.',
+    say: sayAlarm,
+  },
+  {
+    name: 'cancel_alarm',
+    title: 'Cancel an alarm',
+    description:
+      'Cancel an alarm by its id, so that it never fires again. One that has already ended stays as it is. Find ids with list_alarms; to change an alarm, cancel it and set a new one.',
+    say: sayCancelledAlarm,
+  },
+]
+
+const INTENTS: readonly ToolRow[] = [
+  {
+    name: 'create_intent',
+    title: 'Create an intent',
+    description:
+      'Create a standing wish that is checked again and again: "tell me when NVDA falls below 130" (trigger_type price), "check in if I am silent for two days" (silence), "tell me when the news mentions X" (news), or by time (cron, interval, once). trigger_schedule says when it is checked, trigger_condition what must be true, action_context what the agent is told when it fires. Pass the user\'s timezone. For a plain reminder at a time use set_alarm. Example: {"intent_name":"NVDA below 130","trigger_type":"price","trigger_condition":{"ticker":"NVDA","operator":"<","value":130},"action_context":"Tell the user that NVDA is below 130"}',
+    say: sayCreatedIntent,
+  },
+  {
+    name: 'list_intents',
+    title: 'List intents',
+    description:
+      'The standing wishes there are, newest first, with their ids, whether they are on, and their next checks. Use it to answer "what are you watching for me?" and to find an id.',
+    say: sayIntents,
+  },
+  {
+    name: 'update_intent',
+    title: 'Change an intent',
+    description:
+      'Change an intent by its id: pass only what changes. enabled false switches it off, true on again; null clears a field that may be empty.',
+    say: sayUpdatedIntent,
+  },
+  {
+    name: 'delete_intent',
+    title: 'Delete an intent',
+    description:
+      'Delete an intent by its id for good. To switch it off for a while, use update_intent with enabled false.',
+    say: sayDeletedIntent,
+  },
+]
+
+const WORK: readonly ToolRow[] = [
+  {
+    name: 'create_work',
+    title: 'Create work',
+    description:
+      'Have a task done once or on a rhythm, its results kept: "research AI trends" (frequency "once"), "send me a summary every weekday at 8" (frequency "every weekday at 8am"). task says what to do, agent_type who does it. Pass the user\'s timezone. A recurring task also runs at once unless run_first is false. wait_seconds (at most 60) waits for the first result.',
+    say: sayCreatedWork,
+  },
+  {
+    name: 'list_work',
+    title: 'List work',
+    description:
+      'The work there is, newest first, with ids, rhythms and next runs. active true leaves out what is paused or done.',
+    say: sayWorks,
+  },
+  {
+    name: 'get_work',
+    title: 'Look at work',
+    description:
+      'One piece of work by its id, with its outputs, newest first: their status, titles and contents. Find ids with list_work.',
+    say: sayWork,
+  },
+  {
+    name: 'update_work',
+    title: 'Change work',
+    description:
+      'Change work by its id: pass only what changes. is_active false pauses it, true resumes it with its next time in the future; frequency, timezone, task and parameters can be changed.',
+    say: sayUpdatedWork,
+  },
+  {
+    name: 'delete_work',
+    title: 'Delete work',
+    description:
+      'Delete work by its id for good, with all of its outputs. To pause it, use update_work with is_active false.',
+    say: sayDeletedWork,
+  },
+]
+
+export const TOOLS: readonly ToolRow[] = [
+  ...ALARMS,
+  ...INTENTS,
+  ...WORK,
+  {
+    name: 'preview_schedule',
+    title: 'Preview a schedule',
+    description: `What a schedule means and when it would fire, without setting anything. Use it when you are not sure that a phrase says what the user meant, or to tell them the times before they decide. Give exactly one of schedule (a phrase such as ${PHRASES}), cron_expr and frequency, and the user's timezone.`,
+    say: sayPreview,
+    readOnly: true,
+  },
+  {
+    name: 'explain',
+    operation: 'get_ledger',
+    title: 'Explain what happened',
+    description:
+      'Why did, or didn\'t, an agent write? Everything that was due, newest first, each with its outcome and the reason: delivered, held back by a limit, condition not met, failed, cancelled. Narrow it with from and to, session_key or trigger. Use it before guessing when a user asks "why did you not remind me?".',
+    say: sayLedger,
+  },
+]
