@@ -26,7 +26,7 @@ export function mcpEndpoint(options: McpOptions & { onError: (error: Error) => v
   const opaque = opaqueNames(options.tools)
   const handler = createMcpHandler(
     ({ authInfo }) => mcpServer(options, authInfo?.extra?.door as Door),
-    { onerror: options.onError, responseMode: 'json', maxSubscriptions: 0 },
+    { onerror: options.onError, maxSubscriptions: 0 },
   )
   return {
     async post({ headers, text, door, signal }: McpPost): Promise<Response> {

@@ -1,0 +1,39 @@
+/** A real MCP client on whatever transport a test brings, closed when the test ends. */
+import { Client, type Transport } from '@modelcontextprotocol/client'
+import { afterEach } from 'vitest'
+
+const open = new Set<Client>()
+afterEach(async () => {
+  await Promise.all([...open].map((client) => client.close()))
+  open.clear()
+})
+
+export interface Called {
+  readonly isError: boolean
+  /** The words. */
+  readonly said: string
+  /** The JSON as text, where there is some. */
+  readonly json: string | undefined
+  readonly data: Record<string, unknown>
+  readonly problem: { status: number; title: string; errors: string[] } | undefined
+}
+
+export async function connect(transport: Transport) {
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  open.add(client)
+  await client.connect(transport)
+  return {
+    client,
+    async call(name: string, args: Record<string, unknown> = {}): Promise<Called> {
+      const result = await client.callTool({ name, arguments: args })
+      const content = result.content as { type: string; text?: string }[]
+      return {
+        isError: result.isError === true,
+        said: content[0]?.text ?? '',
+        json: content[1]?.text,
+        data: (result.structuredContent ?? {}) as Record<string, unknown>,
+        problem: result._meta?.['wakeful/problem'] as Called['problem'],
+      }
+    },
+  }
+}
