@@ -181,6 +181,17 @@ eachStore('MCP over HTTP', (store) => {
     expect((await call('list_alarms')).isError).toBe(false)
   })
 
+  it('speaks the newest revision of the protocol, too', async () => {
+    const { url } = await town(store)
+    const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`))
+    const { client: mcp, call } = await connect(transport, 'auto')
+    expect(mcp.getNegotiatedProtocolVersion()).toBe('2026-07-28')
+    expect((await mcp.listTools()).tools.length).toBeGreaterThanOrEqual(5)
+    const set = await call('set_alarm', { ...BERLIN, schedule: 'tomorrow at 9am' })
+    expect(set.said).toContain('tomorrow 09:00 Europe/Berlin')
+    expect((await call('get_alarm', { id: 'x' })).problem).toMatchObject({ status: 404 })
+  })
+
   it('negotiates the protocol’s version with old and new clients', async () => {
     const { url } = await town(store)
     for (const version of ['2025-03-26', '2025-06-18', '1999-01-01']) {

@@ -18,8 +18,9 @@ export interface Called {
   readonly problem: { status: number; title: string; errors: string[] } | undefined
 }
 
-export async function connect(transport: Transport) {
-  const client = new Client({ name: 'test', version: '1.0.0' })
+/** `auto` finds the newest revision that both know; without it the client opens with the older handshake. */
+export async function connect(transport: Transport, mode: 'legacy' | 'auto' = 'legacy') {
+  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } })
   open.add(client)
   await client.connect(transport)
   return {
