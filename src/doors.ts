@@ -7,7 +7,7 @@ import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import type { McpAnswerer } from './http/mcp.ts'
 import { refusalOf } from './http/problem.ts'
-import { mcpEndpoint } from './mcp/endpoint.ts'
+import type { McpEndpoint } from './mcp/endpoint.ts'
 import { toolsOf } from './mcp/tool.ts'
 
 type Asking = { readonly requestId: string; readonly signal: AbortSignal }
@@ -42,15 +42,20 @@ export function mcpOverHttp(
   operations: readonly Operation[],
   version: string,
 ): McpAnswerer {
-  const endpoint = mcpEndpoint({
-    tools: toolsOf(operations),
-    version,
-    onError: (error) => options.log.debug({ error: error.message }, 'an MCP message was refused'),
-  })
-  return (caller, message) =>
-    endpoint.post({
-      ...message,
-      signal: caller.signal,
-      door: openDoor(options, caller.actor, caller.requestId),
+  // Loaded with the first message: it takes 0.1 s, which those who never send one need not wait for.
+  let endpoint: Promise<McpEndpoint> | undefined
+  const load = async () => {
+    const { mcpEndpoint } = await import('./mcp/endpoint.ts')
+    return mcpEndpoint({
+      tools: toolsOf(operations),
+      version,
+      onError: (error) => options.log.debug({ error: error.message }, 'an MCP message was refused'),
     })
+  }
+  return async (caller, message) => {
+    endpoint ??= load()
+    const { post } = await endpoint
+    const door = openDoor(options, caller.actor, caller.requestId)
+    return post({ ...message, signal: caller.signal, door })
+  }
 }

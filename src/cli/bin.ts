@@ -4,7 +4,6 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { VERSION } from '../main.ts'
-import { mcpCommand } from './mcp.ts'
 import { migrateCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { serve } from './serve.ts'
@@ -19,7 +18,10 @@ program
   .command('serve')
   .description('start the server (settings come from the environment)')
   .action(serve)
-program.addCommand(mcpCommand())
+program
+  .command('mcp')
+  .description('serve the tools over standard input and output (Model Context Protocol)')
+  .action(async () => (await import('./mcp.ts')).mcp())
 program.addCommand(migrateCommand())
 program.addCommand(previewCommand())
 

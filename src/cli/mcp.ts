@@ -2,7 +2,6 @@
  * `wakeful mcp`: the tools over standard input and output, for clients that start their servers themselves. With
  * WAKEFUL_URL they are those of a running server; without it this process opens the database.
  */
-import { Command } from 'commander'
 import { pino } from 'pino'
 import type { Door } from '../api/door.ts'
 import { localActor } from '../api/local.ts'
@@ -19,18 +18,12 @@ import { loadAgents } from './serve.ts'
 
 const STOP_MAX_MS = 10_000
 
-export function mcpCommand(): Command {
-  return new Command('mcp')
-    .description('serve the tools over standard input and output (Model Context Protocol)')
-    .action(mcp)
-}
-
 interface Opened {
   readonly door: Door
   close(): Promise<void>
 }
 
-async function mcp(): Promise<void> {
+export async function mcp(): Promise<void> {
   const { url, key, actAs } = readRemote(environment())
   const as = actAs === null ? {} : { actAs }
   const opened: Opened =

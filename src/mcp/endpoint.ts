@@ -22,7 +22,13 @@ const ADDRESS = 'http://localhost/mcp'
 const PARSE_ERROR = -32_700
 const INVALID_REQUEST = -32_600
 
-export function mcpEndpoint(options: McpOptions & { onError: (error: Error) => void }) {
+export interface McpEndpoint {
+  post(message: McpPost): Promise<Response>
+}
+
+export function mcpEndpoint(
+  options: McpOptions & { onError: (error: Error) => void },
+): McpEndpoint {
   const opaque = opaqueNames(options.tools)
   const handler = createMcpHandler(
     ({ authInfo }) => mcpServer(options, authInfo?.extra?.door as Door),
@@ -37,7 +43,6 @@ export function mcpEndpoint(options: McpOptions & { onError: (error: Error) => v
       const authInfo = { token: '', clientId: '', scopes: [], extra: { door } }
       return handler.fetch(request, { parsedBody: read, authInfo })
     },
-    close: () => handler.close(),
   }
 }
 

@@ -35,13 +35,13 @@ const operationOf = (name: string): Operation => {
 }
 
 const told = (body: unknown): Told => ({ status: 'ok', body: body ?? null, errors: [] })
-/** HTTP names the part of a request, the others only the argument. */
+/** HTTP names the part of a request, and so does its client; the others only the argument. */
 const flat = (errors: readonly string[]) =>
-  errors.map((error) => error.replace(/^(?:body|query|path)(?:\.|: )/, '')).sort()
+  errors.map((error) => error.replace(/^(?:body|query|path)(?:\.|: )/, ''))
 const refused = (status: number, errors: readonly string[]): Told => ({
   status,
   body: null,
-  errors: flat(errors),
+  errors: [...errors].sort(),
 })
 
 function requestOf(name: string, args: Args) {
@@ -69,7 +69,7 @@ const DOORS: Record<string, (w: World, url: string, user: string) => Promise<Doo
     })
     const text = await answer.text()
     const read = text === '' ? null : JSON.parse(text)
-    return answer.ok ? told(read) : refused(answer.status, read.errors)
+    return answer.ok ? told(read) : refused(answer.status, flat(read.errors))
   },
   MCP: async (_w, url, user) => {
     const client = new Client({ name: 'suite', version: '1.0.0' })
@@ -94,7 +94,7 @@ const DOORS: Record<string, (w: World, url: string, user: string) => Promise<Doo
         return told(await client.call(method, path, body))
       } catch (error) {
         if (!(error instanceof WakefulError)) throw error
-        return refused(error.status, error.errors)
+        return refused(error.status, flat(error.errors))
       }
     }
   },
