@@ -15,6 +15,8 @@ export interface Undelivered {
   readonly event_seq: number
   readonly autonomous: boolean
   readonly origin: string | null
+  readonly checkpoint_id?: string
+  readonly traceparent?: string | null
   readonly created_at: Date
   /** Somebody has acknowledged it; for sockets that were there when it was said. */
   readonly completed: boolean
@@ -30,7 +32,7 @@ export interface Wanted {
 }
 
 const MESSAGE =
-  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, created_at'
+  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, checkpoint_id, traceparent, created_at'
 
 /**
  * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
