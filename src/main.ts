@@ -13,7 +13,7 @@ import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
-import { WebSocketChannel } from './channels/websocket.ts'
+import { type Arrived, WebSocketChannel } from './channels/websocket.ts'
 import type { Config } from './config.ts'
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
@@ -21,6 +21,7 @@ import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
+import type { DeliveryReport } from './engine/meter.ts'
 import type { Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
@@ -28,13 +29,14 @@ import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
-import { backToPending, positionOf } from './store/effects.ts'
+import { backToPending, outboxDepth, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
 import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
+import { openTracing, type Tracing } from './tracing.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
@@ -65,6 +67,7 @@ export class App {
   readonly engine: Engine
   readonly #options: AppOptions
   readonly #report: ReturnType<typeof createReport>
+  readonly #tracing: Tracing
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
   readonly #webhooks: Webhooks
@@ -87,14 +90,15 @@ export class App {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App(options, store)
+    return new App(options, store, await openTracing(options.config, VERSION))
   }
 
-  private constructor(options: AppOptions, store: Store) {
+  private constructor(options: AppOptions, store: Store, tracing: Tracing) {
     const { config } = options
     this.#options = options
     this.store = store
-    this.#report = createReport(options.log)
+    this.#tracing = tracing
+    this.#report = createReport(options.log, { content: config.logContent })
     this.#webhookSecret = config.webhookSecret
     this.#webhooks = new Webhooks({
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
@@ -109,6 +113,8 @@ export class App {
         backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
+      arrived: (message) => meter.delivery(arrivedReport(message)),
+      tracer: tracing.tracer,
     })
     this.engine = new Engine({
       store,
@@ -125,6 +131,7 @@ export class App {
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
       meter,
+      tracer: tracing.tracer,
       services: new Set<string>(config.services),
       ...(options.signals === undefined ? {} : { signals: options.signals }),
     })
@@ -158,6 +165,7 @@ export class App {
       running: () => this.engine.turns.depth,
       sockets: () => this.#channel.sockets,
       dueLagMs: () => this.#dueLag(),
+      outbox: () => this.#outbox(),
     })
   }
 
@@ -198,6 +206,8 @@ export class App {
       authenticate,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
+      tracer: this.#tracing.tracer,
+      onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
       health: () => this.#health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -215,6 +225,7 @@ export class App {
       context: (actor) =>
         this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
       onError: (error) => this.#report.meter.trouble('socket', error),
+      tracer: this.#tracing.tracer,
     })
     this.#server = server
     await server.listen({ host: config.host, port: config.port })
@@ -225,7 +236,11 @@ export class App {
   /** What an operation runs in. */
   context(
     actor: Actor,
-    caller: { readonly requestId: string; readonly signal: AbortSignal },
+    caller: {
+      readonly requestId: string
+      readonly signal: AbortSignal
+      readonly traceparent?: string | null
+    },
   ): Context {
     if (!this.#ready)
       throw new Refusal('unavailable', 'the database is not there yet; try again soon')
@@ -235,6 +250,7 @@ export class App {
       actor,
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
+      traceparent: caller.traceparent ?? null,
       get signal() {
         return caller.signal
       },
@@ -279,6 +295,12 @@ export class App {
     }
   }
 
+  async #outbox() {
+    if (!this.#ready) return []
+    const rows = await outboxDepth(this.store.engine)
+    return rows.map(({ status, depth, oldest_ms }) => ({ status, depth, oldestMs: oldest_ms }))
+  }
+
   async #health() {
     const body = { version: VERSION, database: this.store.kind, tz_data: tzDataVersion() }
     if (!this.#ready) return { ok: false, body: { status: 'waiting for the database', ...body } }
@@ -307,6 +329,28 @@ export class App {
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     this.#closing = true
     await this.store.close()
+    this.#report.close()
+    await this.#tracing.stop()
+  }
+}
+
+function arrivedReport({ row, durationMs, traceparent }: Arrived): DeliveryReport {
+  const origin =
+    row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
+  return {
+    channel: 'websocket',
+    result: 'acknowledged',
+    durationMs,
+    id: row.id,
+    sessionKey: row.session_key,
+    eventSeq: row.event_seq,
+    checkpointId: row.checkpoint_id ?? null,
+    trigger: origin?.kind ?? 'user_message',
+    triggerId: origin?.id ?? null,
+    slot: null,
+    attempt: null,
+    error: null,
+    traceparent,
   }
 }
 

@@ -4,13 +4,13 @@
  * registered, if it has. Langfuse is reached by its OTLP endpoint: the same exporter serves both.
  */
 import {
+  type Context,
   context,
   createTraceState,
-  ROOT_CONTEXT,
-  type Context,
-  type ProxyTracerProvider,
   type Span as OtelSpan,
   type Tracer as OtelTracer,
+  type ProxyTracerProvider,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   TraceFlags,
@@ -56,13 +56,17 @@ export async function openTracing(config: TracingConfig, version: string): Promi
 }
 
 async function exporting(config: TracingConfig, version: string): Promise<Tracing> {
-  const [sdk, { OTLPTraceExporter }, { resourceFromAttributes }, { AsyncLocalStorageContextManager }] =
-    await Promise.all([
-      import('@opentelemetry/sdk-trace-node'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/resources'),
-      import('@opentelemetry/context-async-hooks'),
-    ])
+  const [
+    sdk,
+    { OTLPTraceExporter },
+    { resourceFromAttributes },
+    { AsyncLocalStorageContextManager },
+  ] = await Promise.all([
+    import('@opentelemetry/sdk-trace-node'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/context-async-hooks'),
+  ])
   const batched = ({ url, headers }: Target) =>
     new sdk.BatchSpanProcessor(
       new OTLPTraceExporter({ url, headers, timeoutMillis: EXPORT_TIMEOUT_MS }),

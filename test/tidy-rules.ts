@@ -21,7 +21,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: ['http', 'api', 'store', 'core'],
   mcp: ['mcp', 'api', 'store', 'core'],
   // The outermost door: it starts the server, so it alone may know the composition root.
-  cli: ['cli', 'api', 'store', 'core', 'agents', 'main.ts', 'config.ts', 'clock.ts', 'index.ts'],
+  cli: [
+    'cli',
+    'api',
+    'store',
+    'core',
+    'agents',
+    'main.ts',
+    'config.ts',
+    'clock.ts',
+    'index.ts',
+    'log.ts',
+  ],
 }
 
 function room(path: string): string {

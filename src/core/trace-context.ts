@@ -20,8 +20,7 @@ const SAMPLED = 1
 /** A later version may be longer; nobody needs a header without end. */
 const TRACEPARENT_MAX = 256
 
-const KEY =
-  '[a-z][a-z0-9_\\-*/]{0,255}|[a-z0-9][a-z0-9_\\-*/]{0,240}@[a-z][a-z0-9_\\-*/]{0,13}'
+const KEY = '[a-z][a-z0-9_\\-*/]{0,255}|[a-z0-9][a-z0-9_\\-*/]{0,240}@[a-z][a-z0-9_\\-*/]{0,13}'
 const VALUE = '[\\x20-\\x2b\\x2d-\\x3c\\x3e-\\x7e]{0,255}[\\x21-\\x2b\\x2d-\\x3c\\x3e-\\x7e]'
 const MEMBER = new RegExp(`^(${KEY})=(${VALUE})$`)
 const MEMBERS_MAX = 32

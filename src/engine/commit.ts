@@ -212,7 +212,9 @@ function asked({ turn, row: { traceparent } }: Settled, trigger: EventType): Ask
   return (result?.wishes ?? [])
     .slice(0, EFFECTS_PER_TURN_MAX)
     .flatMap((wish) =>
-      wish.type === 'ask_trigger' && wish.trigger === trigger ? [{ session, wish, traceparent }] : [],
+      wish.type === 'ask_trigger' && wish.trigger === trigger
+        ? [{ session, wish, traceparent }]
+        : [],
     )
 }
 

@@ -45,7 +45,12 @@ export interface DeliveryReport {
 
 export interface Meter {
   /** `latenessMs`: of each that was promoted, or of the latest. `again`: attempts after a failed one. */
-  promoted(type: string, count: number, latenessMs: number | readonly number[], again?: number): void
+  promoted(
+    type: string,
+    count: number,
+    latenessMs: number | readonly number[],
+    again?: number,
+  ): void
   turn(report: TurnReport): void
   batch(kind: 'append' | 'turns' | 'receipts' | 'alarms' | 'wakes', size: number): void
   leasesLost(count: number): void

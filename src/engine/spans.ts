@@ -1,9 +1,10 @@
 /** The engine's spans: which there are, and what each says. */
-import type { DeliveryReport } from './meter.ts'
+
 import type { Attributes, Span, Tracer } from '../core/trace.ts'
 import type { ClaimedTurn } from '../store/sessions.ts'
 import type { PromotedRow, WakeCall } from '../triggers/trigger.ts'
 import type { Committed, Finished } from './commit.ts'
+import type { DeliveryReport } from './meter.ts'
 
 /** `session.id` and `user.id` are the names by which Langfuse, too, knows them. */
 function whose(sessionKey: string): Attributes {
@@ -49,7 +50,8 @@ export function endTurn(
         : {}),
     })
     if (committed === null) span.fail('nothing was written')
-    else if (committed.status !== 'committed') span.fail(finished?.failure?.text ?? committed.status)
+    else if (committed.status !== 'committed')
+      span.fail(finished?.failure?.text ?? committed.status)
   }
   span.end()
 }

@@ -156,3 +156,29 @@ export async function listEffects(
     [session.bucket, session.key, page.after, page.status, page.limit],
   )
 }
+
+const OUTBOX_COUNTED_MAX = 10_000
+
+export interface OutboxDepth {
+  readonly status: string
+  readonly depth: number
+  readonly oldest_ms: number
+}
+
+/**
+ * How many messages wait, and since when. Looks at no more than so many rows, in the order of their sessions: who
+ * has more waiting than that knows enough.
+ */
+export async function outboxDepth(db: Db): Promise<OutboxDepth[]> {
+  return db.query<OutboxDepth>(
+    `select s.status, count(e.created_at)::int as depth,
+            greatest(0, coalesce(extract(epoch from ${NOW} - min(e.created_at)) * 1000, 0))::float8 as oldest_ms
+     from (values ('pending'), ('executing')) s(status)
+     left join lateral (
+       select o.created_at from wakeful.effects o
+       where o.status in ('pending', 'executing') and o.status = s.status
+       order by o.bucket, o.session_key, o.position limit ${OUTBOX_COUNTED_MAX}) e on true
+     group by s.status`,
+    [db.now()],
+  )
+}
