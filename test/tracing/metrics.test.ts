@@ -42,7 +42,8 @@ function parse(text: string): {
     } else {
       const [, name = '', inner = '', value = ''] = LINE.exec(line) ?? []
       const labels = Object.fromEntries([...inner.matchAll(LABEL)].map((m) => [m[1], m[2]]))
-      if (name === '' || Number.isNaN(Number(value.replace('Inf', 'Infinity'))))
+      // A gauge without a sample yet says NaN, in any case of letters.
+      if (name === '' || !(/^nan$/i.test(value) || Number(value.replace('Inf', 'Infinity')) >= 0))
         wrong.push(`not a sample: ${line}`)
       if (inner.replace(LABEL, '') !== '') wrong.push(`not labels: ${line}`)
       if (seen.has(`${name}{${inner}}`)) wrong.push(`told twice: ${line}`)
