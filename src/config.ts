@@ -61,6 +61,9 @@ export interface Config {
     readonly baseUrl: string
   } | null
   readonly otlpEndpoint: string | null
+  /** Whether spans and log lines may hold the texts of messages. */
+  readonly traceContent: boolean
+  readonly logContent: boolean
   readonly model: {
     readonly url: string | null
     readonly key: string | null
@@ -106,6 +109,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     keepDays: readKeepDays(read),
     langfuse: readLangfuse(read),
     otlpEndpoint: read.checked('OTEL_EXPORTER_OTLP_ENDPOINT', isHttpUrl, HTTP_URL, 'secret'),
+    traceContent: read.flag('WAKEFUL_TRACE_CONTENT', false),
+    logContent: read.flag('LOG_CONTENT', false),
     model: {
       url: read.checked('WAKEFUL_MODEL_URL', isHttpUrl, HTTP_URL, 'secret'),
       key: read.text('WAKEFUL_MODEL_KEY'),

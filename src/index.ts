@@ -1,11 +1,11 @@
 /** The library door: Wakeful inside your own process. */
-import { pino } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import { companion } from './agents/companion.ts'
 import { callByName } from './api/call.ts'
 import type { Door } from './api/door.ts'
 import { localActor } from './api/local.ts'
 import { readConfig } from './config.ts'
+import { createLog } from './log.ts'
 import { App } from './main.ts'
 
 export type { Agent } from './agents/agent.ts'
@@ -73,8 +73,12 @@ export async function openApp(
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
-  const log = pino({ level: config.logLevel }, pino.destination(2))
-  return App.open({ config, agents: new Map(Object.entries(options.agents)), log, ...more })
+  return App.open({
+    config,
+    agents: new Map(Object.entries(options.agents)),
+    log: createLog(config),
+    ...more,
+  })
 }
 
 export { companion }

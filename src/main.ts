@@ -14,7 +14,7 @@ import type { Door } from './api/door.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
-import { WebSocketChannel } from './channels/websocket.ts'
+import { type Arrived, WebSocketChannel } from './channels/websocket.ts'
 import type { Config } from './config.ts'
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
@@ -23,6 +23,7 @@ import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
+import type { DeliveryReport } from './engine/meter.ts'
 import type { Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
 import { onceByKey } from './http/idempotency.ts'
@@ -31,13 +32,14 @@ import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
-import { backToPending, positionOf } from './store/effects.ts'
+import { backToPending, outboxDepth, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
 import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
+import { openTracing, type Tracing } from './tracing.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
@@ -68,6 +70,7 @@ export class App {
   readonly engine: Engine
   readonly #options: AppOptions
   readonly #report: ReturnType<typeof createReport>
+  readonly #tracing: Tracing
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
   readonly #webhooks: Webhooks
@@ -91,14 +94,15 @@ export class App {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App(options, store)
+    return new App(options, store, await openTracing(options.config, VERSION))
   }
 
-  private constructor(options: AppOptions, store: Store) {
+  private constructor(options: AppOptions, store: Store, tracing: Tracing) {
     const { config } = options
     this.#options = options
     this.store = store
-    this.#report = createReport(options.log)
+    this.#tracing = tracing
+    this.#report = createReport(options.log, { content: config.logContent })
     this.#webhookSecret = config.webhookSecret
     this.#webhooks = new Webhooks({
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
@@ -113,6 +117,8 @@ export class App {
         backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
+      arrived: (message) => meter.delivery(arrivedReport(message)),
+      tracer: tracing.tracer,
     })
     this.engine = new Engine({
       store,
@@ -129,6 +135,7 @@ export class App {
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
       meter,
+      tracer: tracing.tracer,
       services: new Set<string>(config.services),
       ...(options.signals === undefined ? {} : { signals: options.signals }),
     })
@@ -168,6 +175,7 @@ export class App {
       running: () => this.engine.turns.depth,
       sockets: () => this.#channel.sockets,
       dueLagMs: () => this.#dueLag(),
+      outbox: () => this.#outbox(),
     })
   }
 
@@ -209,6 +217,8 @@ export class App {
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
+      tracer: this.#tracing.tracer,
+      onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
       health: () => this.#health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -226,6 +236,7 @@ export class App {
       context: (actor) =>
         this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
       onError: (error) => this.#report.meter.trouble('socket', error),
+      tracer: this.#tracing.tracer,
     })
     this.#server = server
     await server.listen({ host: config.host, port: config.port })
@@ -236,7 +247,11 @@ export class App {
   /** What an operation runs in. */
   context(
     actor: Actor,
-    caller: { readonly requestId: string; readonly signal: AbortSignal },
+    caller: {
+      readonly requestId: string
+      readonly signal: AbortSignal
+      readonly traceparent?: string | null
+    },
   ): Context {
     if (!this.#ready)
       throw new Refusal('unavailable', 'the database is not there yet; try again soon')
@@ -246,6 +261,7 @@ export class App {
       actor,
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
+      traceparent: caller.traceparent ?? null,
       get signal() {
         return caller.signal
       },
@@ -295,6 +311,12 @@ export class App {
     }
   }
 
+  async #outbox() {
+    if (!this.#ready) return []
+    const rows = await outboxDepth(this.store.engine)
+    return rows.map(({ status, depth, oldest_ms }) => ({ status, depth, oldestMs: oldest_ms }))
+  }
+
   async #health() {
     const body = { version: VERSION, database: this.store.kind, tz_data: tzDataVersion() }
     if (!this.#ready) return { ok: false, body: { status: 'waiting for the database', ...body } }
@@ -323,6 +345,28 @@ export class App {
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     this.#closing = true
     await this.store.close()
+    this.#report.close()
+    await this.#tracing.stop()
+  }
+}
+
+function arrivedReport({ row, durationMs, traceparent }: Arrived): DeliveryReport {
+  const origin =
+    row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
+  return {
+    channel: 'websocket',
+    result: 'acknowledged',
+    durationMs,
+    id: row.id,
+    sessionKey: row.session_key,
+    eventSeq: row.event_seq,
+    checkpointId: row.checkpoint_id ?? null,
+    trigger: origin?.kind ?? 'user_message',
+    triggerId: origin?.id ?? null,
+    slot: null,
+    attempt: null,
+    error: null,
+    traceparent,
   }
 }
 

@@ -35,6 +35,8 @@ describe('readConfig', () => {
       keepDays: null,
       langfuse: null,
       otlpEndpoint: null,
+      traceContent: false,
+      logContent: false,
       model: { url: null, key: null, name: null },
       logLevel: 'info',
       logFormat: 'json',

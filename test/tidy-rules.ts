@@ -32,6 +32,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'config.ts',
     'clock.ts',
     'index.ts',
+    'log.ts',
   ],
 }
 

@@ -255,6 +255,7 @@ const createAlarmOp = operation({
         wakeMessage: body.wake_message,
         idempotencyKey: body.idempotency_key,
         errors: target.errors,
+        traceparent: ctx.traceparent ?? null,
         ...(body.payload === undefined ? {} : { payload: body.payload.text }),
         ...(body.max_failures === undefined ? {} : { maxFailures: body.max_failures }),
       },
@@ -336,8 +337,8 @@ const fireAlarmOp = operation({
   roles: ['admin', 'service', 'agent'],
   output: view,
   async run(ctx, { params }) {
-    const ids = { delivery: newId(), extra: newId() }
-    const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, ids)
+    const wake = { delivery: newId(), extra: newId(), traceparent: ctx.traceparent ?? null }
+    const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, wake)
     if (row === null) throw notFound(params.id)
     if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
     ctx.house.changed('clock')

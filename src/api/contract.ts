@@ -62,6 +62,8 @@ export interface Context {
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal
   readonly requestId: string
+  /** The trace this runs in, to be kept in what it sets; null or left out where there is none. */
+  readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
 }

@@ -73,7 +73,8 @@ async function append(
   clientId: string | null,
 ): Promise<Appended> {
   requireAgent(ctx, session)
-  const event = { session, id: newId(), type, payload, clientId }
+  const traceparent = ctx.traceparent ?? null
+  const event = { session, id: newId(), type, payload, clientId, traceparent }
   if (!ctx.inTransaction) return ctx.house.append(event)
   const [row] = await appendEvents(ctx.db, [event])
   if (row === undefined) throw new Error('the event was not appended')

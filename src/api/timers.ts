@@ -58,6 +58,7 @@ const putTimerOp = operation({
       fireAt: body.fire_at === undefined ? null : instantOf(body.fire_at),
       delayMs: body.delay_seconds === undefined ? null : body.delay_seconds * 1000,
       payload: body.payload?.text ?? null,
+      traceparent: ctx.traceparent ?? null,
     })
     ctx.house.changed('clock')
     return { body: timerView(row) }

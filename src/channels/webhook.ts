@@ -9,6 +9,7 @@ import { Agent, type Dispatcher, request } from 'undici'
 import { callRefusal, isPublicAddress } from '../core/address.ts'
 import type { Attempt } from '../core/alarm.ts'
 import { errorText } from '../core/errors.ts'
+import { traceHeaders } from '../core/trace-context.ts'
 import { retryAfterOf, webhookSignature } from '../core/webhook.ts'
 
 const TIMEOUT_MS = 60_000
@@ -26,6 +27,8 @@ export interface WebhookRequest {
   /** The database's time of this attempt. */
   readonly at: Date
   readonly body: string
+  /** The trace this call belongs to; the receiver may go on with it. */
+  readonly traceparent?: string | null
 }
 
 export interface WebhookOptions {
@@ -85,7 +88,7 @@ export class Webhooks {
     }
   }
 
-  #headers({ id, at, body, bearer }: WebhookRequest): Record<string, string> {
+  #headers({ id, at, body, bearer, traceparent }: WebhookRequest): Record<string, string> {
     const seconds = Math.floor(at.getTime() / 1000)
     return {
       'content-type': 'application/json',
@@ -94,6 +97,7 @@ export class Webhooks {
       'webhook-timestamp': String(seconds),
       'webhook-signature': webhookSignature(this.#options.secrets(), id, seconds, body),
       ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+      ...traceHeaders(traceparent),
     }
   }
 

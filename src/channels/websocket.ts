@@ -3,9 +3,11 @@
  * whatever process, get each message, and the first acknowledgement completes it. A reader that stops
  * reading is closed and loses nothing: what was not acknowledged is served again from the start.
  */
+import { performance } from 'node:perf_hooks'
 import { isUuid } from '../core/ids.ts'
 import { RawJson, writeJson } from '../core/json.ts'
 import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/session.ts'
+import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
 import type { EventRow } from '../store/events.ts'
 import type { Channel } from './channel.ts'
@@ -38,8 +40,8 @@ interface Socket extends SocketOptions {
 interface Room {
   readonly session: SessionRef
   readonly sockets: Set<Socket>
-  /** The newest ids sent and not acknowledged yet, with their positions. */
-  readonly open: Map<string, number>
+  /** The newest ids sent and not acknowledged yet. */
+  readonly open: Map<string, Sent>
   /** Older ones were dropped from `open`; the database still knows them. */
   forgot: boolean
   /**
@@ -51,6 +53,21 @@ interface Room {
   askedSeq: number
 }
 
+/** A message that was sent and not acknowledged yet. */
+interface Sent {
+  readonly row: Omit<Undelivered, 'payload'>
+  readonly sentMs: number
+  readonly span: Span
+}
+
+/** One message that has arrived. */
+export interface Arrived {
+  readonly row: Omit<Undelivered, 'payload'>
+  /** From when this process first sent it. */
+  readonly durationMs: number
+  readonly traceparent: string | null
+}
+
 export interface WebSocketHooks {
   /** Writes receipts in groups; errors are the caller's to log. */
   record(receipt: Receipt): Promise<boolean>
@@ -58,6 +75,9 @@ export interface WebSocketHooks {
   backToPending(session: SessionRef): void
   /** Somebody wants to be served. */
   wake(key: string): void
+  /** A message was acknowledged for the first time, or flushed to who does not acknowledge. */
+  arrived?(message: Arrived): void
+  readonly tracer?: Tracer
 }
 
 const OPEN = 1
@@ -105,11 +125,12 @@ export class WebSocketChannel implements Channel {
   async acknowledge(session: SessionRef, id: string): Promise<boolean> {
     const room = this.#rooms.get(session.key)
     const position =
-      room?.open.get(id) ?? (isUuid(id) ? await this.#hooks.positionOf(session, id) : null)
+      room?.open.get(id)?.row.position ??
+      (isUuid(id) ? await this.#hooks.positionOf(session, id) : null)
     if (position === null) return false
     const { bucket, key } = session
-    await this.#hooks.record({ bucket, key, position, outcome: 'completed' })
-    room?.open.delete(id)
+    const first = await this.#hooks.record({ bucket, key, position, outcome: 'completed' })
+    if (room !== undefined) this.#arrived(room, id, first)
     return true
   }
 
@@ -143,7 +164,7 @@ export class WebSocketChannel implements Channel {
       }
       if (frame === null) continue
       if (row.completed) continue
-      remember(room, row)
+      this.#remember(room, row)
       receipts.push({
         bucket: row.bucket,
         key: row.session_key,
@@ -181,7 +202,7 @@ export class WebSocketChannel implements Channel {
         if (error) return
         const { bucket, session_key: key, position } = row
         this.#hooks.record({ bucket, key, position, outcome: 'completed' }).then(
-          () => room.open.delete(row.id),
+          (first) => this.#arrived(room, row.id, first),
           // Not written: it stays open and is delivered again to the next connection.
           () => undefined,
         )
@@ -219,6 +240,7 @@ export class WebSocketChannel implements Channel {
     this.#stalled.delete(socket)
     if (room.sockets.size > 0) return
     this.#rooms.delete(room.session.key)
+    for (const { span } of room.open.values()) close(span, 'unacknowledged')
     if (room.open.size > 0 || room.forgot) void this.#release(room.session)
   }
 
@@ -232,6 +254,32 @@ export class WebSocketChannel implements Channel {
       return
     }
     if (!this.#rooms.has(key)) this.#hooks.backToPending(session)
+  }
+
+  #remember(room: Room, row: Undelivered): void {
+    if (!room.open.has(row.id)) {
+      const { payload: _, ...known } = row
+      const span = deliverySpan(this.#hooks.tracer ?? UNTRACED, row)
+      room.open.set(row.id, { row: known, sentMs: performance.now(), span })
+    }
+    if (room.open.size <= OPEN_MAX) return
+    for (const [oldest, { span }] of room.open) {
+      room.open.delete(oldest)
+      close(span, 'unacknowledged')
+      break
+    }
+    room.forgot = true
+  }
+
+  /** `first`: nobody else, here or in another process, has acknowledged it before. */
+  #arrived(room: Room, id: string, first: boolean): void {
+    const sent = room.open.get(id)
+    if (sent === undefined) return
+    room.open.delete(id)
+    const { row, sentMs, span } = sent
+    close(span, 'acknowledged')
+    const { traceparent } = span
+    if (first) this.#hooks.arrived?.({ row, durationMs: performance.now() - sentMs, traceparent })
   }
 
   /** How far the socket that is least far has come, of those that can take more. */
@@ -280,14 +328,26 @@ function isFor(socket: Socket, row: Undelivered, room: Room): boolean {
   return row.position > (row.completed ? doneUpTo(socket) : socket.sentUpTo)
 }
 
-function remember(room: Room, row: Undelivered): void {
-  room.open.set(row.id, row.position)
-  if (room.open.size <= OPEN_MAX) return
-  for (const oldest of room.open.keys()) {
-    room.open.delete(oldest)
-    break
-  }
-  room.forgot = true
+/** From the first sending to the acknowledgement, or to the last socket's leaving. */
+function deliverySpan(tracer: Tracer, row: Undelivered): Span {
+  const parent = row.traceparent ?? null
+  if (!tracer.on) return tracer.start('deliver', { parent })
+  return tracer.start('deliver', {
+    parent,
+    kind: 'producer',
+    attributes: {
+      'session.id': row.session_key,
+      'user.id': row.session_key.split(':', 1)[0],
+      'wakeful.channel': 'websocket',
+      'wakeful.effect.id': row.id,
+      'wakeful.event.seq': row.event_seq,
+    },
+  })
+}
+
+function close(span: Span, result: string): void {
+  span.set({ 'wakeful.result': result })
+  span.end()
 }
 
 function frameOf(row: Undelivered): string {

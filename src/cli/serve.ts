@@ -2,11 +2,12 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import { companion } from '../agents/companion.ts'
 import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
+import { createLog } from '../log.ts'
 import { App } from '../main.ts'
 
 const STOP_MAX_MS = 10_000
@@ -18,7 +19,7 @@ export async function serve(): Promise<void> {
       'WAKEFUL_ADMIN_KEY: got nothing, takes at least 32 characters: with WAKEFUL_AUTH=keys and no admin key nobody could come in',
     )
   }
-  const log = logger(config)
+  const log = createLog(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
   process.on('unhandledRejection', (error) =>
     log.error({ error: errorText(error) }, 'unhandled rejection'),
@@ -48,13 +49,6 @@ function inUse(error: unknown, config: Config): unknown {
   if (code !== 'EADDRINUSE') return error
   return new ConfigError(
     `PORT: got ${config.port}, which is in use on ${config.host}; takes a free port, or 0 to pick one`,
-  )
-}
-
-function logger(config: Config): Logger {
-  return pino(
-    { level: config.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ fd: 2, sync: false }),
   )
 }
 

@@ -40,6 +40,8 @@ export interface AlarmDraft {
   readonly lateIsFine?: boolean
   /** What the door has found wrong already; said together with the rest. */
   readonly errors?: readonly string[]
+  /** The trace it was set in; its wakes belong to it. */
+  readonly traceparent?: string | null
 }
 
 export interface AlarmPlan {

@@ -25,6 +25,8 @@ export interface Finished {
   readonly token: string
   readonly result: TurnResult | null
   readonly failure: Failure | null
+  /** The turn's trace: what it sets belongs to it. */
+  readonly traceparent?: string | null
 }
 
 export interface Committed {
@@ -131,6 +133,7 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     error: failure?.text ?? null,
     checkpointId: result?.checkpointId ?? null,
     retryMs,
+    traceparent: turn.traceparent ?? null,
     decision,
   }
   return {
@@ -197,7 +200,8 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
   })
 }
 
-function asked({ turn: { claim, result } }: Settled, trigger: EventType): Asked[] {
+function asked({ turn, row: { traceparent } }: Settled, trigger: EventType): Asked[] {
+  const { claim, result } = turn
   const session = {
     key: claim.session_key,
     userId: claim.user_id,
@@ -208,7 +212,9 @@ function asked({ turn: { claim, result } }: Settled, trigger: EventType): Asked[
   return (result?.wishes ?? [])
     .slice(0, EFFECTS_PER_TURN_MAX)
     .flatMap((wish) =>
-      wish.type === 'ask_trigger' && wish.trigger === trigger ? [{ session, wish }] : [],
+      wish.type === 'ask_trigger' && wish.trigger === trigger
+        ? [{ session, wish, traceparent }]
+        : [],
     )
 }
 

@@ -1,6 +1,7 @@
 /** The engine: three services, their loops, and the one door by which a test clock drives them. */
 import type { Agent } from '../agents/agent.ts'
 import type { Channel } from '../channels/channel.ts'
+import { type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Policy } from '../core/turn.ts'
 import type { Store } from '../store/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
@@ -29,6 +30,7 @@ export interface EngineOptions {
   readonly effectPollMs: number
   readonly retention: Retention
   readonly meter: Meter
+  readonly tracer?: Tracer
   readonly signals?: Signals
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
@@ -50,13 +52,14 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options
-    const { store, meter, policy, triggers } = options
+    const { store, meter, policy, triggers, tracer = UNTRACED } = options
     guardExit()
     this.#clock = clockService({
       db: store.engine,
       triggers,
       hints: this.hints,
       meter,
+      tracer,
       enabled: policy.autonomy,
     })
     this.#pruner = prunerService({ db: store.engine, retention: options.retention })
@@ -76,6 +79,7 @@ export class Engine {
       leaseMs: options.leaseMs,
       hints: this.hints,
       meter,
+      tracer,
       signals: options.signals ?? SILENT,
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     })
@@ -88,6 +92,7 @@ export class Engine {
             commits: store.commits,
             leaseMs: options.leaseMs,
             meter,
+            tracer,
             signals: options.signals ?? SILENT,
             enabled: policy.autonomy,
           })

@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks'
 import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Failure, Policy } from '../core/turn.ts'
 import { type Db, isUnavailable } from '../store/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
@@ -19,6 +20,7 @@ import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
 import type { Signals } from './signals.ts'
+import { batchSpan, endTurn, turnSpan } from './spans.ts'
 
 export interface TurnsOptions {
   readonly claims: Db
@@ -30,6 +32,7 @@ export interface TurnsOptions {
   readonly leaseMs: number
   readonly hints: Hints
   readonly meter: Meter
+  readonly tracer?: Tracer
   readonly signals: Signals
   /** Turns running at once in this process. */
   readonly concurrency?: number
@@ -41,6 +44,11 @@ interface Running {
   /** Its slot was cancelled before the turn began. */
   readonly withdrawn: boolean
   readonly run: Run
+  readonly span: Span
+  /** By the monotonic clock, when its claim had come back. */
+  readonly claimedMs: number
+  /** When the agent was entered; null if it never was. */
+  enteredMs: number | null
   done: Promise<void>
 }
 
@@ -59,12 +67,14 @@ export class TurnsService implements Service {
   readonly #agentIds: string[]
   readonly #running = new Map<string, Running>()
   readonly #commits: GroupCommit<Finished, Committed>
+  readonly #tracer: Tracer
   #heartbeat: NodeJS.Timeout | null = null
   #deadlines: NodeJS.Timeout | null = null
 
   constructor(options: TurnsOptions) {
     this.#options = options
     this.#agentIds = [...options.agents.keys()]
+    this.#tracer = options.tracer ?? UNTRACED
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,
@@ -84,6 +94,7 @@ export class TurnsService implements Service {
     if (free <= 0) return { did: 0, more: false, nextMs: null }
     const limit = Math.min(free, CLAIM_MAX)
     const token = randomUUID()
+    const startedMs = performance.now()
     const { turns, nextMs } = await claimTurns(
       this.#options.claims,
       limit,
@@ -91,6 +102,7 @@ export class TurnsService implements Service {
       token,
       this.#agentIds,
     )
+    batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
     const withdrawn = await this.#withdrawn(turns)
     await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
     for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
@@ -140,8 +152,12 @@ export class TurnsService implements Service {
 
   #start(claim: ClaimedTurn, token: string, withdrawn: boolean): void {
     const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
-    const run = new Run(performance.now() + timeoutMs)
-    const running: Running = { claim, token, withdrawn, run, done: Promise.resolve() }
+    const claimedMs = performance.now()
+    const running: Running = {
+      ...{ claim, token, withdrawn, claimedMs, enteredMs: null, done: Promise.resolve() },
+      run: new Run(claimedMs + timeoutMs),
+      span: turnSpan(this.#tracer, claim),
+    }
     this.#running.set(claim.session_key, running)
     running.done = this.#take(running).finally(() => {
       if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
@@ -152,36 +168,45 @@ export class TurnsService implements Service {
 
   /** Load, run, commit, signal. */
   async #take(running: Running): Promise<void> {
-    const startedMs = performance.now()
-    await this.#options.signals.reach('claimed', running.claim.session_key)
-    const finished = await this.#run(running)
-    if (finished === null) return
-    await this.#options.signals.reach('delivered', running.claim.session_key)
-    const committed = await this.#commit(finished, running)
-    if (committed === null) return
-    await this.#options.signals.reach('committed', running.claim.session_key)
-    this.#report(finished, committed, performance.now() - startedMs)
+    let finished: Finished | null = null
+    let committed: Committed | null = null
+    try {
+      await this.#options.signals.reach('claimed', running.claim.session_key)
+      finished = await this.#run(running)
+      if (finished === null) return
+      await this.#options.signals.reach('delivered', running.claim.session_key)
+      committed = await this.#commit(finished, running)
+      if (committed === null) return
+      await this.#options.signals.reach('committed', running.claim.session_key)
+      this.#report(finished, committed, running)
+    } finally {
+      endTurn(this.#tracer, running.span, finished, committed)
+    }
   }
 
-  async #run({ claim, token, withdrawn, run }: Running): Promise<Finished | null> {
+  async #run(running: Running): Promise<Finished | null> {
+    const { claim, token, withdrawn, run, span } = running
+    const { traceparent } = span
     if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
       const text = withdrawn
         ? `not run: the ${claim.type} was cancelled before its turn began`
         : `given up: the process died ${claim.deaths} times during this turn`
-      return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
+      const failure = { terminal: true, retryAfterMs: 0, text }
+      return { claim, token, traceparent, result: null, failure }
     }
     const agent = this.#options.agents.get(claim.agent_id)
     if (agent === undefined)
       throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
     try {
-      const result = await run.start(() => agent.run(this.#input(claim, run)))
-      return { claim, token, result, failure: null }
+      running.enteredMs = performance.now()
+      const result = await span.run(() => run.start(() => agent.run(this.#input(claim, run))))
+      return { claim, token, traceparent, result, failure: null }
     } catch (error) {
       if (error instanceof LeaseLostError) {
         this.#options.meter.leasesLost(1)
         return null
       }
-      return { claim, token, result: null, failure: failureOf(error) }
+      return { claim, token, traceparent, result: null, failure: failureOf(error) }
     }
   }
 
@@ -233,7 +258,7 @@ export class TurnsService implements Service {
     }
   }
 
-  #report({ claim, result, failure }: Finished, committed: Committed, durationMs: number): void {
+  #report({ claim, result, failure }: Finished, committed: Committed, running: Running): void {
     const { hints, meter } = this.#options
     const { decision, status } = committed
     if (status === 'lost') meter.leasesLost(1)
@@ -245,12 +270,18 @@ export class TurnsService implements Service {
       sessionKey: claim.session_key,
       eventSeq: claim.seq,
       eventType: claim.type,
+      payload: claim.payload,
+      triggerId: claim.trigger_id,
+      slot: claim.scheduled_for,
       attempt: claim.attempt + claim.deaths + 1,
       status,
-      durationMs,
+      durationMs: performance.now() - running.claimedMs,
+      ...lateness(running),
       checkpointId: result?.checkpointId ?? null,
       error: failure?.text ?? null,
+      verdicts: decision?.verdicts ?? [],
       notes: decision?.notes ?? [],
+      traceparent: running.span.traceparent,
     })
   }
 
@@ -280,6 +311,18 @@ export class TurnsService implements Service {
       const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs
       run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))
     }
+  }
+}
+
+/** The claim brought the database's time; from there on it is the process's own durations. */
+function lateness({ claim, claimedMs, enteredMs }: Running) {
+  if (enteredMs === null || claim.attempt + claim.deaths > 0)
+    return { waitMs: null, latenessMs: null }
+  const enteredAt = claim.now.getTime() + enteredMs - claimedMs
+  const since = (instant: Date) => Math.max(0, enteredAt - instant.getTime())
+  return {
+    waitMs: since(claim.event_created_at),
+    latenessMs: claim.scheduled_for === null ? null : since(claim.scheduled_for),
   }
 }
 

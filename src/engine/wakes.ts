@@ -7,13 +7,15 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarm.ts'
+import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import { type Db, isUnavailable } from '../store/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
-import type { Meter } from './meter.ts'
+import type { DeliveryReport, Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import type { Signals } from './signals.ts'
+import { batchSpan, endDelivery, wakeSpan } from './spans.ts'
 
 export interface WakesOptions {
   readonly source: WakeSource
@@ -22,6 +24,7 @@ export interface WakesOptions {
   readonly commits: Db
   readonly leaseMs: number
   readonly meter: Meter
+  readonly tracer?: Tracer
   readonly signals: Signals
   /** AUTONOMY_ENABLED: false wakes nobody. */
   readonly enabled: boolean
@@ -79,13 +82,16 @@ export class WakesService implements Service {
     const limit = this.#free()
     this.#starved = limit <= 0
     if (this.#starved) return IDLE
-    const { source, claims, leaseMs, meter } = this.#options
+    const { source, claims, leaseMs, meter, tracer = UNTRACED } = this.#options
+    const claimMs = performance.now()
     const token = randomUUID()
     const { calls, nextMs } = await source.claim(claims, limit, leaseMs, token)
     for (const call of calls) this.#start(call, token)
     if (calls.length > 0) {
-      const late = calls.reduce((most, { now, dueAt }) => Math.max(most, +now - +dueAt), 0)
-      meter.promoted(source.type, calls.length, late)
+      const late = calls.map(({ now, dueAt }) => Math.max(0, now.getTime() - dueAt.getTime()))
+      const again = calls.filter(({ slot }) => (slot?.attempt ?? 1) > 1).length
+      meter.promoted(source.type, calls.length, late, again)
+      batchSpan(tracer, `claim ${source.type} wakes`, claimMs, calls.length)
       this.#beat()
     }
     const full = calls.length === limit
@@ -149,22 +155,49 @@ export class WakesService implements Service {
   /** Call, settle, signal. */
   async #take(running: Running): Promise<void> {
     const { call, token, controller } = running
-    const { signals, meter } = this.#options
-    await signals.reach('claimed', call.id)
-    const attempt = await this.#call(call, controller.signal)
-    if (controller.signal.aborted) return
-    await signals.reach('delivered', call.id)
-    const ours = await this.#settle({ call, token, attempt }, controller.signal)
-    if (ours === null) return
-    if (ours) meter.delivered('webhook', 1)
-    else meter.leasesLost(1)
-    await signals.reach('committed', call.id)
+    const { signals, meter, source, tracer = UNTRACED } = this.#options
+    const span = wakeSpan(tracer, source.type, call)
+    try {
+      await signals.reach('claimed', call.id)
+      const attempt = await this.#call(call, span, controller.signal)
+      if (controller.signal.aborted) return
+      await signals.reach('delivered', call.id)
+      const ours = await this.#settle({ call, token, attempt }, controller.signal)
+      if (ours === null) return
+      if (ours) this.#report(running, attempt, span)
+      else meter.leasesLost(1)
+      await signals.reach('committed', call.id)
+    } finally {
+      span.end()
+    }
   }
 
-  async #call(call: WakeCall, signal: AbortSignal): Promise<Attempt> {
+  #report({ call, startedMs }: Running, attempt: Attempt, span: Span): void {
+    const { meter, source } = this.#options
+    const report: DeliveryReport = {
+      channel: 'webhook',
+      result: attempt.taken ? 'taken' : call.givenUp === null ? 'failed' : 'given_up',
+      durationMs: performance.now() - startedMs,
+      id: call.deliveryId,
+      sessionKey: null,
+      eventSeq: null,
+      checkpointId: null,
+      trigger: source.type,
+      triggerId: call.slot?.triggerId ?? call.id,
+      slot: call.slot?.scheduledFor ?? null,
+      attempt: call.slot?.attempt ?? null,
+      error: attempt.taken ? null : attempt.error,
+      traceparent: span.traceparent,
+    }
+    meter.delivery(report)
+    endDelivery(span, report)
+  }
+
+  async #call(call: WakeCall, span: Span, signal: AbortSignal): Promise<Attempt> {
     const { url, bearer, deliveryId, body, givenUp, now } = call
     if (givenUp !== null) return { taken: false, error: givenUp, terminal: true, retryAfter: null }
-    return this.#options.call({ url, bearer, id: deliveryId, at: now, body }, signal)
+    const { traceparent } = span
+    return this.#options.call({ url, bearer, id: deliveryId, at: now, body, traceparent }, signal)
   }
 
   /** Tried until the database answers or the lease is lost; a second settle of the same finds its token gone. */

@@ -1,5 +1,5 @@
 /** One operation as a Fastify handler: read, make a context, check, run, answer. */
-import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
 import { writeJson } from '../core/json.ts'
 import { type IdempotencyStore, onceByKey, readKey } from './idempotency.ts'
@@ -11,7 +11,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function operationHandler(
   context: (caller: Caller) => Promise<Context> | Context,
   store: IdempotencyStore,
-): (op: Operation) => RouteHandlerMethod {
+): (op: Operation) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
   const runOnce = onceByKey(store)
   return (op) => {
     const opaque: ReadonlySet<string> = new Set(op.opaque)
@@ -61,6 +61,10 @@ export class HttpCaller implements Caller {
 
   get headers() {
     return this.request.headers
+  }
+
+  get traceparent() {
+    return this.request.span.traceparent
   }
 
   /**

@@ -19,6 +19,7 @@ import type { Actor, Context, Operation } from '../api/contract.ts'
 import { isLoopback } from '../core/address.ts'
 import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
+import type { Span, Tracer } from '../core/trace.ts'
 import { checkLocal } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
@@ -28,6 +29,7 @@ import { operationHandler } from './operation.ts'
 import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
 import { answerClientError } from './socket-error.ts'
+import { operationHooks } from './spans.ts'
 
 const PARAM_CHARACTERS_MAX = 2048
 /** A client gets this long to send its whole request. */
@@ -37,6 +39,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set on operations' routes before the body is read; null elsewhere and on public ones. */
     actor: Actor | null
+    /** On operations' routes: what traces this request. */
+    span: Span
   }
 }
 
@@ -45,6 +49,8 @@ export interface Caller {
   readonly actor: Actor
   readonly requestId: string
   readonly headers: IncomingHttpHeaders
+  /** The trace this request belongs to. */
+  readonly traceparent?: string | null
   /** Aborted when the client went away before its answer. Read it lazily: reading it makes it. */
   readonly signal: AbortSignal
 }
@@ -57,6 +63,9 @@ export interface ServerOptions extends MetaOptions {
   readonly idempotency: IdempotencyStore
   /** Answers `POST /mcp`; there is no such address without it. */
   readonly mcp?: McpAnswerer
+  readonly tracer?: Tracer
+  /** Told of each answer of an operation. */
+  readonly onAnswer?: (operation: string, status: number, ms: number) => void
   /** Static files for `/`; left out where the directory does not exist. */
   readonly console?: string
   /** Whether to refuse foreign Hosts and Origins. Unless said: when the bound address is loopback. */
@@ -83,6 +92,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     clientErrorHandler: answerClientError,
   })
   app.decorateRequest('actor', null)
+  app.decorateRequest('span')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler(sendError)
@@ -155,12 +165,15 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
     request.actor = await options.authenticate(request.headers, request.query as Query)
   }
   for (const op of options.operations) {
+    const { begin, end } = operationHooks(op, options)
+    const handler = handlerOf(op)
     app.route({
       method: op.method,
       url: routePath(op.path),
       // Before the body is read, so that strangers cannot make us read 256 KiB.
-      ...(op.roles !== 'public' && { onRequest: authenticate }),
-      handler: handlerOf(op),
+      onRequest: op.roles === 'public' ? [begin] : [begin, authenticate],
+      handler: (request, reply) => request.span.run(() => handler(request, reply)),
+      onResponse: end,
     })
   }
   if (options.mcp !== undefined) addMcpRoute(app, options.mcp, authenticate)

@@ -5,13 +5,15 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type Actor, type Context, execute, type Operation } from '../api/contract.ts'
+import type { Actor, Context, Operation } from '../api/contract.ts'
 import { requireAgent, sessionOf } from '../api/session-ref.ts'
+import { executeTraced } from '../api/traced.ts'
 import { isLoopback } from '../core/address.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { readJson, writeJson } from '../core/json.ts'
 import type { SessionRef } from '../core/session.ts'
+import { type Tracer, UNTRACED } from '../core/trace.ts'
 import { getSession } from '../store/sessions.ts'
 import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
 import { requestId } from './reading.ts'
@@ -43,6 +45,7 @@ export interface SocketOptions {
   readonly check: (request: IncomingMessage) => void
   readonly context: (actor: Actor) => Context
   readonly onError: (error: unknown) => void
+  readonly tracer?: Tracer
 }
 
 export interface SocketDoor {
@@ -245,7 +248,7 @@ async function take(
     if (Object.keys(body).length > 0) throw new Refusal('shape', `ping: takes no fields: ${FRAMES}`)
     socket.send('{"type":"pong"}')
   } else if (type === 'user_message') {
-    await execute(options.postMessage, visit.ctx, {
+    await executeTraced(options.tracer ?? UNTRACED, options.postMessage, visit.ctx, {
       params: { session_key: visit.session.key },
       query: {},
       body,

@@ -10,7 +10,7 @@ import { ALARMS, claimRows, dueRows, inIndexOrder, NOW, nextDueMs, WAKES } from 
 const SLOT = (t: string) =>
   `${t}.bucket, ${t}.id, ${t}.parent_id, ${t}.user_id, ${t}.agent_id, ${t}.conversation_id, ${t}.kind, ${t}.cron_expr, ${t}.timezone,
    ${t}.anchor_at, ${t}.max_failures, ${t}.status, ${t}.scheduled_for, ${t}.missed_count, ${t}.attempt, ${t}.delivery_id,
-   ${t}.failure_count, ${t}.last_error, ${t}.next_fire_at, ${t}.due_at, ${t}.last_fired_at`
+   ${t}.failure_count, ${t}.last_error, ${t}.next_fire_at, ${t}.due_at, ${t}.last_fired_at, ${t}.traceparent`
 
 export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -19,6 +19,7 @@ export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly user_id: string
   readonly agent_id: string | null
   readonly conversation_id: string
+  readonly traceparent: string | null
   readonly now: Date
 }
 
@@ -35,9 +36,8 @@ export interface AlarmEvent {
 }
 
 export interface PromotedAlarms {
-  readonly promoted: number
+  readonly slots: readonly AlarmSlot[]
   readonly nextMs: number | null
-  readonly latenessMs: number
 }
 
 const DUE = `with due as materialized (${dueRows(ALARMS, SLOT('t'), '$2::int')})
@@ -83,15 +83,9 @@ export async function promoteAlarms(
     const rows = await tx.query<AlarmSlot & { next_ms: number | null }>(DUE, [tx.now(), limit])
     const nextMs = rows[0]?.next_ms ?? null
     const slots = rows.filter((row) => row.id !== null)
-    if (slots.length === 0) return { promoted: 0, nextMs, latenessMs: 0 }
-    await takeAlarms(tx, plan(slots))
-    const latenessMs = slots.reduce((most, slot) => Math.max(most, lateMs(slot)), 0)
-    return { promoted: slots.length, nextMs, latenessMs }
+    if (slots.length > 0) await takeAlarms(tx, plan(slots))
+    return { slots, nextMs }
   })
-}
-
-function lateMs({ now, due_at }: AlarmSlot): number {
-  return due_at === null ? 0 : now.getTime() - due_at.getTime()
 }
 
 async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<void> {

@@ -44,14 +44,15 @@ export async function databaseNow(db: Db): Promise<Date> {
 /** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
 const INSERT = `insert into wakeful.alarms (bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
     anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, idempotency_key, max_failures,
-    delivery_id, created_at, updated_at)
+    delivery_id, traceparent, created_at, updated_at)
   select bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
     anchor_at, next_fire_at, next_fire_at, next_fire_at, conversation_id, wake_message, payload::json, idempotency_key, max_failures,
-    delivery_id, ${NOW}, ${NOW}
+    delivery_id, traceparent, ${NOW}, ${NOW}
   from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::text[],
-    $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[], $15::text[], $16::text[], $17::text[], $18::int[], $19::uuid[])
+    $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[], $15::text[], $16::text[], $17::text[], $18::int[], $19::uuid[],
+    $20::text[])
     i(bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone, anchor_at, next_fire_at,
-      conversation_id, wake_message, payload, idempotency_key, max_failures, delivery_id)
+      conversation_id, wake_message, payload, idempotency_key, max_failures, delivery_id, traceparent)
   order by bucket, owner_did, idempotency_key
   on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
   returning id, created_at`
@@ -94,6 +95,7 @@ export async function insertAlarms(
     keys,
     plans.map((p) => p.maxFailures),
     deliveryIds,
+    drafts.map((d) => d.traceparent ?? null),
   ])
   const fresh = new Map(made.map((row) => [row.id, row.created_at]))
   const rest = drafts.filter((draft) => !fresh.has(draft.id))
@@ -270,14 +272,14 @@ async function dropExtras(
  */
 const FIRE_ONCE = `update wakeful.alarms
   set due_at = ${NOW}, next_fire_at = ${NOW}, scheduled_for = date_trunc('milliseconds', ${NOW}), delivery_id = $4::uuid,
-      attempt = failure_count, updated_at = ${NOW}
+      attempt = failure_count, traceparent = coalesce($5::text, traceparent), updated_at = ${NOW}
   where bucket = $2 and id = $3::uuid and in_flight is null and claim_token is null`
 
 /** An extra wake beside a recurring alarm: its own slot, its own attempts, and no slot of the schedule used. */
 const FIRE_EXTRA = `insert into wakeful.alarms (bucket, id, parent_id, owner_did, user_id, agent_id, label, kind, fire_at, timezone,
-    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, max_failures, delivery_id, created_at, updated_at)
-  select bucket, $5::uuid, id, owner_did, user_id, agent_id, label, 'once', date_trunc('milliseconds', ${NOW}), timezone,
-    anchor_at, ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW}, conversation_id, wake_message, payload, max_failures, $4::uuid, ${NOW}, ${NOW}
+    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, max_failures, delivery_id, traceparent, created_at, updated_at)
+  select bucket, $6::uuid, id, owner_did, user_id, agent_id, label, 'once', date_trunc('milliseconds', ${NOW}), timezone,
+    anchor_at, ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW}, conversation_id, wake_message, payload, max_failures, $4::uuid, coalesce($5::text, traceparent), ${NOW}, ${NOW}
   from wakeful.alarms where bucket = $2 and id = $3::uuid`
 
 /** Null when there is no such alarm. The caller refuses where its status is not `active`: nothing was done then. */
@@ -285,7 +287,7 @@ export async function fireAlarmNow(
   db: Db,
   scope: AlarmScope,
   id: string,
-  ids: { readonly delivery: string; readonly extra: string },
+  wake: { readonly delivery: string; readonly extra: string; readonly traceparent: string | null },
 ): Promise<AlarmRow | null> {
   const { where, values } = within(scope, 3)
   return db.tx(async (tx) => {
@@ -294,8 +296,8 @@ export async function fireAlarmNow(
       [tx.now(), id, ...values],
     )
     if (row === undefined || row.status !== 'active') return row ?? null
-    const slot = [tx.now(), row.bucket, row.id, ids.delivery]
-    if (row.kind === 'cron') await tx.query(FIRE_EXTRA, [...slot, ids.extra])
+    const slot = [tx.now(), row.bucket, row.id, wake.delivery, wake.traceparent]
+    if (row.kind === 'cron') await tx.query(FIRE_EXTRA, [...slot, wake.extra])
     else await tx.query(FIRE_ONCE, slot)
     return getAlarm(tx, scope, id)
   })

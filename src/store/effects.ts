@@ -15,6 +15,8 @@ export interface Undelivered {
   readonly event_seq: number
   readonly autonomous: boolean
   readonly origin: string | null
+  readonly checkpoint_id?: string
+  readonly traceparent?: string | null
   readonly created_at: Date
   /** Somebody has acknowledged it; for sockets that were there when it was said. */
   readonly completed: boolean
@@ -30,7 +32,7 @@ export interface Wanted {
 }
 
 const MESSAGE =
-  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, created_at'
+  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, checkpoint_id, traceparent, created_at'
 
 /**
  * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
@@ -152,5 +154,31 @@ export async function listEffects(
      where bucket = $1 and session_key = $2 and position > $3 and ($4::text is null or status = $4)
      order by position limit $5`,
     [session.bucket, session.key, page.after, page.status, page.limit],
+  )
+}
+
+const OUTBOX_COUNTED_MAX = 10_000
+
+export interface OutboxDepth {
+  readonly status: string
+  readonly depth: number
+  readonly oldest_ms: number
+}
+
+/**
+ * How many messages wait, and since when. Looks at no more than so many rows, in the order of their sessions: who
+ * has more waiting than that knows enough.
+ */
+export async function outboxDepth(db: Db): Promise<OutboxDepth[]> {
+  return db.query<OutboxDepth>(
+    `select s.status, count(e.created_at)::int as depth,
+            greatest(0, coalesce(extract(epoch from ${NOW} - min(e.created_at)) * 1000, 0))::float8 as oldest_ms
+     from (values ('pending'), ('executing')) s(status)
+     left join lateral (
+       select o.created_at from wakeful.effects o
+       where o.status in ('pending', 'executing') and o.status = s.status
+       order by o.bucket, o.session_key, o.position limit ${OUTBOX_COUNTED_MAX}) e on true
+     group by s.status`,
+    [db.now()],
   )
 }

@@ -56,15 +56,20 @@ const PROMOTE = `with due as materialized (
            m.id, m.fire_at, m.trace, ${NOW}
     from heads h cross join lateral unnest(h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces)
       with ordinality m(ord, id, timer_id, fire_at, payload, trace, n)
-    returning created_at, scheduled_for)
+    returning session_key, trigger_id, created_at, scheduled_for, traceparent)
   select (select count(*)::int from due) as seen, (select count(*)::int from added) as promoted,
-         (select coalesce(max(extract(epoch from created_at - scheduled_for)) * 1000, 0)::float8 from added) as lateness_ms,
+         (select coalesce(array_agg(extract(epoch from created_at - scheduled_for)::float8 * 1000), '{}') from added) as lateness_ms,
+         (select json_agg(json_build_array(traceparent, session_key, trigger_id, extract(epoch from scheduled_for) * 1000))
+          from added where traceparent is not null) as traces,
          ${nextDueMs(TIMERS)} as next_ms`
 
 export interface Promoted {
   readonly seen: number
   readonly promoted: number
-  readonly lateness_ms: number
+  /** Of each, in no order. */
+  readonly lateness_ms: readonly number[]
+  /** Of those set within a trace: a JSON list of it, the session, the timer's id, and when it was to fire (ms). */
+  readonly traces: string | null
   readonly next_ms: number | null
 }
 
@@ -90,17 +95,19 @@ export async function putTimer(
     fireAt: Date | null
     delayMs: number | null
     payload: string | null
+    traceparent?: string | null
   },
 ): Promise<TimerRow> {
   return db.tx(async (tx) => {
     await ensureSession(tx, session)
     const [row] = await tx.query<TimerRow>(
       `insert into wakeful.autonomy_timers as t
-         (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
+         (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
        values ($2, $3, $4::uuid, $5, coalesce($6::timestamptz, ${NOW} + $7::float8 * interval '1 millisecond'), $8::json,
-         'pending', ${NOW}, ${NOW})
+         'pending', $9, ${NOW}, ${NOW})
        on conflict (bucket, session_key, timer_id) do update
-         set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', updated_at = excluded.updated_at
+         set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,
+             updated_at = excluded.updated_at
        returning ${COLUMNS}`,
       [
         tx.now(),
@@ -111,6 +118,7 @@ export async function putTimer(
         timer.fireAt,
         timer.delayMs,
         timer.payload,
+        timer.traceparent ?? null,
       ],
     )
     if (row === undefined) throw new Error('the timer was not written')

@@ -49,6 +49,8 @@ export interface TurnWrite {
   /** Null: the state stays as it was. */
   readonly checkpointId: string | null
   readonly retryMs: number | null
+  /** Effects and timers belong to the turn's trace. */
+  readonly traceparent: string | null
   readonly decision: Decision
 }
 
@@ -94,12 +96,12 @@ const WRITE = `with heads as (
     on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
       set checkpoint = excluded.checkpoint, metadata = excluded.metadata)
   insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
-    channel, event_seq, autonomous, origin, created_at, updated_at)
+    channel, event_seq, autonomous, origin, traceparent, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,
-    e.dedupe_key, e.status, e.channel, e.event_seq, e.autonomous, e.origin::json, ${NOW}, ${NOW}
+    e.dedupe_key, e.status, e.channel, e.event_seq, e.autonomous, e.origin::json, e.traceparent, ${NOW}, ${NOW}
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
-    $33::text[], $34::text[], $35::boolean[], $36::text[])
-    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin)`
+    $33::text[], $34::text[], $35::boolean[], $36::text[], $37::text[])
+    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin, traceparent)`
 
 export async function writeTurns(
   db: Db,
@@ -144,6 +146,7 @@ export async function writeTurns(
     effects.map(({ effect }) => effect.channel),
     effects.map(({ effect }) => effect.autonomous),
     effects.map(({ effect }) => effect.origin),
+    effects.map(({ turn }) => turn.traceparent),
   ])
   await writeTimers(db, turns)
 }
@@ -163,12 +166,13 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
        update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
        from unnest($2::smallint[], $3::text[], $4::text[]) c(bucket, key, timer_id)
        where t.bucket = c.bucket and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending')
-     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
-     select bucket, key, id, timer_id, fire_at, payload::json, status, ${NOW}, ${NOW}
-     from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[])
-       t(bucket, key, id, timer_id, fire_at, payload, status)
+     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
+     select bucket, key, id, timer_id, fire_at, payload::json, status, traceparent, ${NOW}, ${NOW}
+     from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[],
+       $12::text[]) t(bucket, key, id, timer_id, fire_at, payload, status, traceparent)
      on conflict (bucket, session_key, timer_id) do update
-       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, updated_at = excluded.updated_at
+       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
+         updated_at = excluded.updated_at
        where excluded.status = 'pending'`,
     [
       db.now(),
@@ -182,6 +186,7 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
       set.map(({ timer }) => timer.fireAt),
       set.map(({ timer }) => timer.payload),
       set.map(({ timer }) => timer.status),
+      set.map(({ turn }) => turn.traceparent),
     ],
   )
 }

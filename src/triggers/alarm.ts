@@ -29,7 +29,14 @@ import {
 } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import { WAKES } from '../store/due.ts'
-import type { SlotOutcome, Trigger, WakeCall, WakeResult, WakeSource } from './trigger.ts'
+import type {
+  PromotedRow,
+  SlotOutcome,
+  Trigger,
+  WakeCall,
+  WakeResult,
+  WakeSource,
+} from './trigger.ts'
 
 const BATCH = 1000
 
@@ -37,10 +44,15 @@ export const alarmTrigger: Trigger = {
   type: 'alarm',
 
   async promote(db) {
-    const { promoted, nextMs, latenessMs } = await promoteAlarms(db, BATCH, (slots) =>
-      slots.toSorted(bySlot).flatMap(eventOf),
-    )
-    return { promoted, more: promoted === BATCH, nextMs, latenessMs }
+    let events: readonly AlarmEvent[] = []
+    const { slots, nextMs } = await promoteAlarms(db, BATCH, (due) => {
+      events = due.toSorted(bySlot).flatMap(eventOf)
+      return events
+    })
+    const sessions = new Map(events.map(({ id, sessionKey }) => [id, sessionKey]))
+    const rows = slots.map((slot) => promotedRow(slot, sessions.get(slot.id) ?? ''))
+    const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
+    return { promoted: slots.length, more: slots.length === BATCH, nextMs, latenessMs, rows }
   },
 
   async settle(tx, outcomes) {
@@ -57,7 +69,9 @@ export const alarmTrigger: Trigger = {
   withdrawn: withdrawnEvents,
 
   async wishes(tx, asked) {
-    const drafts = asked.flatMap(({ wish }) => ('set' in wish.ask ? [wish.ask.set] : []))
+    const drafts = asked.flatMap(({ wish, traceparent = null }) =>
+      'set' in wish.ask ? [{ ...wish.ask.set, traceparent }] : [],
+    )
     // What a turn asks for was checked when it asked; what time has made impossible since is left out,
     // because a throw here would undo the turns that share this commit.
     if (drafts.length > 0) await setAlarms(tx, drafts)
@@ -83,6 +97,15 @@ function eventOf(slot: AlarmSlot): AlarmEvent[] {
   const sessionKey = `${userId}:${agentId}:${threadId}`
   const missedCount = missedBy(slot, slot.scheduled_for, slot.now)
   return [{ bucket, id, eventId: newId(), missedCount, sessionKey, userId, agentId, threadId }]
+}
+
+function promotedRow(slot: AlarmSlot, sessionKey: string): PromotedRow {
+  const { now, due_at: dueAt, traceparent, scheduled_for: scheduledFor } = slot
+  const latenessMs = dueAt === null ? 0 : now.getTime() - dueAt.getTime()
+  const again = slot.failure_count > 0
+  if (traceparent === null) return { latenessMs, again }
+  const triggerId = slot.parent_id ?? slot.id
+  return { latenessMs, again, trace: { traceparent, sessionKey, triggerId, scheduledFor } }
 }
 
 function attemptOf(outcome: SlotOutcome): Attempt {
@@ -175,6 +198,13 @@ function callOf(wake: ClaimedWake, target: { url: string; bearer: string | null 
     ...target,
     ...{ bucket, id, deliveryId, now },
     dueAt: wake.next_fire_at,
+    traceparent: wake.traceparent,
+    slot: {
+      triggerId: wake.parent_id ?? id,
+      scheduledFor: wake.scheduled_for,
+      attempt: wake.attempt,
+      userId: wake.user_id,
+    },
     body: bodyOf(wake),
     givenUp:
       deaths < TURN_DEATHS_MAX ? null : `given up: the process died ${deaths} times at this wake`,

@@ -1,7 +1,7 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
-import { promoteTimers } from '../store/timers.ts'
-import type { Trigger } from './trigger.ts'
+import { type Promoted, promoteTimers } from '../store/timers.ts'
+import type { PromotedRow, Trigger } from './trigger.ts'
 
 const BATCH = 1000
 
@@ -14,7 +14,21 @@ export const timerTrigger: Trigger = {
       promoted: row.promoted,
       more: row.seen === BATCH,
       nextMs: row.next_ms,
-      latenessMs: row.lateness_ms,
+      latenessMs: row.lateness_ms.reduce((most, ms) => Math.max(most, ms), 0),
+      rows: rowsOf(row),
     }
   },
+}
+
+function rowsOf({ lateness_ms, traces }: Promoted): PromotedRow[] {
+  const rows: PromotedRow[] = lateness_ms.map((latenessMs) => ({ latenessMs }))
+  if (traces === null) return rows
+  const traced = JSON.parse(traces) as [string, string, string, number][]
+  return rows.map((row, index) => {
+    const trace = traced[index]
+    if (trace === undefined) return row
+    const [traceparent, sessionKey, triggerId, fireMs] = trace
+    const scheduledFor = new Date(fireMs)
+    return { ...row, trace: { traceparent, sessionKey, triggerId, scheduledFor } }
+  })
 }

@@ -11,8 +11,25 @@ export interface Promotion {
   /** More is due than one batch held. */
   readonly more: boolean
   readonly nextMs: number | null
-  /** How late the latest of them was, for the lateness histogram. */
+  /** How late the latest of them was, for the lateness histogram where there are no `rows`. */
   readonly latenessMs: number
+  /** Each of them, as far as it is known. */
+  readonly rows?: readonly PromotedRow[]
+}
+
+/** One slot that has become an event. */
+export interface PromotedRow {
+  /** From when it was due, be it as a slot or as another attempt at one. */
+  readonly latenessMs: number
+  /** An attempt before this one has failed. */
+  readonly again?: boolean
+  /** Known where its trigger was set within a trace. */
+  readonly trace?: {
+    readonly traceparent: string
+    readonly sessionKey: string
+    readonly triggerId: string
+    readonly scheduledFor: Date
+  }
 }
 
 /** What the turn over a slot's event came to, told within the turn's own transaction. */
@@ -39,6 +56,8 @@ export interface SlotOutcome {
 export interface Asked {
   readonly session: SessionRef
   readonly wish: Wish & { type: 'ask_trigger' }
+  /** The turn's trace. */
+  readonly traceparent?: string | null
 }
 
 export interface Trigger {
@@ -75,6 +94,15 @@ export interface WakeCall {
   readonly body: string
   /** Why it is not even tried any more. */
   readonly givenUp: string | null
+  /** The slot it stands for, for the record. */
+  readonly slot?: {
+    readonly triggerId: string
+    readonly scheduledFor: Date
+    readonly attempt: number
+    readonly userId: string
+  }
+  /** The trace it was set in. */
+  readonly traceparent?: string | null
 }
 
 export interface WakeResult {

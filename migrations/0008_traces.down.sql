@@ -1,0 +1,1 @@
+alter table wakeful.effects drop column traceparent;
