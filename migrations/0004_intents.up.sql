@@ -150,3 +150,26 @@ create index signals_key_idx on wakeful.signals (kind, key, at desc);
 create index signals_recent_idx on wakeful.signals (kind, created_at desc);
 create unique index signals_fact_idx on wakeful.signals (kind, coalesce(user_id, ''), fact);
 create index signals_created_idx on wakeful.signals (created_at);
+
+-- When each outside source of facts is asked next, and what its server said to remember. A due table: one process
+-- at a time asks, under a lease, and a restart goes on where the last process stopped.
+create table wakeful.source_polls (
+  bucket smallint not null check (bucket between 0 and 1023),
+  -- Kind, host and a hash: a source's URL may hold a secret, so it is not kept.
+  key text collate "C" not null,
+  kind text not null check (kind in ('price', 'feed', 'calendar')),
+  due_at timestamptz not null,
+  claim_token uuid,
+  claimed_at timestamptz,
+  etag text,
+  last_modified text,
+  -- The facts it showed last time, each with its instant.
+  told json,
+  failures int not null default 0 check (failures >= 0),
+  last_error text,
+  last_ok_at timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (bucket, key)
+);
+create index source_polls_due_idx on wakeful.source_polls (due_at);
