@@ -99,6 +99,8 @@ interface Head {
   readonly opaque?: readonly string[]
   /** Honours `Idempotency-Key`. */
   readonly creates?: boolean
+  /** Where `user_id` says whose it is; required of credentials that stand for no one person. */
+  readonly ownerIn?: 'query' | 'body'
   readonly roles: readonly Role[] | 'public'
   /** For OpenAPI; null where there is no body. */
   readonly output: z.ZodType | null
@@ -152,8 +154,23 @@ export function prepare(op: Operation, actor: Actor, raw: RawInput): Input {
   const params = parsePart(op.params, 'path', raw.params, errors)
   const query = parsePart(op.query, 'query', raw.query, errors)
   const body = parsePart(op.body, 'body', wrapOpaque(op.opaque, raw.body), errors)
+  if (op.ownerIn !== undefined && actor.userId === null && !namesOwner(raw[op.ownerIn]))
+    errors.push(`${op.ownerIn}.user_id: is required`)
   if (errors.length > 0) throw new Refusal('shape', errors)
   return { params, query, body }
+}
+
+function namesOwner(part: unknown): boolean {
+  return (part as { user_id?: unknown } | null | undefined)?.user_id != null
+}
+
+/**
+ * Whose it is: as the request says for admin and service, who may act for anybody, else the credential's own.
+ * Null: everybody's.
+ */
+export function ownerOf(actor: Actor, named: string | null | undefined): string | null {
+  const free = actor.role === 'admin' || actor.role === 'service' || actor.userId === null
+  return free ? (named ?? actor.userId) : actor.userId
 }
 
 export async function execute(op: Operation, ctx: Context, raw: RawInput): Promise<Answer> {

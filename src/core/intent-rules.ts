@@ -12,6 +12,7 @@ export const LIMIT_REACHED = `Limit reached: ${INTENTS_MAX} active triggers max`
 const CRON_SPACING_MIN_SECONDS = 60
 const CRON_PER_DAY_MAX = 96
 const INTERVAL_MIN_MINUTES = 5
+const CALENDAR_MINUTES_MAX = 7 * 1440
 
 /** What a condition cannot do without. */
 const CONDITION_NEEDS: Readonly<Record<string, readonly (keyof TriggerCondition)[]>> = {
@@ -37,11 +38,20 @@ export function validateIntent(trigger: IntentTrigger, now: Date): string[] {
       return intervalErrors(trigger)
     case 'once':
       return onceErrors(trigger, now)
+    case 'calendar':
+      return calendarErrors(trigger)
     default:
       return (CONDITION_NEEDS[type] ?? [])
         .filter((name) => isMissing(trigger.trigger_condition[name]))
         .map((name) => `trigger_condition.${name} required for type '${type}'`)
   }
+}
+
+function calendarErrors({ trigger_condition: { value } }: IntentTrigger): string[] {
+  if (value === undefined || (value > 0 && value <= CALENDAR_MINUTES_MAX)) return []
+  return [
+    `trigger_condition.value: minutes before the start, more than 0 and at most ${CALENDAR_MINUTES_MAX}`,
+  ]
 }
 
 function isMissing(value: unknown): boolean {

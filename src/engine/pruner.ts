@@ -5,6 +5,7 @@
  */
 import type { Db } from '../store/db.ts'
 import { deleteExpired } from '../store/idempotency.ts'
+import { expireIntents } from '../store/intent-reports.ts'
 import { pruneCheckpoints, pruneOlder, vacuum } from '../store/prune.ts'
 import type { Service, Tick } from './service.ts'
 
@@ -24,8 +25,13 @@ export function prunerService(options: { db: Db; retention: Retention }): Servic
       const checkpoints = await pruneCheckpoints(db, retention.checkpointsKept, BATCH)
       const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
       const keys = await deleteExpired(db, BATCH)
+      const expired = await expireIntents(db, BATCH)
       if (db.kind === 'pglite') await vacuum(db)
-      return { did: checkpoints + older + keys, more: checkpoints + older >= BATCH, nextMs: null }
+      return {
+        did: checkpoints + older + keys + expired,
+        more: checkpoints + older >= BATCH,
+        nextMs: null,
+      }
     },
   }
 }
