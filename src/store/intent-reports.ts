@@ -1,7 +1,7 @@
 /** Intents as workers outside see them: which are due, whose they are for a while, and what became of a check. */
 import type { ExecutionStatus, Settled } from '../core/intent.ts'
 import type { Db } from './db.ts'
-import { type DueTable, dueRows, inIndexOrder, NOW } from './due.ts'
+import { byKey, type DueTable, dueRows, inIndexOrder, NOW } from './due.ts'
 import { INTENT, type IntentRow, ofUser } from './intents.ts'
 
 /** Due and nobody's own here; the same words as the index that is read. */
@@ -14,6 +14,11 @@ const PENDING: DueTable = {
   lease: 'claimed_until',
 }
 const NOT_EXPIRED = `(t.expires_at is null or t.expires_at > ${NOW})`
+
+/** One person has few, found by their key; all that is due is read in its order. */
+function reading(userId: string | null): typeof byKey {
+  return userId === null ? inIndexOrder : byKey
+}
 
 export interface PendingPage {
   readonly userId: string | null
@@ -31,7 +36,7 @@ export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentR
     where t.${PENDING.live} and t.next_check <= ${NOW} and (t.claimed_until is null or t.claimed_until <= ${NOW})
       and ${NOT_EXPIRED} and ${where}
     order by t.next_check limit $2::int offset $3::int`
-  return inIndexOrder(db, (tx) =>
+  return reading(page.userId)(db, (tx) =>
     tx.query<IntentRow>(text, [tx.now(), page.limit, page.offset, ...values]),
   )
 }
@@ -45,7 +50,7 @@ export async function claimPending(
   const due = dueRows(PENDING, 't.bucket, t.id', '$2::int', {
     where: `${NOT_EXPIRED} and ${where}`,
   })
-  const rows = await inIndexOrder(db, (tx) =>
+  const rows = await reading(claim.userId)(db, (tx) =>
     tx.query<IntentRow>(
       `update ${PENDING.name} t
        set claim_token = ($4::uuid[])[d.place], claimed_until = ${NOW} + $3::int * interval '1 second'

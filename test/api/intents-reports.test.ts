@@ -1,5 +1,6 @@
 /** /pending, claims, /fire and the history: what outside workers do with intents. */
 import { expect, it } from 'vitest'
+import { prunerService } from '../../src/engine/pruner.ts'
 import { expireIntents } from '../../src/store/intent-reports.ts'
 import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -239,6 +240,22 @@ eachStore('reports of outside workers', (store) => {
     const again = await d.fire(id, { status: 'success' }, key)
     expect(again.text).toBe(first.text)
     expect(await d.history(id)).toHaveLength(1)
+  })
+
+  it('the pruner ends what expired unseen and, with an age set, clears old executions', async () => {
+    const h = open()
+    const d = desk(h)
+    const { id } = await d.make(PRICE)
+    await d.fire(id, { status: 'failed' })
+    const unseen = await d.make({ ...PRICE, expires_at: d.later(MINUTE) })
+    await h.wakeful.advanceBy(2 * 24 * HOUR)
+    await d.fire(id, { status: 'success' })
+    const { db } = h.wakeful.app.store
+    const retention = { checkpointsKept: 20, keepMs: 24 * HOUR }
+    const prune = prunerService({ db, retention })
+    while ((await prune.tick()).did > 0);
+    expect((await d.history(id)).map((each) => each.status)).toEqual(['success'])
+    expect(await d.get(unseen.id)).toMatchObject({ enabled: false, next_check: null })
   })
 
   const claims = (d: Desk, seconds = 60) => d.pending(`&claim=${seconds}`)
