@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { watchesOf } from '../core/condition.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { firstCheck, type IntentTerms, isConditionType, termsOf } from '../core/intent.ts'
+import {
+  firstCheck,
+  type IntentTerms,
+  isConditionType,
+  isExpired,
+  termsOf,
+} from '../core/intent.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../core/intent-rules.ts'
 import type { RawJson } from '../core/json.ts'
 import { isZone, localInstant } from '../core/schedule/index.ts'
@@ -236,7 +242,9 @@ function touches(row: IntentRow, wish: IntentWish) {
   const type = row.trigger_type !== wish.trigger_type
   const waitsAnew = condition && isConditionType(termsFrom(wish, row.anchor_at).trigger_type)
   const timing = schedule || type || row.timezone !== wish.timezone || waitsAnew
-  const enabling = wish.enabled && !row.enabled
+  // What has expired does not count against the limit, so to give it more time is to enable it again.
+  const revived = isExpired(row, row.now) && !isExpired(wish, row.now)
+  const enabling = wish.enabled && (!row.enabled || revived)
   // A grid of its own begins with a schedule of its own; a pause keeps it.
   return { timing, condition, enabling, grid: schedule || type }
 }
@@ -280,7 +288,8 @@ const updateIntentOp = operation({
     const { userId: scope } = ctx.actor
     const row = await ctx.db.tx(async (tx) => {
       // People before intents, as everywhere: so whose it is must be known before it is locked.
-      const seen = body.enabled === true ? await getIntent(tx, scope, params.id) : null
+      const mayEnable = body.enabled === true || body.expires_at !== undefined
+      const seen = mayEnable ? await getIntent(tx, scope, params.id) : null
       if (seen !== null) await lockPerson(tx, seen.user_id)
       const locked = await getIntent(tx, scope, params.id, true)
       if (locked === null) throw intentNotFound(params.id)

@@ -8,6 +8,8 @@ import { CRON, type Desk, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
+/** Enough for any type that waits. */
+const ANY = { keywords: ['x'], threshold_hours: 48, value: 15 }
 const GONE = '0195f5a0-0000-7000-8000-000000000001'
 
 eachStore('reports of outside workers', (store) => {
@@ -75,6 +77,11 @@ eachStore('reports of outside workers', (store) => {
       [CRON, { status: 'success' }, { next_check: '2026-01-05T09:00:00.000Z' }],
       [INTERVAL, { status: 'success' }, { next_check: d.later(HOUR) }],
       [PRICE, { status: 'success' }, { next_check: d.later(30 * MINUTE) }],
+      ...['silence', 'event', 'news', 'calendar'].map((trigger_type): [object, object, object] => [
+        { ...PRICE, trigger_type, trigger_schedule: null, trigger_condition: ANY },
+        { status: 'success' },
+        { next_check: d.later(5 * MINUTE) },
+      ]),
       [CRON, { status: 'condition_not_met' }, { next_check: d.later(5 * MINUTE) }],
       [PRICE, { status: 'condition_not_met' }, { next_check: d.later(5 * MINUTE) }],
       [INTERVAL, { status: 'gate_blocked' }, { next_check: d.later(5 * MINUTE) }],

@@ -159,6 +159,9 @@ eachStore('intents over HTTP', (store) => {
       'trigger_schedule.cron: Cron too frequent: every 30s. Minimum: 60s',
       'trigger_schedule.cron: Cron would fire 2880x/day. Max: 96',
     ])
+    expect(
+      await rule({ trigger_schedule: { cron: '*/15 * * * *' }, timezone: 'Europe/Berlin' }),
+    ).toEqual(['trigger_schedule.cron: Cron would fire 100x/day. Max: 96'])
     expect(await rule({ ...INTERVAL, trigger_schedule: { interval_minutes: 4 } })).toEqual([
       'trigger_schedule.interval_minutes: Interval too short: 4m. Minimum: 5m',
     ])
@@ -204,6 +207,9 @@ eachStore('intents over HTTP', (store) => {
     const again = await d.put(one, { enabled: true })
     problem(again, 400)
     expect(again.body.errors).toEqual([LIMIT])
+    // More time for what has expired is one more that counts.
+    problem(await d.put(two, { expires_at: null }), 400)
+    await d.put(one, { intent_name: 'still off' })
     const other = desk(h)
     await other.make(INTERVAL)
   })
