@@ -140,6 +140,18 @@ eachStore('intents over HTTP', (store) => {
     ])
       problem(await d.post({ ...CRON, ...wrong }), 422)
     problem(await d.post({ ...CRON, metadata: 'x'.repeat(65_537) }), 422)
+    // Invariant 13: what cannot be stored is the client's mistake, wherever it stands.
+    for (const text of ['a\0b', 'a\ud800b'])
+      for (const body of [
+        { intent_name: text },
+        { action_context: text },
+        { trigger_condition: { keywords: [text] } },
+        { metadata: { deep: [text] } },
+      ]) {
+        const { status } = await d.post({ ...CRON, ...body })
+        expect([400, 422]).toContain(status)
+      }
+    problem(await h.call('GET', `/v1/intents?user_id=${d.user}&ticker=%00`), 400)
     expect(
       await h.query('select 1 from wakeful.scheduled_intents where user_id = $1', [d.user]),
     ).toHaveLength(0)
