@@ -19,6 +19,7 @@ import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
+import type { NewSignal } from './core/signal.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
@@ -27,7 +28,7 @@ import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
 import { type Db, isUnavailable } from './store/db.ts'
-import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
+import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES } from './store/due.ts'
 import { backToPending, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
@@ -35,7 +36,10 @@ import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
+import type { TakenSignal } from './store/signals.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
+import { intentTrigger } from './triggers/intent.ts'
+import { takeSignals } from './triggers/signal.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
 export const VERSION = (
@@ -48,6 +52,7 @@ const DAY_MS = 86_400_000
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
+const SIGNALS_MAX = 500
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
@@ -67,6 +72,7 @@ export class App {
   readonly #report: ReturnType<typeof createReport>
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
+  readonly #signals: GroupCommit<NewSignal, TakenSignal>
   readonly #webhooks: Webhooks
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
@@ -113,7 +119,7 @@ export class App {
     this.engine = new Engine({
       store,
       agents: options.agents,
-      triggers: [timerTrigger, alarmTrigger],
+      triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config))],
       channels: [this.#channel],
       wakes: this.#wakes(config),
       policy: policyOf(config),
@@ -144,12 +150,21 @@ export class App {
       onFull: tooManyWait,
       onBatch: (size) => meter.batch('alarms', size),
     })
+    // One lane: prices that follow one another are looked at in the order they came.
+    this.#signals = new GroupCommit({
+      commit: (signals) => takeSignals(store.commits, signals, policyOf(config)),
+      batchMax: SIGNALS_MAX,
+      lanes: 1,
+      queueMax: APPEND_QUEUE_MAX,
+      onFull: tooManyWait,
+    })
     this.#house = {
       append: (event) => this.append(event),
       knowsAgent: (agentId) => options.agents.has(agentId),
       agentIds: [...options.agents.keys()],
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
+      signal: (signals, tx) => this.signal(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
@@ -269,6 +284,20 @@ export class App {
     return set
   }
 
+  /** Keeps facts and fires what they make true. */
+  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
+    const taken =
+      tx === null
+        ? await Promise.all(signals.map((signal) => this.#signals.submit(signal)))
+        : await takeSignals(tx, signals, policyOf(this.#options.config))
+    const promoted = taken.reduce((sum, each) => sum + each.promoted, 0)
+    if (promoted > 0) {
+      this.engine.hints.hint('turns')
+      this.#report.meter.promoted('intent', promoted, 0)
+    }
+    return taken
+  }
+
   async #dueLag(): Promise<Record<string, number>> {
     if (!this.#ready) return {}
     return {
@@ -276,6 +305,7 @@ export class App {
       timers: await dueLagMs(this.store.engine, TIMERS),
       alarms: await dueLagMs(this.store.engine, ALARMS),
       wakes: await dueLagMs(this.store.engine, WAKES),
+      intents: await dueLagMs(this.store.engine, INTENTS),
     }
   }
 
@@ -304,7 +334,12 @@ export class App {
     this.#stopped = true
     this.#sockets?.close()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
-    await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
+    await Promise.all([
+      this.#appends.idle(),
+      this.#alarms.idle(),
+      this.#signals.idle(),
+      this.#webhooks.close(),
+    ])
     this.#closing = true
     await this.store.close()
   }

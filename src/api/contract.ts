@@ -5,10 +5,12 @@
 import type { z } from 'zod'
 import type { AlarmDraft } from '../core/alarm-draft.ts'
 import { Refusal } from '../core/errors.ts'
+import type { NewSignal } from '../core/signal.ts'
 import type { Policy } from '../core/turn.ts'
 import type { SetAlarm } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import type { Appended, NewEvent } from '../store/events.ts'
+import type { TakenSignal } from '../store/signals.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
 export { listQuery, page, pageOf } from './lists.ts'
@@ -48,6 +50,8 @@ export interface House {
   readonly wakesByUrl: boolean
   /** Sets an alarm in a commit shared with others that are ready, or within the given transaction. */
   setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
+  /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
+  signal(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
   /** Something changed that a service may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy

@@ -4,6 +4,7 @@ import type { Operation } from './contract.ts'
 import { intents } from './intent-reports.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
+import { signals } from './signals.ts'
 import { timers } from './timers.ts'
 
 export const operations: readonly Operation[] = [
@@ -11,5 +12,6 @@ export const operations: readonly Operation[] = [
   ...timers,
   ...alarms,
   ...intents,
+  ...signals,
   ...schedules,
 ]

@@ -144,14 +144,16 @@ export class Engine {
   async quiesce(): Promise<number | null> {
     for (;;) {
       let did = 0
+      let more = false
       let nextMs: number | null = null
       for (const service of this.#services()) {
         const tick = await service.tick()
         await service.settle?.()
         did += tick.did
+        more ||= tick.more
         if (tick.nextMs !== null) nextMs = Math.min(nextMs ?? tick.nextMs, tick.nextMs)
       }
-      if (did === 0) return nextMs
+      if (did === 0 && !more) return nextMs
     }
   }
 

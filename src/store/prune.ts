@@ -11,6 +11,8 @@ const HOT = [
   'alarms',
   'scheduled_intents',
   'intent_executions',
+  'signals',
+  'intent_used',
   'checkpoints',
   'idempotency_keys',
 ]
