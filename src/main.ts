@@ -27,6 +27,9 @@ import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
+import { sourcesOf } from './sources/configured.ts'
+import { Fetcher } from './sources/fetcher.ts'
+import type { Source } from './sources/source.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES } from './store/due.ts'
 import { backToPending, positionOf } from './store/effects.ts'
@@ -59,6 +62,8 @@ const DATABASE_WAIT_MAX_MS = 5_000
 export interface AppOptions {
   readonly config: Config
   readonly agents: ReadonlyMap<string, Agent>
+  /** Where facts are pulled from, beside those of the environment. */
+  readonly sources?: readonly Source[]
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
@@ -74,6 +79,7 @@ export class App {
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
   readonly #signals: GroupCommit<NewSignal, TakenSignal>
   readonly #webhooks: Webhooks
+  readonly #fetcher: Fetcher
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
@@ -88,12 +94,13 @@ export class App {
 
   /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
   static async open(options: AppOptions): Promise<App> {
-    const { log } = options
-    const store = await openStore(options.config.databaseUrl, {
+    const { log, config } = options
+    const sources = sourcesOf(config.sources, options.sources ?? [], config.allowPrivateWebhooks)
+    const store = await openStore(config.databaseUrl, {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App(options, store)
+    return new App({ ...options, sources }, store)
   }
 
   private constructor(options: AppOptions, store: Store) {
@@ -106,6 +113,7 @@ export class App {
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
       allowPrivate: config.allowPrivateWebhooks,
     })
+    this.#fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
     const { meter } = this.#report
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
@@ -122,6 +130,11 @@ export class App {
       triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config))],
       channels: [this.#channel],
       wakes: this.#wakes(config),
+      sources: {
+        sources: options.sources ?? [],
+        fetch: (request) => this.#fetcher.get(request),
+        take: (signals) => this.signal(signals),
+      },
       policy: policyOf(config),
       leaseMs: config.leaseMs,
       timerPollMs: config.timerPollIntervalMs,
@@ -339,6 +352,7 @@ export class App {
       this.#alarms.idle(),
       this.#signals.idle(),
       this.#webhooks.close(),
+      this.#fetcher.close(),
     ])
     this.#closing = true
     await this.store.close()

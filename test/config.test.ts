@@ -27,6 +27,7 @@ describe('readConfig', () => {
       wakeToken: null,
       webhookSecret: null,
       allowPrivateWebhooks: false,
+      sources: { price: null, feeds: [], calendars: [] },
       leaseMs: 30_000,
       autonomy: { enabled: true, consecutiveMax: 3, cooldownMs: 15_000 },
       timerPollIntervalMs: 250,

@@ -16,12 +16,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   triggers: ['triggers', 'store', 'core'],
   agents: ['agents', 'store', 'core'],
   channels: ['channels', 'store', 'core'],
-  engine: ['engine', 'triggers', 'agents', 'channels', 'store', 'core'],
+  sources: ['sources', 'store', 'core'],
+  engine: ['engine', 'triggers', 'agents', 'channels', 'sources', 'store', 'core'],
   api: ['api', 'store', 'core'],
   http: ['http', 'api', 'store', 'core'],
   mcp: ['mcp', 'api', 'store', 'core'],
   // The outermost door: it starts the server, so it alone may know the composition root.
-  cli: ['cli', 'api', 'store', 'core', 'agents', 'main.ts', 'config.ts', 'clock.ts', 'index.ts'],
+  cli: [
+    'cli',
+    'api',
+    'store',
+    'core',
+    'agents',
+    'sources',
+    'main.ts',
+    'config.ts',
+    'clock.ts',
+    'index.ts',
+  ],
 }
 
 function room(path: string): string {

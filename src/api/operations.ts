@@ -5,6 +5,7 @@ import { intents } from './intent-reports.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
+import { sources } from './sources.ts'
 import { timers } from './timers.ts'
 
 export const operations: readonly Operation[] = [
@@ -13,5 +14,6 @@ export const operations: readonly Operation[] = [
   ...alarms,
   ...intents,
   ...signals,
+  ...sources,
   ...schedules,
 ]

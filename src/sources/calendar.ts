@@ -55,16 +55,33 @@ async function poll(
 ): Promise<NewSignal[] | null> {
   const got = await visit.getIfChanged(url, { accept: 'text/calendar, */*;q=0.1' })
   if (got === null) return null
-  const { entries, warnings } = entriesWithin(
+  const { entries, warnings, complete } = entriesWithin(
     textOf(got.body, got.contentType),
     visit.now,
     timezone,
   )
   for (const text of warnings) visit.warn(text)
-  return entries.map(({ fact, uid, title, startsAt, endsAt }) => ({
+  const signals = entries.map(({ fact, uid, title, startsAt, endsAt }) => ({
     ...calendarSignal({ uid, title }, startsAt, endsAt, userId),
     fact,
   }))
+  // Of a calendar that was read only in part, nobody knows what is gone.
+  return complete ? [...signals, ...goneFrom(signals, visit, userId)] : signals
+}
+
+/** What was told and is to come, but stands in the calendar no more. */
+function goneFrom(
+  signals: readonly NewSignal[],
+  { told, now }: Visit,
+  userId: string | null,
+): NewSignal[] {
+  const there = new Set(signals.map(({ fact }) => fact))
+  return [...(told ?? [])]
+    .filter(([fact, at]) => at > now && !there.has(fact))
+    .map(([fact, at]) => ({
+      ...calendarSignal({ uid: fact, title: '' }, at, null, userId),
+      ...{ fact, gone: true },
+    }))
 }
 
 interface Entry {
@@ -88,7 +105,7 @@ export function entriesWithin(
   text: string,
   now: Date,
   timezone: string | null,
-): { entries: Entry[]; warnings: string[] } {
+): { entries: Entry[]; warnings: string[]; complete: boolean } {
   const { entries, zones, wrong, timezone: own } = readCalendarText(text)
   const budget = { left: BUDGET }
   const window: Window = {
@@ -99,15 +116,17 @@ export function entriesWithin(
   }
   const warnings = wrong === 0 ? [] : [`${wrong} entries could not be read`]
   const found: Entry[] = []
+  let complete = true
   try {
     for (const series of seriesOf(entries)) found.push(...expand(series, window))
   } catch (error) {
     if (!(error instanceof TooMuchError)) throw error
     if (found.length === 0) throw new SourceError(error.message)
+    complete = false
     warnings.push(`${error.message}; the rest of it was left out`)
   }
   const soonest = found.sort((a, b) => a.startsAt.getTime() - b.startsAt.getTime())
-  return { entries: soonest.slice(0, ENTRIES_MAX), warnings }
+  return { entries: soonest.slice(0, ENTRIES_MAX), warnings, complete }
 }
 
 interface Series {
