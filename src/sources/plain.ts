@@ -33,13 +33,43 @@ export function plain(text: string, max: number): string {
   return `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** What a reader would see of a piece of HTML. Tags that never end swallow no more than the piece. */
+/** More than this is not looked at: a headline's text is far shorter. */
+const HTML_MAX = 256 * 1024
+
+/** What a reader would see of a piece of HTML. What opens and never ends swallows the rest. */
 export function plainHtml(html: string, max: number): string {
-  const bare = html
-    .replaceAll(/<(script|style)\b[^>]*>[^<]*(?:<(?!\/\1)[^<]*)*<\/\1\s*>/gi, ' ')
-    .replaceAll(/<!--[^-]*(?:-(?!->)[^-]*)*-->/g, ' ')
-    .replaceAll(/<\/?[a-z][^<>]*>/gi, ' ')
+  const bare = withoutTags(html.slice(0, HTML_MAX))
   return plain(bare.replaceAll(/&(#x[\da-f]{1,6}|#\d{1,7}|[a-z]{2,8});/gi, entity), max)
+}
+
+/** One pass, whatever is written: patterns would go over hostile text again and again. */
+function withoutTags(html: string): string {
+  let text = ''
+  let from = 0
+  for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', from)) {
+    text += html.slice(from, at)
+    const end = endOfTag(html, at)
+    if (end === null) return text
+    // A bare "<" is a letter like any other.
+    text += end === at ? '<' : ' '
+    from = end === at ? at + 1 : end
+  }
+  return text + html.slice(from)
+}
+
+/** Where what begins at `at` ends; `at` itself if it is no tag, null if it never ends. */
+function endOfTag(html: string, at: number): number | null {
+  if (html.startsWith('<!--', at)) return after(html, '-->', at + 4)
+  const name = /^<\/?([a-z][a-z\d]{0,15})/i.exec(html.slice(at, at + 18))?.[1]?.toLowerCase()
+  if (name === undefined) return at
+  if ((name !== 'script' && name !== 'style') || html[at + 1] === '/') return after(html, '>', at)
+  const close = after(html, `</${name}`, at)
+  return close === null ? null : after(html, '>', close)
+}
+
+function after(html: string, mark: string, from: number): number | null {
+  const at = html.indexOf(mark, from)
+  return at < 0 ? null : at + mark.length
 }
 
 function entity(all: string, name: string): string {
