@@ -40,7 +40,7 @@ export class SourceVisit implements Visit {
             [...this.#tokens].map(([fact, token]) => [fact, new Date(token.split(' ')[0] ?? '')]),
           )
     const age = row.now.getTime() - (row.read_at?.getTime() ?? Number.NEGATIVE_INFINITY)
-    const whole = age >= (source.wholeEveryMs ?? Number.POSITIVE_INFINITY)
+    const whole = source.wholeEveryMs !== undefined && age >= source.wholeEveryMs
     this.#since = whole ? NOTHING : { etag: row.etag, lastModified: row.last_modified }
     this.#fetch = doors.fetch
     this.#tickers = doors.tickers

@@ -26,38 +26,66 @@ export interface CalendarText {
   readonly wrong: number
 }
 
-const ENTRIES_MAX = 20_000
-const ENTRY_MAX = 64 * 1024
-const BLOCKS = /^BEGIN:(VEVENT|VTIMEZONE)[ \t]*$([\s\S]*?)^END:\1[ \t]*$/gim
+const BLOCKS_MAX = 20_000
+const BLOCK_MAX = 64 * 1024
+const BLOCK_NAMES = ['VEVENT', 'VTIMEZONE']
 
 export function readCalendarText(text: string): CalendarText {
   if (!/^\s*BEGIN:VCALENDAR\s/i.test(text))
     throw new SourceError('the answer is no iCalendar file: it does not begin with BEGIN:VCALENDAR')
-  if (!/^END:VCALENDAR\s*$/im.test(text))
+  const lines = text.split(/\r\n|\r|\n/)
+  if (!lines.some((line) => isLine(line, 'END:VCALENDAR')))
     throw new SourceError('the iCalendar file is cut off: END:VCALENDAR is missing')
-  const entries: Block[] = []
-  const zones: Block[] = []
-  let wrong = 0
-  const unfolded = text.replaceAll(/\r\n?/g, '\n')
-  for (const [all, name = ''] of unfolded.matchAll(BLOCKS)) {
-    const block = all.length > ENTRY_MAX ? null : parsed(all)
-    if (block === null) wrong++
-    else if (name.toUpperCase() === 'VEVENT') entries.push(block)
-    else zones.push(block)
-    if (entries.length > ENTRIES_MAX)
-      throw new SourceError(`the calendar has more than ${ENTRIES_MAX} entries`)
+  const { blocks, broken } = blocksOf(lines)
+  if (blocks.length > BLOCKS_MAX)
+    throw new SourceError(`the calendar has more than ${BLOCKS_MAX} entries`)
+  const read = blocks.map((each) => parsed(each)).filter((block) => block !== null)
+  const zone = lines.find((line) => /^X-WR-TIMEZONE[;:]/i.test(line))
+  return {
+    timezone: zone?.slice(zone.indexOf(':') + 1).trim() ?? null,
+    entries: read.filter((block) => block.name === 'vevent'),
+    zones: read.filter((block) => block.name === 'vtimezone'),
+    wrong: broken + blocks.length - read.length,
   }
-  const timezone = /^X-WR-TIMEZONE[^:\n]*:[ \t]*(\S{1,64})/im.exec(unfolded)?.[1] ?? null
-  return { entries, zones, wrong, timezone }
+}
+
+const isLine = (line: string, text: string) =>
+  line.length < 64 && line.trimEnd().toUpperCase() === text
+
+/** Line by line, once: what begins and does not end costs nobody else anything. */
+function blocksOf(lines: readonly string[]): { blocks: string[]; broken: number } {
+  const blocks: string[] = []
+  let broken = 0
+  let open: { name: string; lines: string[]; size: number } | null = null
+  let alarm = false
+  for (const line of lines) {
+    const begins = BLOCK_NAMES.find((name) => isLine(line, `BEGIN:${name}`))
+    if (begins !== undefined) {
+      if (open !== null) broken++
+      open = { name: begins, lines: [], size: 0 }
+      alarm = false
+    }
+    if (open === null) continue
+    // Alarms within an entry are not read, and may be as they like.
+    if (isLine(line, 'BEGIN:VALARM')) alarm = true
+    if (!alarm) {
+      open.lines.push(line)
+      open.size += line.length
+    }
+    if (isLine(line, 'END:VALARM')) alarm = false
+    if (!isLine(line, `END:${open.name}`)) continue
+    if (open.size > BLOCK_MAX) broken++
+    else blocks.push(open.lines.join('\r\n'))
+    open = null
+  }
+  return { blocks, broken: broken + (open === null ? 0 : 1) }
 }
 
 type Parsed = [string, unknown[][], Parsed[]]
 
 function parsed(text: string): Block | null {
   try {
-    // Alarms within an entry are not read, and may be nested or broken as they like.
-    const bare = text.replaceAll(/^BEGIN:VALARM[ \t]*$[\s\S]*?^END:VALARM[ \t]*$\n?/gim, '')
-    return blockOf(ICAL.parse(plainRules(bare)) as unknown as Parsed, 2)
+    return blockOf(ICAL.parse(plainRules(text)) as unknown as Parsed, 2)
   } catch {
     return null
   }

@@ -10,7 +10,7 @@ import { CalendarZones, readWritten, type ToInstant, type Written } from './cale
 import { textOf } from './charset.ts'
 import { plain } from './plain.ts'
 import { checkUrl, everyMsOf } from './settings.ts'
-import { type Source, SourceError, type Visit } from './source.ts'
+import type { Source, Visit } from './source.ts'
 
 export interface CalendarSourceOptions {
   readonly url: string
@@ -26,7 +26,9 @@ const EVERY_MS = 15 * 60_000
 const AHEAD_MS = 8 * DAY
 const WHOLE_EVERY_MS = DAY
 const ENTRIES_MAX = 500
+/** Days looked at, for all entries together and for each. */
 const BUDGET = 2_000_000
+const SERIES_BUDGET = 100_000
 
 export function calendarSource(options: CalendarSourceOptions): Source {
   const url = checkUrl('calendarSource', options.url)
@@ -116,17 +118,22 @@ export function entriesWithin(
   }
   const warnings = wrong === 0 ? [] : [`${wrong} entries could not be read`]
   const found: Entry[] = []
-  let complete = true
-  try {
-    for (const series of seriesOf(entries)) found.push(...expand(series, window))
-  } catch (error) {
-    if (!(error instanceof TooMuchError)) throw error
-    if (found.length === 0) throw new SourceError(error.message)
-    complete = false
-    warnings.push(`${error.message}; the rest of it was left out`)
+  let refused: TooMuchError | null = null
+  for (const series of seriesOf(entries)) {
+    // Its own share, so that one endless series does not use up what all the others need.
+    const share = { left: Math.min(budget.left, SERIES_BUDGET) }
+    budget.left -= share.left
+    try {
+      found.push(...expand(series, { ...window, budget: share }))
+    } catch (error) {
+      if (!(error instanceof TooMuchError)) throw error
+      refused = error
+    }
+    budget.left += Math.max(0, share.left)
   }
+  if (refused !== null) warnings.push(`${refused.message}; some are left out`)
   const soonest = found.sort((a, b) => a.startsAt.getTime() - b.startsAt.getTime())
-  return { entries: soonest.slice(0, ENTRIES_MAX), warnings, complete }
+  return { entries: soonest.slice(0, ENTRIES_MAX), warnings, complete: refused === null }
 }
 
 interface Series {

@@ -16,6 +16,8 @@ import { type Got, SourceError } from './source.ts'
 const TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
 export const ANSWER_MAX_BYTES = 2 * 1024 * 1024
+const DISCARD_BYTES = 64 * 1024
+const DISCARD_MS = 5_000
 /** An ETag or date longer than this is not remembered. */
 const VALIDATOR_MAX = 512
 
@@ -121,13 +123,20 @@ async function read(answer: Dispatcher.ResponseData): Promise<Fetched> {
     const contentType = header('content-type') ?? ''
     return { ...validators, freshMs, got: { body: bytes, contentType } }
   }
-  body.destroy()
+  discard(body)
   if (status === 304) return { ...validators, freshMs, got: null }
   throw new FetchError(
     problem(status, header('location')),
     status,
     retryAfterOf(header('retry-after')),
   )
+}
+
+/** A small rest is read, so that the connection can be used again; a body cut off has an error nobody waits for. */
+function discard(body: Dispatcher.ResponseData['body']): void {
+  body.on('error', () => body.destroy())
+  const signal = AbortSignal.timeout(DISCARD_MS)
+  body.dump({ limit: DISCARD_BYTES, signal }).catch(() => body.destroy())
 }
 
 const one = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
