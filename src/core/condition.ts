@@ -43,6 +43,7 @@ export function watchesOf({
 const MAX_AGE_MINUTES = 60
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
+const SILENT_HOURS = 48
 /** Facts that concern one intent at one look; older ones beyond that are dropped. */
 const MATCHES_MAX = 200
 
@@ -100,7 +101,7 @@ export interface Judgement {
   readonly seenAt: Date | null
   /** The fact that fires it. */
   readonly fact: string | null
-  /** When it is known to change by itself, if sooner than the next regular look. */
+  /** When it can change by itself: of silence the next look, else only if that is sooner than the regular one. */
   readonly lookAt: Date | null
 }
 
@@ -150,8 +151,11 @@ function judgeSilence(
   lastUserAt: Date | null,
   now: Date,
 ): Judgement {
-  const { threshold_hours = Number.POSITIVE_INFINITY } = condition
-  if (lastUserAt === null) return quiet(memory, 'unknown', { threshold_hours, last_user_at: null })
+  const { threshold_hours = SILENT_HOURS } = condition
+  // Whoever writes now is silent by then: nothing can become true sooner, so nobody need look sooner.
+  const soonest = new Date(now.getTime() + threshold_hours * HOUR_MS)
+  if (lastUserAt === null)
+    return { ...quiet(memory, 'unknown', { threshold_hours, last_user_at: null }), lookAt: soonest }
   const trueAt = new Date(lastUserAt.getTime() + threshold_hours * HOUR_MS)
   const silentMs = now.getTime() - lastUserAt.getTime()
   const silent_hours = Math.floor((silentMs / HOUR_MS) * 100) / 100
@@ -160,7 +164,8 @@ function judgeSilence(
   const broken = memory.last_executed !== null && lastUserAt > memory.last_executed
   const was_met = memory.was_met && !broken
   const judged = judgeEdge(condition, { ...memory, was_met }, trueAt <= now, data, now)
-  return judged.reason === 'false' ? { ...judged, lookAt: trueAt } : judged
+  if (judged.fires) return judged
+  return { ...judged, lookAt: judged.reason === 'false' ? trueAt : (judged.lookAt ?? soonest) }
 }
 
 /** Fires when it becomes true; while it stays so, again only after the cooldown that was asked for. */

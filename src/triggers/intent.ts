@@ -54,9 +54,10 @@ export function intentTrigger(policy: Policy): Trigger {
         const { slots, nextMs } = await dueIntents(tx, BATCH)
         if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
         const looks = await lookAround(tx, slots)
-        const fired = await act(tx, looks, { policy, startedMs, regular: true })
+        const { fired, checks } = await act(tx, looks, { policy, startedMs, regular: true })
         const latenessMs = fired.reduce((most, { slot }) => Math.max(most, lateMs(slot)), 0)
-        return { promoted: fired.length, more: slots.length === BATCH, nextMs, latenessMs }
+        const more = slots.length === BATCH
+        return { promoted: fired.length, more, nextMs: soonest(nextMs, checks), latenessMs }
       }),
 
     async settle(tx, outcomes) {
@@ -85,6 +86,16 @@ function lateMs({ now, next_check }: IntentSlot): number {
   return next_check === null ? 0 : Math.max(0, now.getTime() - next_check.getTime())
 }
 
+/** What was just checked may be the next to be looked at: it was due itself when the others were asked for. */
+function soonest(nextMs: number | null, checks: readonly Check[]): number | null {
+  let soon = nextMs ?? Number.POSITIVE_INFINITY
+  for (const { slot, nextCheck, enabled } of checks) {
+    if (enabled && nextCheck !== null)
+      soon = Math.min(soon, nextCheck.getTime() - slot.now.getTime())
+  }
+  return soon === Number.POSITIVE_INFINITY ? null : soon
+}
+
 export interface Acting {
   readonly policy: Policy
   readonly startedMs: number
@@ -92,12 +103,12 @@ export interface Acting {
   readonly regular: boolean
 }
 
-/** Carries out what the looks came to, within the transaction that holds the locks. Answers with those that fired. */
+/** Carries out what the looks came to, within the transaction that holds the locks. */
 export async function act(
   tx: Db,
   looks: readonly Look[],
   acting: Acting,
-): Promise<readonly Look[]> {
+): Promise<{ fired: readonly Look[]; checks: readonly Check[] }> {
   const firing = looks.filter((look) => look.outcome === 'fire').toSorted(bySlot)
   const sessions = firing.map(({ slot }) => sessionOf(slot))
   const counters = firing.length === 0 ? new Map() : await countersOf(tx, sessions)
@@ -120,7 +131,7 @@ export async function act(
   })
   await writeChecks(tx, checks)
   await takeIntents(tx, fires)
-  return fired
+  return { fired, checks }
 }
 
 /** The order in which intents of one session become its events. */
@@ -145,16 +156,22 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
   const status = outcome === 'failed' ? 'failed' : 'condition_not_met'
   const ended = outcome === 'expired'
   const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, slot.now)
-  const sooner = lookAt !== null && next_check !== null && lookAt < next_check ? lookAt : next_check
   const error = ended ? 'expires_at passed' : outcome === 'failed' ? look.reason : null
   return {
     ...recorded(look, status, look.reason, evaluationMs),
     gate: null,
     error: error === null ? null : storableText(error, ERROR_MAX),
-    nextCheck: regular ? sooner : lookAt,
+    nextCheck: regular ? nextLook(look, next_check) : lookAt,
     enabled: !ended,
     scheduledFor: null,
   }
+}
+
+/** Not after it expires: then it is disabled. */
+function nextLook({ terms, lookAt }: Look, regular: Date | null): Date | null {
+  const known = lookAt !== null && terms.trigger_type === 'silence'
+  const ahead = known ? [lookAt, terms.expires_at] : [lookAt, regular, terms.expires_at]
+  return ahead.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null)
 }
 
 /** Nothing is used up: neither the edge, nor the fact, nor the slot. */

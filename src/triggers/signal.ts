@@ -146,7 +146,7 @@ async function fireWaiting(
   const { slots, left, told } = await held(tx, concerns, 'waiting')
   const looks = await lookAtSignals(tx, slots, told)
   const [later, now] = parted(looks)
-  const fired = await act(tx, now, { policy, startedMs, regular: false })
+  const { fired } = await act(tx, now, { policy, startedMs, regular: false })
   await writeNotes(tx, later.map(noteOf))
   for (const { signal } of fired)
     if (signal !== null) promoted[signal] = (promoted[signal] ?? 0) + 1

@@ -221,8 +221,10 @@ eachStore('conditions', (store) => {
     const i = await fresh()
     await i.make(NEWS)
     await i.s.settle()
-    for (let n = 0; n < 4; n++)
+    for (let n = 0; n < 4; n++) {
       await i.tell({ kind: 'news', headline: `Nvidia number ${n}` }, false)
+      i.s.sleep(1)
+    }
     await i.s.settle()
     expect((await i.payloads()).map((p) => p.trigger_data.headline)).toEqual(
       [0, 1, 2, 3].map((n) => `Nvidia number ${n}`),
