@@ -1,3 +1,4 @@
+drop table wakeful.source_polls;
 drop table wakeful.signals;
 drop table wakeful.intent_executions;
 drop table wakeful.intent_used;

@@ -50,11 +50,20 @@ create table wakeful.scheduled_intents (
   missed_count int not null default 0 check (missed_count >= 0),
   -- The edge: whether the condition held when last seen, and when it last fired.
   was_met boolean not null default false,
+  -- The newest price taken into account: an older one that arrives later says nothing.
+  seen_at timestamptz,
+  -- What became true while the fire before was still in flight: it fires when that has settled.
+  again json,
+  -- The headline, event or entry that the slot in flight is about, or that was tried last.
+  fact text collate "C",
+  -- How long the check took that led to the slot in flight.
+  evaluation_ms int,
   -- The meter: checks made, and those that needed no agent. Fires are `execution_count`.
   checks bigint not null default 0,
   calls_avoided bigint not null default 0,
   -- The execution row that repeated checks with nothing new keep up to date.
   quiet_execution uuid,
+  quiet_reason text,
   traceparent text,
   primary key (bucket, id),
   constraint chk_trigger_type check (
@@ -70,6 +79,9 @@ create index idx_intents_pending on wakeful.scheduled_intents (next_check)
   where enabled = true and next_check is not null and agent_id is null;
 create index intents_due_idx on wakeful.scheduled_intents (next_check)
   where enabled = true and next_check is not null and agent_id is not null and in_flight is null;
+-- What has expired unseen is taken out of the readers' way.
+create index intents_expiring_idx on wakeful.scheduled_intents (expires_at)
+  where enabled = true and expires_at is not null and agent_id is null;
 create index idx_intents_type on wakeful.scheduled_intents (user_id, trigger_type);
 create index intents_user_idx on wakeful.scheduled_intents (user_id, created_at desc, id desc);
 create unique index intents_in_flight_idx on wakeful.scheduled_intents (bucket, in_flight) where in_flight is not null;
@@ -86,7 +98,7 @@ create table wakeful.intent_watches (
   primary key (bucket, intent_id, kind, key),
   foreign key (bucket, intent_id) references wakeful.scheduled_intents (bucket, id) on delete cascade
 );
-create index intent_watches_key_idx on wakeful.intent_watches (kind, key);
+create index intent_watches_key_idx on wakeful.intent_watches (kind, key, user_id);
 
 -- Each headline, event or calendar entry fires an intent once.
 create table wakeful.intent_used (
@@ -119,8 +131,9 @@ create table wakeful.intent_executions (
   scheduled_for timestamptz,
   session_key text collate "C",
   event_seq int,
-  -- The report of an outside worker's claim, once.
+  -- The report of an outside worker's claim, once, and what it was answered: the same again when it comes again.
   claim_token uuid,
+  answer json,
   -- Checks with nothing new are counted here instead of adding rows.
   repeats int not null default 1 check (repeats >= 1),
   last_seen_at timestamptz,
@@ -146,7 +159,33 @@ create table wakeful.signals (
   traceparent text,
   created_at timestamptz not null
 );
-create index signals_key_idx on wakeful.signals (kind, key, at desc);
-create index signals_recent_idx on wakeful.signals (kind, created_at desc);
+-- The newest price of a ticker, and the facts of late or to come; those for everybody and each person's apart.
+create index signals_key_idx on wakeful.signals (kind, key, coalesce(user_id, ''), at);
+create index signals_at_idx on wakeful.signals (kind, coalesce(user_id, ''), at);
 create unique index signals_fact_idx on wakeful.signals (kind, coalesce(user_id, ''), fact);
 create index signals_created_idx on wakeful.signals (created_at);
+
+-- When each outside source of facts is asked next, and what its server said to remember. A due table: one process
+-- at a time asks, under a lease, and a restart goes on where the last process stopped.
+create table wakeful.source_polls (
+  bucket smallint not null check (bucket between 0 and 1023),
+  -- Kind, host and a hash: a source's URL may hold a secret, so it is not kept.
+  key text collate "C" not null,
+  kind text not null,
+  due_at timestamptz not null,
+  claim_token uuid,
+  claimed_at timestamptz,
+  etag text,
+  last_modified text,
+  -- The facts it showed last time, each with its instant.
+  told json,
+  failures int not null default 0 check (failures >= 0),
+  last_error text,
+  last_ok_at timestamptz,
+  -- When its whole answer was last read, not only found unchanged.
+  read_at timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (bucket, key)
+);
+create index source_polls_due_idx on wakeful.source_polls (due_at);

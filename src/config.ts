@@ -5,6 +5,7 @@
  */
 import ipaddr from 'ipaddr.js'
 import { callRefusal, isLoopback } from './core/address.ts'
+import { namesTicker, readJsonPath } from './core/json-path.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -42,6 +43,12 @@ export interface Config {
   /** `whsec_…`; null: one is made and kept in the database. */
   readonly webhookSecret: string | null
   readonly allowPrivateWebhooks: boolean
+  /** Where facts are pulled from. */
+  readonly sources: {
+    readonly price: { readonly url: string; readonly path: string } | null
+    readonly feeds: readonly string[]
+    readonly calendars: readonly string[]
+  }
   readonly leaseMs: number
   readonly autonomy: {
     readonly enabled: boolean
@@ -92,6 +99,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     wakeToken: read.checked('WAKEFUL_WAKE_TOKEN', isToken, 'visible ASCII characters', 'secret'),
     webhookSecret: read.checked('WAKEFUL_WEBHOOK_SECRET', isWebhookSecret, SECRET_FORM, 'secret'),
     allowPrivateWebhooks: read.flag('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS', false),
+    sources: {
+      price: readPrice(read),
+      feeds: readUrls(read, 'WAKEFUL_FEEDS'),
+      calendars: readUrls(read, 'WAKEFUL_CALENDARS'),
+    },
     leaseMs: read.whole('WAKEFUL_LEASE_MS', LEASE_MS_MIN, MS_MAX, LEASE_MS),
     autonomy: {
       enabled: read.flag('AUTONOMY_ENABLED', true),
@@ -226,12 +238,49 @@ function readServices(read: Reader): readonly Service[] {
 
 function readWakeUrl(read: Reader): string | null {
   const url = read.checked('WAKEFUL_WAKE_URL', isHttpUrl, HTTP_URL, 'secret')
-  if (url === null) return null
+  return url !== null && mayBeCalled(read, 'WAKEFUL_WAKE_URL', url) ? url : null
+}
+
+function mayBeCalled(read: Reader, name: string, url: string): boolean {
   const anywhere = /^(true|1)$/i.test(read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS') ?? '')
   const refusal = callRefusal(url, anywhere)
-  if (refusal === null) return url
   const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
-  read.refuse('WAKEFUL_WAKE_URL', refusal, takes)
+  if (refusal !== null) read.refuse(name, refusal, takes)
+  return refusal === null
+}
+
+/** Separated by commas; a comma within one is written %2C. They may hold keys, so they are not repeated. */
+function readUrls(read: Reader, name: string): readonly string[] {
+  const urls = (read.text(name) ?? '').split(',').flatMap((each) => each.trim() || [])
+  const right = urls.length <= URLS_MAX && urls.every(isHttpUrl)
+  if (!right)
+    read.refuse(
+      name,
+      'another value (not shown)',
+      `up to ${URLS_MAX} of ${HTTP_URL}, separated by commas`,
+    )
+  return right ? urls.filter((url) => mayBeCalled(read, name, url)) : []
+}
+
+function readPrice(read: Reader): Config['sources']['price'] {
+  const url = read.checked('WAKEFUL_PRICE_URL', isPriceUrl, PRICE_URL, 'secret')
+  const path = read.checked('WAKEFUL_PRICE_PATH', (text) => readJsonPath(text) !== null, PRICE_PATH)
+  const sample = url?.replaceAll(/\{tickers?\}/g, 'X')
+  if (sample !== undefined && !mayBeCalled(read, 'WAKEFUL_PRICE_URL', sample)) return null
+  if (url !== null && path !== null) {
+    const apart = url.includes('{ticker}') || namesTicker(readJsonPath(path) ?? [])
+    if (!apart)
+      read.refuse(
+        'WAKEFUL_PRICE_PATH',
+        shown(path),
+        'a path with {ticker}, since WAKEFUL_PRICE_URL asks for many',
+      )
+    return apart ? { url, path } : null
+  }
+  if (url === null && read.text('WAKEFUL_PRICE_URL') === null && path !== null)
+    read.refuse('WAKEFUL_PRICE_URL', 'nothing', `${PRICE_URL}, since WAKEFUL_PRICE_PATH is set`)
+  if (url !== null && read.text('WAKEFUL_PRICE_PATH') === null)
+    read.refuse('WAKEFUL_PRICE_PATH', 'nothing', `${PRICE_PATH}, since WAKEFUL_PRICE_URL is set`)
   return null
 }
 
@@ -249,6 +298,9 @@ function readLangfuse(read: Reader): Config['langfuse'] {
 }
 
 const HTTP_URL = 'an http:// or https:// URL'
+const URLS_MAX = 100
+const PRICE_URL = 'an http:// or https:// URL with {ticker} or {tickers} after the host'
+const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
@@ -256,6 +308,11 @@ const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
 
 function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
+}
+
+function isPriceUrl(value: string): boolean {
+  const one = value.includes('{ticker}') !== value.includes('{tickers}')
+  return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
 }
 
 function isDatabaseUrl(value: string): boolean {

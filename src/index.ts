@@ -7,16 +7,23 @@ import { localActor } from './api/local.ts'
 import { readConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { App } from './main.ts'
+import type { Source } from './sources/source.ts'
 
 export type { Agent } from './agents/agent.ts'
 export type { AlarmRequest } from './agents/alarm-request.ts'
 export { agent, type FollowUp, type PastEvent, type Turn } from './agents/function.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
+export { calendarSource } from './sources/calendar.ts'
+export { feedSource } from './sources/feed.ts'
+export { priceSource } from './sources/price.ts'
+export type { Source, Visit } from './sources/source.ts'
 
 export interface WakefulOptions {
   /** `pglite:<dir>`, `memory:` or `postgres://…`; default as for the server. */
   readonly database?: string
   readonly agents: Readonly<Record<string, Agent>>
+  /** Where facts are pulled from: feedSource(…), calendarSource(…), priceSource(…), or your own. */
+  readonly sources?: readonly Source[]
   readonly host?: string
   readonly port?: number
   /** Any variable of the server's, by name. */
@@ -73,9 +80,11 @@ export async function openApp(
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
+  const { sources = [] } = options
   return App.open({
     config,
     agents: new Map(Object.entries(options.agents)),
+    sources,
     log: createLog(config),
     ...more,
   })

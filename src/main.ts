@@ -20,6 +20,7 @@ import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
+import type { NewSignal } from './core/signal.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
@@ -30,8 +31,11 @@ import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
+import { sourcesOf } from './sources/configured.ts'
+import { Fetcher } from './sources/fetcher.ts'
+import type { Source } from './sources/source.ts'
 import { type Db, isUnavailable } from './store/db.ts'
-import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
+import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES } from './store/due.ts'
 import { backToPending, outboxDepth, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
@@ -39,8 +43,11 @@ import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
+import type { TakenSignal } from './store/signals.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
+import { intentTrigger } from './triggers/intent.ts'
+import { takeSignals } from './triggers/signal.ts'
 import { timerTrigger } from './triggers/timer.ts'
 
 export const VERSION = (
@@ -53,12 +60,15 @@ const DAY_MS = 86_400_000
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
+const SIGNALS_MAX = 500
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export interface AppOptions {
   readonly config: Config
   readonly agents: ReadonlyMap<string, Agent>
+  /** Where facts are pulled from, beside those of the environment. */
+  readonly sources?: readonly Source[]
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
@@ -73,7 +83,9 @@ export class App {
   readonly #tracing: Tracing
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
+  readonly #signals: GroupCommit<NewSignal, TakenSignal>
   readonly #webhooks: Webhooks
+  readonly #fetcher: Fetcher
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
@@ -89,12 +101,13 @@ export class App {
 
   /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
   static async open(options: AppOptions): Promise<App> {
-    const { log } = options
-    const store = await openStore(options.config.databaseUrl, {
+    const { log, config } = options
+    const sources = sourcesOf(config.sources, options.sources ?? [], config.allowPrivateWebhooks)
+    const store = await openStore(config.databaseUrl, {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App(options, store, await openTracing(options.config, VERSION))
+    return new App({ ...options, sources }, store, await openTracing(options.config, VERSION))
   }
 
   private constructor(options: AppOptions, store: Store, tracing: Tracing) {
@@ -108,6 +121,7 @@ export class App {
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
       allowPrivate: config.allowPrivateWebhooks,
     })
+    this.#fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
     const { meter } = this.#report
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
@@ -123,9 +137,14 @@ export class App {
     this.engine = new Engine({
       store,
       agents: options.agents,
-      triggers: [timerTrigger, alarmTrigger],
+      triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config))],
       channels: [this.#channel],
       wakes: this.#wakes(config),
+      sources: {
+        sources: options.sources ?? [],
+        fetch: (request) => this.#fetcher.get(request),
+        take: (signals) => this.signal(signals),
+      },
       policy: policyOf(config),
       leaseMs: config.leaseMs,
       timerPollMs: config.timerPollIntervalMs,
@@ -155,12 +174,21 @@ export class App {
       onFull: tooManyWait,
       onBatch: (size) => meter.batch('alarms', size),
     })
+    // One lane: prices that follow one another are looked at in the order they came.
+    this.#signals = new GroupCommit({
+      commit: (signals) => takeSignals(store.commits, signals, policyOf(config)),
+      batchMax: SIGNALS_MAX,
+      lanes: 1,
+      queueMax: APPEND_QUEUE_MAX,
+      onFull: tooManyWait,
+    })
     this.#house = {
       append: (event) => this.append(event),
       knowsAgent: (agentId) => options.agents.has(agentId),
       agentIds: [...options.agents.keys()],
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
+      signal: (signals, tx) => this.signal(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
@@ -301,6 +329,20 @@ export class App {
     return set
   }
 
+  /** Keeps facts and fires what they make true. */
+  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
+    const taken =
+      tx === null
+        ? await Promise.all(signals.map((signal) => this.#signals.submit(signal)))
+        : await takeSignals(tx, signals, policyOf(this.#options.config))
+    const promoted = taken.reduce((sum, each) => sum + each.promoted, 0)
+    if (promoted > 0) {
+      this.engine.hints.hint('turns')
+      this.#report.meter.promoted('intent', promoted, 0)
+    }
+    return taken
+  }
+
   async #dueLag(): Promise<Record<string, number>> {
     if (!this.#ready) return {}
     return {
@@ -308,6 +350,7 @@ export class App {
       timers: await dueLagMs(this.store.engine, TIMERS),
       alarms: await dueLagMs(this.store.engine, ALARMS),
       wakes: await dueLagMs(this.store.engine, WAKES),
+      intents: await dueLagMs(this.store.engine, INTENTS),
     }
   }
 
@@ -342,7 +385,13 @@ export class App {
     this.#stopped = true
     this.#sockets?.close()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
-    await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
+    await Promise.all([
+      this.#appends.idle(),
+      this.#alarms.idle(),
+      this.#signals.idle(),
+      this.#webhooks.close(),
+      this.#fetcher.close(),
+    ])
     this.#closing = true
     await this.store.close()
     this.#report.close()

@@ -27,6 +27,7 @@ describe('readConfig', () => {
       wakeToken: null,
       webhookSecret: null,
       allowPrivateWebhooks: false,
+      sources: { price: null, feeds: [], calendars: [] },
       leaseMs: 30_000,
       autonomy: { enabled: true, consecutiveMax: 3, cooldownMs: 15_000 },
       timerPollIntervalMs: 250,
@@ -57,6 +58,10 @@ describe('readConfig', () => {
       AUTONOMY_ENABLED: 'FALSE',
       LANGFUSE_PUBLIC_KEY: 'pk',
       LANGFUSE_SECRET_KEY: 'sk',
+      WAKEFUL_FEEDS: 'https://a.example/f, http://10.0.0.1/g',
+      WAKEFUL_CALENDARS: 'https://a.example/c.ics',
+      WAKEFUL_PRICE_URL: 'https://a.example/{ticker}?k=1',
+      WAKEFUL_PRICE_PATH: 'quote.price',
       LOG_FORMAT: 'pretty',
     })
     expect(config).toMatchObject({
@@ -65,6 +70,11 @@ describe('readConfig', () => {
       services: ['http', 'outbox'],
       wakeUrl: 'http://10.0.0.1/wake',
       autonomy: { enabled: false },
+      sources: {
+        price: { url: 'https://a.example/{ticker}?k=1', path: 'quote.price' },
+        feeds: ['https://a.example/f', 'http://10.0.0.1/g'],
+        calendars: ['https://a.example/c.ics'],
+      },
       langfuse: { baseUrl: 'https://cloud.langfuse.com' },
       logFormat: 'pretty',
     })
@@ -86,6 +96,21 @@ describe('readConfig', () => {
     [{ WAKEFUL_WAKE_URL: 'http://[::ffff:10.0.0.1]/' }, 'the private address'],
     [{ WAKEFUL_WAKE_URL: 'http://169.254.169.254/' }, 'the private address'],
     [{ WAKEFUL_WAKE_URL: 'http://localhost/' }, 'the private address "localhost"'],
+    [{ WAKEFUL_FEEDS: 'https://a.example/f,ftp://b' }, 'WAKEFUL_FEEDS: got another value'],
+    [{ WAKEFUL_FEEDS: 'http://10.0.0.1/f' }, 'WAKEFUL_FEEDS: got the private address "10.0.0.1"'],
+    [{ WAKEFUL_CALENDARS: 'http://localhost/c' }, 'WAKEFUL_CALENDARS: got the private address'],
+    [{ WAKEFUL_PRICE_URL: 'https://a.example/' }, 'with {ticker} or {tickers} after the host'],
+    [{ WAKEFUL_PRICE_URL: 'https://a.example/{ticker}' }, 'WAKEFUL_PRICE_PATH: got nothing'],
+    [{ WAKEFUL_PRICE_PATH: 'a.b' }, 'WAKEFUL_PRICE_URL: got nothing'],
+    [{ WAKEFUL_PRICE_PATH: 'a..b' }, 'WAKEFUL_PRICE_PATH: got "a..b"'],
+    [
+      { WAKEFUL_PRICE_URL: 'https://a.example/{tickers}', WAKEFUL_PRICE_PATH: 'p' },
+      'takes a path with {ticker}',
+    ],
+    [
+      { WAKEFUL_PRICE_URL: 'http://127.0.0.1/{ticker}', WAKEFUL_PRICE_PATH: 'p' },
+      'WAKEFUL_PRICE_URL: got the private address',
+    ],
     [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'LANGFUSE_SECRET_KEY: got nothing'],
   ])('%j stops the start', (env, line) => {
     expect(refusal(env)).toContain(line)
@@ -108,6 +133,8 @@ describe('readConfig', () => {
       WAKEFUL_ADMIN_KEY: 'hunter2',
       WAKEFUL_WAKE_TOKEN: 'hunter2 hunter2',
       WAKEFUL_WEBHOOK_SECRET: 'whsec_hunter2',
+      WAKEFUL_FEEDS: 'feed://x/hunter2',
+      WAKEFUL_PRICE_URL: 'https://x.example/?key=hunter2',
     }
     const line = refusal(secrets)
     expect(line).not.toContain('hunter2')

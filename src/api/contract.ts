@@ -5,10 +5,12 @@
 import type { z } from 'zod'
 import type { AlarmDraft } from '../core/alarm-draft.ts'
 import { Refusal } from '../core/errors.ts'
+import type { NewSignal } from '../core/signal.ts'
 import type { Policy } from '../core/turn.ts'
 import type { SetAlarm } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import type { Appended, NewEvent } from '../store/events.ts'
+import type { TakenSignal } from '../store/signals.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
 export { listQuery, page, pageOf } from './lists.ts'
@@ -48,6 +50,8 @@ export interface House {
   readonly wakesByUrl: boolean
   /** Sets an alarm in a commit shared with others that are ready, or within the given transaction. */
   setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
+  /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
+  signal(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
   /** Something changed that a service may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy
@@ -101,6 +105,8 @@ interface Head {
   readonly opaque?: readonly string[]
   /** Honours `Idempotency-Key`. */
   readonly creates?: boolean
+  /** Where `user_id` says whose it is; required of credentials that stand for no one person. */
+  readonly ownerIn?: 'query' | 'body'
   readonly roles: readonly Role[] | 'public'
   /** For OpenAPI; null where there is no body. */
   readonly output: z.ZodType | null
@@ -154,8 +160,23 @@ export function prepare(op: Operation, actor: Actor, raw: RawInput): Input {
   const params = parsePart(op.params, 'path', raw.params, errors)
   const query = parsePart(op.query, 'query', raw.query, errors)
   const body = parsePart(op.body, 'body', wrapOpaque(op.opaque, raw.body), errors)
+  if (op.ownerIn !== undefined && actor.userId === null && !namesOwner(raw[op.ownerIn]))
+    errors.push(`${op.ownerIn}.user_id: is required`)
   if (errors.length > 0) throw new Refusal('shape', errors)
   return { params, query, body }
+}
+
+function namesOwner(part: unknown): boolean {
+  return (part as { user_id?: unknown } | null | undefined)?.user_id != null
+}
+
+/**
+ * Whose it is: as the request says for admin and service, who may act for anybody, else the credential's own.
+ * Null: everybody's.
+ */
+export function ownerOf(actor: Actor, named: string | null | undefined): string | null {
+  const free = actor.role === 'admin' || actor.role === 'service' || actor.userId === null
+  return free ? (named ?? actor.userId) : actor.userId
 }
 
 export async function execute(op: Operation, ctx: Context, raw: RawInput): Promise<Answer> {

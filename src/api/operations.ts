@@ -1,8 +1,19 @@
 /** All that may be asked of Wakeful, area by area. Every door is made from this table. */
 import { alarms } from './alarms.ts'
 import type { Operation } from './contract.ts'
+import { intents } from './intent-reports.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
+import { signals } from './signals.ts'
+import { sources } from './sources.ts'
 import { timers } from './timers.ts'
 
-export const operations: readonly Operation[] = [...sessions, ...timers, ...alarms, ...schedules]
+export const operations: readonly Operation[] = [
+  ...sessions,
+  ...timers,
+  ...alarms,
+  ...intents,
+  ...signals,
+  ...sources,
+  ...schedules,
+]

@@ -3,12 +3,11 @@
  * is checked when the URL is written and again for what its name resolves to at each connection,
  * redirects are not followed, time and what is read of the answer are bounded.
  */
-import { type LookupAddress, lookup } from 'node:dns'
-import type { LookupFunction } from 'node:net'
+import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
-import { callRefusal, isPublicAddress } from '../core/address.ts'
+import { callRefusal } from '../core/address.ts'
 import type { Attempt } from '../core/alarm.ts'
-import { errorText } from '../core/errors.ts'
+import { callError, checkedLookup } from '../core/lookup.ts'
 import { traceHeaders } from '../core/trace-context.ts'
 import { retryAfterOf, webhookSignature } from '../core/webhook.ts'
 
@@ -81,7 +80,7 @@ export class Webhooks {
       return await judge(answer)
     } catch (error) {
       if (late) return failed(`no answer within ${timeoutMs} ms`)
-      return failed(`the call failed: ${reason(error)}`)
+      return failed(`the call failed: ${callError(error)}`)
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', cut)
@@ -144,40 +143,4 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<strin
     body.destroy()
   }
   return Buffer.concat(chunks).subarray(0, ANSWER_MAX_BYTES).toString('utf8')
-}
-
-/** The innermost cause, with its code: undici wraps what the socket said. */
-function reason(error: unknown): string {
-  const inner =
-    error instanceof AggregateError
-      ? error.errors[0]
-      : error instanceof Error && error.cause instanceof Error
-        ? error.cause
-        : error
-  const code = (inner as { code?: unknown } | null)?.code
-  const text = errorText(inner, 300)
-  return typeof code === 'string' && !text.includes(code) ? `${code} ${text}` : text
-}
-
-/**
- * Judges what the name resolves to in the very look-up that the connection uses, so that a second answer
- * cannot differ from the checked one. One private address among public ones refuses them all.
- */
-function checkedLookup(allowPrivate: boolean, resolve: typeof lookup): LookupFunction {
-  return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error !== null) return callback(error, '', 0)
-      const addresses = found as unknown as LookupAddress[]
-      const wrong = allowPrivate
-        ? undefined
-        : addresses.find(({ address }) => !isPublicAddress(address))
-      const [first] = addresses
-      if (wrong !== undefined || first === undefined) {
-        const text = `${hostname} resolves to ${wrong?.address ?? 'nothing'}, which may not be called`
-        return callback(Object.assign(new Error(text), { code: 'EREFUSEDADDRESS' }), '', 0)
-      }
-      if (options.all) return callback(null, addresses)
-      return callback(null, first.address, first.family)
-    })
-  }
 }

@@ -9,6 +9,7 @@ import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../log.ts'
 import { App } from '../main.ts'
+import type { Source } from '../sources/source.ts'
 
 const STOP_MAX_MS = 10_000
 
@@ -24,7 +25,8 @@ export async function serve(): Promise<void> {
   process.on('unhandledRejection', (error) =>
     log.error({ error: errorText(error) }, 'unhandled rejection'),
   )
-  const app = await App.open({ config, agents: await loadAgents(config), log })
+  const agents = await loadAgents(config)
+  const app = await App.open({ config, agents, sources: await loadSources(config), log })
   endOnSignals(app, log)
   try {
     await run(app, config)
@@ -70,6 +72,17 @@ function endOnSignals(app: App, log: Logger): void {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+/** The app's own sources of facts; the module is loaded once, with its agents. */
+async function loadSources(config: Config): Promise<readonly Source[]> {
+  if (config.app === null) return []
+  const module = (await import(pathToFileURL(resolve(config.app)).href)) as {
+    default?: { sources?: readonly Source[] }
+  }
+  const sources = module.default?.sources ?? []
+  if (Array.isArray(sources)) return sources
+  throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
 }
 
 /** The default export of the app's module, or the demo. */

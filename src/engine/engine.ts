@@ -14,6 +14,7 @@ import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
 import { IDLE, Loop, type Service } from './service.ts'
 import { SILENT, type Signals } from './signals.ts'
+import { type SourcesOptions, SourcesService } from './sources.ts'
 import { TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
 
@@ -24,6 +25,8 @@ export interface EngineOptions {
   readonly channels: readonly Channel[]
   /** What wakes by a call, and how to call; null where nothing does. */
   readonly wakes: Pick<WakesOptions, 'source' | 'call'> | null
+  /** Where facts are pulled from, and how. */
+  readonly sources: Pick<SourcesOptions, 'sources' | 'fetch' | 'take'>
   readonly policy: Policy
   readonly leaseMs: number
   readonly timerPollMs: number
@@ -38,6 +41,8 @@ export interface EngineOptions {
 
 /** A sweep looks for what is too old this often. */
 const PRUNE_MS = 60_000
+/** When the next source is due is known; this finds what a dead process was asking. */
+const SOURCES_MS = 5_000
 
 export class Engine {
   readonly hints = new LocalHints()
@@ -45,6 +50,7 @@ export class Engine {
   readonly turns: TurnsService
   readonly #clock: Service
   readonly #wakes: WakesService | null
+  readonly #sources: SourcesService
   readonly #pruner: Service
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
@@ -96,12 +102,20 @@ export class Engine {
             signals: options.signals ?? SILENT,
             enabled: policy.autonomy,
           })
+    this.#sources = new SourcesService({
+      ...options.sources,
+      db: store.engine,
+      leaseMs: options.leaseMs,
+      meter,
+      signals: options.signals ?? SILENT,
+      enabled: policy.autonomy,
+    })
     this.hints.on('outbox', (keys) => this.outbox.look(keys))
   }
 
   /** Starts the loops this process runs. Not for use beside a test clock. */
   start(): void {
-    const { services, store, timerPollMs, effectPollMs, meter } = this.#options
+    const { services, store, timerPollMs, effectPollMs, meter, sources } = this.#options
     if (store.listen !== null) {
       const onError = (error: unknown) => meter.trouble('notifier', error)
       this.#notifier = new Notifier({
@@ -121,6 +135,10 @@ export class Engine {
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
     if (services.has('outbox') || services.has('http'))
       this.#loop(this.outbox, effectPollMs, 'outbox')
+    if (services.has('clock') && sources.sources.length > 0) {
+      const loop = this.#loop(this.#sources, SOURCES_MS)
+      this.#sources.onFree = () => loop.hint()
+    }
     if (services.has('clock')) this.#loop(later(this.#pruner), PRUNE_MS)
   }
 
@@ -138,7 +156,12 @@ export class Engine {
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     if (this.#loops.length === 0)
-      await Promise.all([this.turns.close(), this.outbox.close(), this.#wakes?.close()])
+      await Promise.all([
+        this.turns.close(),
+        this.outbox.close(),
+        this.#wakes?.close(),
+        this.#sources.close(),
+      ])
     await this.#notifier?.stop()
   }
 
@@ -149,20 +172,22 @@ export class Engine {
   async quiesce(): Promise<number | null> {
     for (;;) {
       let did = 0
+      let more = false
       let nextMs: number | null = null
       for (const service of this.#services()) {
         const tick = await service.tick()
         await service.settle?.()
         did += tick.did
+        more ||= tick.more
         if (tick.nextMs !== null) nextMs = Math.min(nextMs ?? tick.nextMs, tick.nextMs)
       }
-      if (did === 0) return nextMs
+      if (did === 0 && !more) return nextMs
     }
   }
 
   #services(): Service[] {
     const wakes = this.#wakes === null ? [] : [this.#wakes]
-    return [this.#clock, ...wakes, this.turns, this.outbox]
+    return [this.#sources, this.#clock, ...wakes, this.turns, this.outbox]
   }
 
   /** One sweep of the pruner, for tests and for the command line. */

@@ -3,9 +3,12 @@
  * effects, turns and events. Small batches, so that nobody waits behind a sweep. The embedded store has
  * no autovacuum: there the pruner vacuums the hot tables too.
  */
+import { SIGNAL_KEPT_MS } from '../core/signal.ts'
 import type { Db } from '../store/db.ts'
 import { deleteExpired } from '../store/idempotency.ts'
+import { expireIntents } from '../store/intent-reports.ts'
 import { pruneCheckpoints, pruneOlder, vacuum } from '../store/prune.ts'
+import { pruneSignals } from '../store/signals.ts'
 import type { Service, Tick } from './service.ts'
 
 export interface Retention {
@@ -15,6 +18,8 @@ export interface Retention {
 }
 
 const BATCH = 500
+/** A feed may tell a headline for weeks: what has fired is remembered for longer than the headline itself. */
+const USED_KEPT_MS = 90 * 86_400_000
 
 export function prunerService(options: { db: Db; retention: Retention }): Service {
   const { db, retention } = options
@@ -24,8 +29,14 @@ export function prunerService(options: { db: Db; retention: Retention }): Servic
       const checkpoints = await pruneCheckpoints(db, retention.checkpointsKept, BATCH)
       const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
       const keys = await deleteExpired(db, BATCH)
+      const expired = await expireIntents(db, BATCH)
+      const facts = await pruneSignals(db, SIGNAL_KEPT_MS, USED_KEPT_MS, BATCH)
       if (db.kind === 'pglite') await vacuum(db)
-      return { did: checkpoints + older + keys, more: checkpoints + older >= BATCH, nextMs: null }
+      return {
+        did: checkpoints + older + keys + expired + facts,
+        more: checkpoints + older + facts >= BATCH,
+        nextMs: null,
+      }
     },
   }
 }

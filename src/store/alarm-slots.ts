@@ -6,6 +6,7 @@
 import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
 import type { Db } from './db.ts'
 import { ALARMS, claimRows, dueRows, inIndexOrder, NOW, nextDueMs, WAKES } from './due.ts'
+import { type SlotEvent, takeSeqs } from './heads.ts'
 
 const SLOT = (t: string) =>
   `${t}.bucket, ${t}.id, ${t}.parent_id, ${t}.user_id, ${t}.agent_id, ${t}.conversation_id, ${t}.kind, ${t}.cron_expr, ${t}.timezone,
@@ -24,15 +25,10 @@ export interface AlarmSlot extends AlarmTerms, AlarmState {
 }
 
 /** What a due alarm becomes: an event of this session. */
-export interface AlarmEvent {
-  readonly bucket: number
+export interface AlarmEvent extends SlotEvent {
   readonly id: string
   readonly eventId: string
   readonly missedCount: number
-  readonly sessionKey: string
-  readonly userId: string
-  readonly agentId: string
-  readonly threadId: string
 }
 
 export interface PromotedAlarms {
@@ -42,16 +38,6 @@ export interface PromotedAlarms {
 
 const DUE = `with due as materialized (${dueRows(ALARMS, SLOT('t'), '$2::int')})
   select n.next_ms, ${NOW} as now, d.* from (select ${nextDueMs(ALARMS)} as next_ms) n left join due d on true`
-
-/** Makes the sessions that are missing and takes the numbers, under the lock of each row, always in the same order. */
-const HEADS = `insert into wakeful.sessions as s (bucket, session_key, user_id, agent_id, thread_id, last_seq, due_at, created_at, updated_at)
-  select bucket, session_key, user_id, agent_id, thread_id, total, ${NOW}, ${NOW}, ${NOW}
-  from unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int[])
-    i(bucket, session_key, user_id, agent_id, thread_id, total)
-  order by bucket, session_key
-  on conflict (bucket, session_key) do update
-    set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
-  returning session_key, last_seq`
 
 /** The payload stays in the database: it goes from the alarm's row into the event's, verbatim. */
 const TAKE = `with taken as (
@@ -89,33 +75,7 @@ export async function promoteAlarms(
 }
 
 async function takeAlarms(tx: Db, events: readonly AlarmEvent[]): Promise<void> {
-  const totals = new Map<string, { event: AlarmEvent; total: number }>()
-  for (const event of events) {
-    const known = totals.get(event.sessionKey)
-    if (known === undefined) totals.set(event.sessionKey, { event, total: 1 })
-    else known.total++
-  }
-  const heads = [...totals.values()]
-  const numbered = await tx.query<{ session_key: string; last_seq: number }>(HEADS, [
-    tx.now(),
-    heads.map(({ event }) => event.bucket),
-    heads.map(({ event }) => event.sessionKey),
-    heads.map(({ event }) => event.userId),
-    heads.map(({ event }) => event.agentId),
-    heads.map(({ event }) => event.threadId),
-    heads.map(({ total }) => total),
-  ])
-  const taken = new Map(
-    numbered.map(({ session_key, last_seq }) => [
-      session_key,
-      last_seq - (totals.get(session_key)?.total ?? 0),
-    ]),
-  )
-  const seqs = events.map(({ sessionKey }) => {
-    const seq = (taken.get(sessionKey) ?? 0) + 1
-    taken.set(sessionKey, seq)
-    return seq
-  })
+  const seqs = await takeSeqs(tx, events)
   await tx.query(TAKE, [
     tx.now(),
     events.map((e) => e.bucket),

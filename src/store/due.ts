@@ -81,6 +81,15 @@ export const ALARMS: DueTable = {
 /** Alarms that wake by an HTTP call, under a lease. */
 export const WAKES: DueTable = { ...ALARMS, live: 'due_at is not null and agent_id is null' }
 
+/** Intents of agents known here; those of outside workers are asked for, not taken. */
+export const INTENTS: DueTable = {
+  name: 'wakeful.scheduled_intents',
+  key: 'id',
+  keyType: 'uuid',
+  due: 'next_check',
+  live: 'enabled = true and next_check is not null and agent_id is not null and in_flight is null',
+}
+
 /**
  * Selects and locks up to `limit` due rows, soonest first. `lock` names another table joined by
  * `join` to be locked instead: rows whose lock is held elsewhere are skipped and the scan goes on,

@@ -9,6 +9,10 @@ const HOT = [
   'effects',
   'autonomy_timers',
   'alarms',
+  'scheduled_intents',
+  'intent_executions',
+  'signals',
+  'intent_used',
   'checkpoints',
   'idempotency_keys',
 ]
@@ -56,7 +60,7 @@ export async function pruneCheckpoints(db: Db, keep: number, limit: number): Pro
   return rows.length
 }
 
-/** Finished turns, delivered effects, processed events and settled timers older than `keepMs`. */
+/** Finished turns, delivered effects, processed events, settled timers and executions of intents older than `keepMs`. */
 export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise<number> {
   const before = `${NOW} - $2::float8 * interval '1 millisecond'`
   const targets = [
@@ -67,6 +71,7 @@ export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise
       `t.created_at < ${before} and t.seq <= (select s.done_seq from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key)`,
     ],
     ['wakeful.autonomy_timers', `t.status <> 'pending' and t.updated_at < ${before}`],
+    ['wakeful.intent_executions', `coalesce(t.last_seen_at, t.executed_at) < ${before}`],
   ] as const
   let deleted = 0
   for (const [table, where] of targets) {

@@ -41,6 +41,7 @@ const emptyHouse: Context['house'] = {
   agentIds: [],
   wakesByUrl: false,
   setAlarm: () => Promise.reject(new Error('no alarms in this test')),
+  signal: () => Promise.reject(new Error('no signals in this test')),
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
 }

@@ -4,6 +4,7 @@ import type { Agent } from '../../src/agents/agent.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { newId } from '../../src/core/ids.ts'
 import { parseSessionKey, type SessionRef } from '../../src/core/session.ts'
+import type { Source } from '../../src/sources/source.ts'
 import type { Appended } from '../../src/store/events.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import type { StoreUnderTest } from './stores.ts'
@@ -28,7 +29,12 @@ export function ref(key: string): SessionRef {
 export async function world(
   store: StoreUnderTest,
   agents: Record<string, Agent | AgentFunction>,
-  options: { env?: Record<string, string>; startAt?: string; database?: string } = {},
+  options: {
+    env?: Record<string, string>
+    startAt?: string
+    database?: string
+    sources?: readonly Source[]
+  } = {},
 ): Promise<World> {
   const database = options.database ?? (await store.database())
   const made = Object.entries(agents).map(
@@ -37,6 +43,7 @@ export async function world(
   const test = await testWakeful({
     database,
     agents: Object.fromEntries(made),
+    sources: options.sources ?? [],
     env: { PORT: '0', LOG_LEVEL: 'silent', ...options.env },
     ...(options.startAt === undefined ? {} : { startAt: options.startAt }),
   })

@@ -1,0 +1,187 @@
+/**
+ * The sources service: asks those that are due, each under a lease of its own so that one process asks at a
+ * time, and hands on what is new. The facts are taken before the poll is settled: a process that dies in
+ * between makes them be told again, and a fact told twice is one.
+ */
+import { randomUUID } from 'node:crypto'
+import { errorText } from '../core/errors.ts'
+import { pollWaitMs } from '../core/polling.ts'
+import type { NewSignal } from '../core/signal.ts'
+import type { Source } from '../sources/source.ts'
+import type { Db } from '../store/db.ts'
+import { extendClaims, releaseClaims } from '../store/due.ts'
+import {
+  awaitedTickers,
+  type ClaimedSource,
+  claimSources,
+  ensureSources,
+  type PolledSource,
+  SOURCES,
+  settlePoll,
+} from '../store/source-polls.ts'
+import type { Meter } from './meter.ts'
+import { IDLE, type Service, type Tick } from './service.ts'
+import type { Signals } from './signals.ts'
+import { type Fetch, SourceVisit } from './visit.ts'
+
+export interface SourcesOptions {
+  readonly sources: readonly Source[]
+  readonly fetch: Fetch
+  /** Keeps facts, and fires what waits for them. */
+  readonly take: (signals: readonly NewSignal[]) => Promise<unknown>
+  readonly db: Db
+  readonly leaseMs: number
+  readonly meter: Meter
+  readonly signals: Signals
+  /** AUTONOMY_ENABLED: false asks nobody, since nobody would act on it. */
+  readonly enabled: boolean
+}
+
+interface Running {
+  readonly row: ClaimedSource
+  readonly token: string
+  readonly controller: AbortController
+  done: Promise<void>
+}
+
+const CONCURRENCY = 4
+/** A source that takes longer is cut off; what it told by then is lost. */
+const VISIT_MAX_MS = 120_000
+const STOP_GRACE_MS = 2_000
+
+export class SourcesService implements Service {
+  readonly name = 'sources'
+  /** Called when a place is free after there was none. */
+  onFree: () => void = () => undefined
+  readonly #options: SourcesOptions
+  readonly #sources: ReadonlyMap<string, Source>
+  readonly #running = new Map<string, Running>()
+  #ensured = false
+  #starved = false
+  #heartbeat: NodeJS.Timeout | null = null
+
+  constructor(options: SourcesOptions) {
+    this.#options = options
+    this.#sources = new Map(options.sources.map((source) => [source.key, source]))
+  }
+
+  async tick(): Promise<Tick> {
+    const { db, leaseMs, enabled } = this.#options
+    if (!enabled || this.#sources.size === 0) return IDLE
+    if (!this.#ensured) await ensureSources(db, [...this.#sources.values()])
+    this.#ensured = true
+    const limit = CONCURRENCY - this.#running.size
+    this.#starved = limit <= 0
+    if (this.#starved) return IDLE
+    const token = randomUUID()
+    const keys = [...this.#sources.keys()]
+    const { claimed, nextMs } = await claimSources(db, keys, limit, leaseMs, token)
+    for (const row of claimed) this.#start(row, token)
+    this.#starved = claimed.length === limit
+    return { did: claimed.length, more: false, nextMs }
+  }
+
+  async settle(): Promise<void> {
+    while (this.#running.size > 0)
+      await Promise.all([...this.#running.values()].map((each) => each.done))
+  }
+
+  /** Polls under way may finish; those that do not in time are cut and their rows given back. */
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const grace = new Promise((done) => {
+      timer = setTimeout(done, STOP_GRACE_MS)
+    })
+    await Promise.race([this.settle(), grace])
+    clearTimeout(timer)
+    const left = [...this.#running.values()]
+    if (left.length > 0) await releaseClaims(this.#options.db, SOURCES, left.map(leaseOf))
+    for (const each of left) each.controller.abort()
+    await this.settle()
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    this.#heartbeat = null
+  }
+
+  #start(row: ClaimedSource, token: string): void {
+    const running: Running = {
+      ...{ row, token, controller: new AbortController(), done: Promise.resolve() },
+    }
+    const key = `${row.key} ${token}`
+    this.#running.set(key, running)
+    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
+    const late = setTimeout(() => running.controller.abort(), VISIT_MAX_MS).unref()
+    running.done = this.#visit(running)
+      .catch((error) => this.#options.meter.trouble('sources', error))
+      .finally(() => {
+        clearTimeout(late)
+        this.#running.delete(key)
+        if (!this.#starved) return
+        this.#starved = false
+        this.onFree()
+      })
+  }
+
+  /** Poll, take, settle. */
+  async #visit({ row, token, controller }: Running): Promise<void> {
+    const { db, fetch, take, meter, signals } = this.#options
+    const source = this.#sources.get(row.key)
+    if (source === undefined) throw new Error(`claimed ${row.key}, which is not set up here`)
+    await signals.reach('claimed', row.key)
+    const tickers = (limit: number) => awaitedTickers(db, limit)
+    const visit = new SourceVisit(source, row, controller.signal, { fetch, tickers })
+    const { known, error } = await asked(source, visit)
+    if (error !== null) meter.trouble('sources', new Error(`${row.key}: ${error}`))
+    const news = known === null ? [] : visit.news(known)
+    if (news.length > 0) await take(news)
+    const ours = await settlePoll(db, settled(source, row, token, visit, known, error))
+    if (!ours) meter.leasesLost(1)
+    await signals.reach('committed', row.key)
+  }
+
+  /** One statement extends all leases; whoever's was lost is cut off. */
+  #extend(): void {
+    const all = [...this.#running.values()]
+    if (all.length === 0) return
+    const { db, leaseMs, meter } = this.#options
+    extendClaims(db, SOURCES, all.map(leaseOf), leaseMs)
+      .then((held) => {
+        for (const each of all) if (!held.has(each.row.key)) each.controller.abort()
+      })
+      .catch((error) => meter.trouble('heartbeat', error))
+  }
+}
+
+interface Asked {
+  /** Null when nothing has changed, or when it failed. */
+  readonly known: readonly NewSignal[] | null
+  readonly error: string | null
+}
+
+async function asked(source: Source, visit: SourceVisit): Promise<Asked> {
+  try {
+    return { known: await source.poll(visit), error: null }
+  } catch (error) {
+    return { known: null, error: errorText(error, 500) }
+  }
+}
+
+function settled(
+  source: Source,
+  row: ClaimedSource,
+  token: string,
+  visit: SourceVisit,
+  known: readonly NewSignal[] | null,
+  error: string | null,
+): PolledSource {
+  const failures = error === null ? 0 : row.failures + 1
+  const { freshMs, retryAfter } = visit
+  const { everyMs } = source
+  return {
+    ...{ bucket: row.bucket, key: row.key, token, failures },
+    waitMs: pollWaitMs(row.key, { everyMs, failures, freshMs, retryAfter }, row.now),
+    error: error ?? visit.warning,
+    read: known === null ? null : visit.memory(known),
+  }
+}
+
+const leaseOf = ({ row, token }: Running) => ({ bucket: row.bucket, key: row.key, token })

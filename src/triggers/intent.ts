@@ -1,0 +1,245 @@
+/**
+ * Intents that Wakeful runs itself: check, condition, gate, then an event. What does not fire leaves its record and
+ * costs no agent call; what fires is settled, with its record, by the commit of its turn.
+ */
+import { performance } from 'node:perf_hooks'
+import { storableText } from '../core/alarm.ts'
+import { judge, QUIET, type Verdict } from '../core/gate.ts'
+import { newId } from '../core/ids.ts'
+import { afterReport, termsOf } from '../core/intent.ts'
+import {
+  afterTurn,
+  blockOf,
+  deferUntil,
+  keptSlot,
+  slotOf,
+  turnStatus,
+} from '../core/intent-turn.ts'
+import { parseSessionKey } from '../core/session.ts'
+import type { Policy } from '../core/turn.ts'
+import type { Db } from '../store/db.ts'
+import { inIndexOrder } from '../store/due.ts'
+import {
+  type Execution,
+  lockInFlight,
+  recordExecutions,
+  type SettledIntent,
+  settleIntents,
+  withdrawnIntents,
+} from '../store/intent-settles.ts'
+import {
+  type Check,
+  countersOf,
+  dueIntents,
+  type Fire,
+  type IntentSlot,
+  takeIntents,
+  writeChecks,
+} from '../store/intent-slots.ts'
+import { useFacts } from '../store/signals.ts'
+import { type Look, lookAround } from './intent-look.ts'
+import type { SlotOutcome, Trigger } from './trigger.ts'
+
+const BATCH = 1000
+const PREVIEW_MAX = 200
+const ERROR_MAX = 2000
+
+export function intentTrigger(policy: Policy): Trigger {
+  return {
+    type: 'intent',
+
+    promote: (db) =>
+      inIndexOrder(db, async (tx) => {
+        const startedMs = performance.now()
+        const { slots, nextMs } = await dueIntents(tx, BATCH)
+        if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
+        const looks = await lookAround(tx, slots)
+        const { fired, checks } = await act(tx, looks, { policy, startedMs, regular: true })
+        const latenessMs = fired.reduce((most, { slot }) => Math.max(most, lateMs(slot)), 0)
+        const more = slots.length === BATCH
+        return { promoted: fired.length, more, nextMs: soonest(nextMs, checks), latenessMs }
+      }),
+
+    async settle(tx, outcomes) {
+      const slots = await lockInFlight(tx, outcomes)
+      const executions = outcomes.map((outcome) =>
+        executionOf(outcome, slots.get(outcome.eventId) ?? null),
+      )
+      await recordExecutions(tx, executions)
+      const settled = outcomes.flatMap((outcome, index) =>
+        settledOf(outcome, executions[index] as Execution),
+      )
+      if (settled.length > 0) await settleIntents(tx, settled)
+      const used = settled.flatMap(({ slot, execution }) =>
+        slot.fact !== null && execution.status === 'success'
+          ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact }]
+          : [],
+      )
+      if (used.length > 0) await useFacts(tx, used)
+    },
+
+    withdrawn: withdrawnIntents,
+  }
+}
+
+function lateMs({ now, next_check }: IntentSlot): number {
+  return next_check === null ? 0 : Math.max(0, now.getTime() - next_check.getTime())
+}
+
+/** What was just checked may be the next to be looked at: it was due itself when the others were asked for. */
+function soonest(nextMs: number | null, checks: readonly Check[]): number | null {
+  let soon = nextMs ?? Number.POSITIVE_INFINITY
+  for (const { slot, nextCheck, enabled } of checks) {
+    if (enabled && nextCheck !== null)
+      soon = Math.min(soon, nextCheck.getTime() - slot.now.getTime())
+  }
+  return soon === Number.POSITIVE_INFINITY ? null : soon
+}
+
+export interface Acting {
+  readonly policy: Policy
+  readonly startedMs: number
+  /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
+  readonly regular: boolean
+}
+
+/** Carries out what the looks came to, within the transaction that holds the locks. */
+export async function act(
+  tx: Db,
+  looks: readonly Look[],
+  acting: Acting,
+): Promise<{ fired: readonly Look[]; checks: readonly Check[] }> {
+  const firing = looks.filter((look) => look.outcome === 'fire').toSorted(bySlot)
+  const sessions = firing.map(({ slot }) => sessionOf(slot))
+  const counters = firing.length === 0 ? new Map() : await countersOf(tx, sessions)
+  const evaluationMs = Math.round(performance.now() - acting.startedMs)
+  const checks: Check[] = looks
+    .filter((look) => look.outcome !== 'fire')
+    .map((look) => checkOf(look, evaluationMs, acting.regular))
+  const fires: Fire[] = []
+  const fired: Look[] = []
+  firing.forEach((look, index) => {
+    const session = sessions[index] ?? sessionOf(look.slot)
+    // Judged before the event is made: what the gate would hold back needs no agent. The turn's commit judges again.
+    const verdict = judge(counters.get(session.sessionKey) ?? QUIET, acting.policy, look.slot.now)
+    if (!verdict.allowed) {
+      checks.push(blockedCheck(look, verdict, evaluationMs))
+      return
+    }
+    fired.push(look)
+    fires.push({ ...session, ...fireOf(look), eventId: newId(), evaluationMs })
+  })
+  await writeChecks(tx, checks)
+  await takeIntents(tx, fires)
+  return { fired, checks }
+}
+
+/** The order in which intents of one session become its events. */
+function bySlot({ slot: a }: Look, { slot: b }: Look): number {
+  const due = (slot: IntentSlot) => (slot.scheduled_for ?? slot.next_check ?? slot.now).getTime()
+  return due(a) - due(b) || (a.id < b.id ? -1 : 1)
+}
+
+/** Without a thread of its own choosing an intent has one conversation: the cap and the answers of its fires belong together. */
+function sessionOf({ bucket, id, user_id: userId, agent_id: agentId, thread_id }: IntentSlot) {
+  const threadId = thread_id || id
+  return { bucket, sessionKey: `${userId}:${agentId}:${threadId}`, userId, agentId, threadId }
+}
+
+function fireOf(look: Look) {
+  const { slot, data, wasMet, seenAt, again, fact, looks } = look
+  return { slot, data, wasMet, seenAt, again, fact, looks, ...slotOf(look.terms, slot.now) }
+}
+
+function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
+  const { slot, terms, outcome, lookAt } = look
+  const status = outcome === 'failed' ? 'failed' : 'condition_not_met'
+  const ended = outcome === 'expired'
+  const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, slot.now)
+  const error = ended ? 'expires_at passed' : outcome === 'failed' ? look.reason : null
+  return {
+    ...recorded(look, status, look.reason, evaluationMs),
+    gate: null,
+    error: error === null ? null : storableText(error, ERROR_MAX),
+    nextCheck: regular ? nextLook(look, next_check) : lookAt,
+    enabled: !ended,
+    scheduledFor: null,
+  }
+}
+
+/** Not after it expires: then it is disabled. */
+function nextLook({ terms, lookAt }: Look, regular: Date | null): Date | null {
+  const known = lookAt !== null && terms.trigger_type === 'silence'
+  const ahead = known ? [lookAt, terms.expires_at] : [lookAt, regular, terms.expires_at]
+  return ahead.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null)
+}
+
+/** Nothing is used up: neither the edge, nor the fact, nor the slot. */
+function blockedCheck(
+  look: Look,
+  verdict: Verdict & { allowed: false },
+  evaluationMs: number,
+): Check {
+  const { slot, terms } = look
+  const report = { status: 'gate_blocked', deferUntil: deferUntil(verdict, slot.now) } as const
+  const { next_check } = afterReport(terms, report, slot.now)
+  const { scheduledFor } = slotOf(terms, slot.now)
+  return {
+    ...recorded(look, 'gate_blocked', verdict.rule, evaluationMs),
+    gate: JSON.stringify(verdict),
+    error: null,
+    nextCheck: next_check,
+    enabled: true,
+    wasMet: false,
+    again: slot.again,
+    scheduledFor: keptSlot(terms, scheduledFor, next_check, slot.now),
+  }
+}
+
+function recorded(look: Look, status: Check['status'], reason: string, evaluationMs: number) {
+  const { slot, data, wasMet, seenAt, again, looks } = look
+  const said = storableText(`${status} ${reason}`, ERROR_MAX)
+  const executionId =
+    slot.quiet_execution !== null && slot.quiet_reason === said ? slot.quiet_execution : newId()
+  return {
+    slot,
+    executionId,
+    status,
+    reason: said,
+    data,
+    wasMet,
+    seenAt,
+    again,
+    looks,
+    evaluationMs,
+  }
+}
+
+function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
+  const status = turnStatus(outcome)
+  const [message] = outcome.messages
+  const verdict = status === 'gate_blocked' ? blockOf(outcome) : (outcome.verdicts[0] ?? null)
+  return {
+    slot,
+    id: newId(),
+    bucket: outcome.bucket,
+    userId: parseSessionKey(outcome.sessionKey)?.userId ?? '',
+    sessionKey: outcome.sessionKey,
+    eventSeq: outcome.eventSeq,
+    scheduledFor: outcome.scheduledFor,
+    status,
+    gate: verdict === null ? null : JSON.stringify(verdict),
+    error: outcome.error === null ? null : storableText(outcome.error, ERROR_MAX),
+    messageId: message?.id ?? null,
+    preview: message === undefined ? null : storableText(message.content, PREVIEW_MAX),
+    generationMs: Math.max(0, outcome.now.getTime() - outcome.startedAt.getTime()),
+  }
+}
+
+function settledOf(outcome: SlotOutcome, execution: Execution): SettledIntent[] {
+  const { slot, status } = execution
+  if (slot === null) return []
+  const verdict = status === 'gate_blocked' ? blockOf(outcome) : null
+  const next = afterTurn(termsOf(slot), slot, { status, verdict }, slot.now)
+  return [{ slot, execution, next }]
+}

@@ -1,0 +1,190 @@
+/**
+ * Signals: kept, then shown to the intents that wait for them and to nobody else. What a signal makes true fires at
+ * once, by the same path as the clock's.
+ */
+import { performance } from 'node:perf_hooks'
+import { type NewSignal, tickerKey } from '../core/signal.ts'
+import type { Policy } from '../core/turn.ts'
+import { wordsOf } from '../core/words.ts'
+import type { Db } from '../store/db.ts'
+import { byKey } from '../store/due.ts'
+import { type IntentSlot, lockIntents, type Note, writeNotes } from '../store/intent-slots.ts'
+import {
+  dropSignals,
+  EVERYBODY,
+  keepSignals,
+  newestPrices,
+  type TakenSignal,
+  type WatchKey,
+  watchers,
+} from '../store/signals.ts'
+import { act } from './intent.ts'
+import { LOOK_AGAIN, type Look, lookAtSignals, type Told } from './intent-look.ts'
+
+/** Intents looked at in one transaction; what is told may concern many more. */
+const CHUNK = 1000
+
+/** An intent and the signals that may concern it, oldest first. */
+interface Concern {
+  readonly bucket: number
+  readonly id: string
+  readonly told: Told[]
+}
+
+/**
+ * Keeping and the first thousand intents are one transaction; further ones follow in transactions of their own,
+ * and what a crash leaves out there the clock sees at its next look.
+ */
+export async function takeSignals(
+  db: Db,
+  signals: readonly NewSignal[],
+  policy: Policy,
+): Promise<TakenSignal[]> {
+  const promoted = signals.map(() => 0)
+  const { kept, rest } = await byKey(db, async (tx) => {
+    promoted.fill(0)
+    const { kept, fresh } = await keep(tx, signals)
+    const concerns = policy.autonomy ? await concernedBy(tx, fresh) : []
+    const first = concerns.slice(0, CHUNK)
+    const left = await fireWaiting(tx, first, policy, promoted)
+    return { kept, rest: [left, ...chunks(concerns.slice(CHUNK))] }
+  })
+  for (const [index, chunk] of rest.entries()) {
+    const left =
+      index === 0 ? chunk : await byKey(db, (tx) => fireWaiting(tx, chunk, policy, promoted))
+    const changed = left.length === 0 ? [] : await byKey(db, (tx) => noteInFlight(tx, left))
+    // Those settled in between.
+    if (changed.length > 0) await byKey(db, (tx) => fireWaiting(tx, changed, policy, promoted))
+  }
+  return signals.map((_, index) => ({
+    id: kept[index]?.id ?? '',
+    stored: kept[index]?.fresh ?? false,
+    promoted: promoted[index] ?? 0,
+  }))
+}
+
+function chunks(concerns: readonly Concern[]): Concern[][] {
+  const parts: Concern[][] = []
+  for (let at = 0; at < concerns.length; at += CHUNK) parts.push(concerns.slice(at, at + CHUNK))
+  return parts
+}
+
+async function keep(tx: Db, signals: readonly NewSignal[]) {
+  const gone = signals.filter((signal) => signal.gone)
+  if (gone.length > 0) await dropSignals(tx, gone)
+  const told = signals.flatMap((signal, place) => (signal.gone ? [] : [{ signal, place }]))
+  const prices = told.filter(({ signal }) => signal.kind === 'price')
+  const before = prices.length === 0 ? new Map() : await newestBefore(tx, prices)
+  const rows = await keepSignals(
+    tx,
+    told.map(({ signal }) => signal),
+  )
+  const kept: (Awaited<ReturnType<typeof keepSignals>>[number] | undefined)[] = signals.map(
+    () => undefined,
+  )
+  told.forEach(({ place }, index) => {
+    kept[place] = rows[index]
+  })
+  const fresh = told.filter(({ place, signal }) => {
+    const known = before.get(`${signal.key} ${signal.userId ?? EVERYBODY}`)
+    // A price from before the newest we know says nothing about now.
+    return kept[place]?.fresh && (known === undefined || signal.at >= known.at)
+  })
+  return { kept, fresh: fresh.toSorted((a, b) => a.signal.at.getTime() - b.signal.at.getTime()) }
+}
+
+function newestBefore(tx: Db, prices: readonly Told[]) {
+  return newestPrices(
+    tx,
+    prices.map(({ signal }) => ({
+      key: tickerKey(signal.key),
+      userId: signal.userId ?? EVERYBODY,
+    })),
+  )
+}
+
+async function concernedBy(tx: Db, fresh: readonly Told[]): Promise<Concern[]> {
+  const keys = fresh.flatMap(({ signal }, index) => watchKeys(signal, index))
+  const found = keys.length === 0 ? [] : await watchers(tx, keys)
+  const concerns = new Map<string, { bucket: number; id: string; places: Set<number> }>()
+  for (const { signal, bucket, intent_id: id } of found) {
+    const known = concerns.get(id)
+    if (known === undefined) concerns.set(id, { bucket, id, places: new Set([signal]) })
+    else known.places.add(signal)
+  }
+  return [...concerns.values()]
+    .toSorted((a, b) => a.bucket - b.bucket || (a.id < b.id ? -1 : 1))
+    .map(({ bucket, id, places }) => ({
+      bucket,
+      id,
+      told: fresh.filter((_, index) => places.has(index)),
+    }))
+}
+
+/** A headline is looked up by each of its words: one of them begins the keyword it may match. */
+function watchKeys(signal: NewSignal, index: number): WatchKey[] {
+  const { kind, userId } = signal
+  return keysOf(signal).map((key) => ({ signal: index, kind, key, userId }))
+}
+
+function keysOf({ kind, key, payload }: NewSignal): string[] {
+  if (kind === 'price') return [key]
+  if (kind === 'calendar') return ['']
+  const { headline, body, name, text } = JSON.parse(payload) as Record<string, string | undefined>
+  return [...new Set([headline, body, name, text].flatMap((each) => wordsOf(each ?? '')))]
+}
+
+/** Answers with the concerns whose intent could not fire now: in flight, or no longer there. */
+async function fireWaiting(
+  tx: Db,
+  concerns: readonly Concern[],
+  policy: Policy,
+  promoted: number[],
+): Promise<Concern[]> {
+  if (concerns.length === 0) return []
+  const startedMs = performance.now()
+  const { slots, left, told } = await held(tx, concerns, 'waiting')
+  const looks = await lookAtSignals(tx, slots, told)
+  const [later, now] = parted(looks)
+  const { fired } = await act(tx, now, { policy, startedMs, regular: false })
+  await writeNotes(tx, later.map(noteOf))
+  for (const { signal } of fired)
+    if (signal !== null) promoted[signal] = (promoted[signal] ?? 0) + 1
+  return left
+}
+
+/** An entry for later is no check: it only moves the next one. */
+function parted(looks: readonly Look[]): [Look[], Look[]] {
+  const isLater = ({ outcome, terms }: Look) =>
+    outcome === 'quiet' && terms.trigger_type === 'calendar'
+  return [looks.filter(isLater), looks.filter((look) => !isLater(look))]
+}
+
+function noteOf({ slot, wasMet, seenAt, lookAt }: Look): Note {
+  return { slot, wasMet, seenAt, again: slot.again, lookAt, looks: 0 }
+}
+
+/** What becomes true while a fire is in flight is remembered for when that has settled. Answers with those that were not. */
+async function noteInFlight(tx: Db, concerns: readonly Concern[]): Promise<Concern[]> {
+  const { slots, left, told } = await held(tx, concerns, 'in flight')
+  const looks = await lookAtSignals(tx, slots, told)
+  await writeNotes(
+    tx,
+    looks.map((look) => ({ ...noteOf(look), again: againOf(look), looks: look.looks })),
+  )
+  return left
+}
+
+/** A cooldown ends by itself, so the clock sees to that; a crossing would be gone. */
+function againOf({ slot, terms, reason, data, again }: Look): string | null {
+  if (terms.trigger_type !== 'price') return LOOK_AGAIN
+  return slot.again ?? (reason === 'became_true' ? data : again)
+}
+
+async function held(tx: Db, concerns: readonly Concern[], state: 'waiting' | 'in flight') {
+  const slots = await lockIntents(tx, concerns, state)
+  const found = new Set(slots.map((slot) => slot.id))
+  const byId = new Map(concerns.map((concern) => [concern.id, concern.told]))
+  const told = (slot: IntentSlot): readonly Told[] => byId.get(slot.id) ?? []
+  return { slots, told, left: concerns.filter(({ id }) => !found.has(id)) }
+}
