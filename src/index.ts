@@ -2,11 +2,13 @@
 import { pino } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import { companion } from './agents/companion.ts'
+import type { Executor } from './agents/executor.ts'
 import { readConfig } from './config.ts'
 import { App } from './main.ts'
 
 export type { Agent } from './agents/agent.ts'
 export type { AlarmRequest } from './agents/alarm-request.ts'
+export type { Executor, WorkFile, WorkResult, WorkRun } from './agents/executor.ts'
 export { agent, type FollowUp, type PastEvent, type Turn } from './agents/function.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 
@@ -14,6 +16,8 @@ export interface WakefulOptions {
   /** `pglite:<dir>`, `memory:` or `postgres://…`; default as for the server. */
   readonly database?: string
   readonly agents: Readonly<Record<string, Agent>>
+  /** Executors of work, by agent_type. */
+  readonly work?: Readonly<Record<string, Executor>>
   readonly host?: string
   readonly port?: number
   /** Any variable of the server's, by name. */
@@ -55,7 +59,13 @@ export async function openApp(
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
   const log = pino({ level: config.logLevel }, pino.destination(2))
-  return App.open({ config, agents: new Map(Object.entries(options.agents)), log, ...more })
+  return App.open({
+    config,
+    agents: new Map(Object.entries(options.agents)),
+    work: new Map(Object.entries(options.work ?? {})),
+    log,
+    ...more,
+  })
 }
 
 export { companion }

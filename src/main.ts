@@ -9,11 +9,13 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
+import type { Executor } from './agents/executor.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { WebSocketChannel } from './channels/websocket.ts'
+import { wallClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
@@ -22,12 +24,14 @@ import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
+import type { FileKeeper } from './files/keeper.ts'
+import { openFiles } from './files/open.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
 import { type Db, isUnavailable } from './store/db.ts'
-import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
+import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES, WORK } from './store/due.ts'
 import { backToPending, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
@@ -37,6 +41,8 @@ import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
+import { workTrigger } from './triggers/work.ts'
+import { Workshop } from './workshop.ts'
 
 export const VERSION = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -54,6 +60,8 @@ const DATABASE_WAIT_MAX_MS = 5_000
 export interface AppOptions {
   readonly config: Config
   readonly agents: ReadonlyMap<string, Agent>
+  /** Executors of work, by agent_type. */
+  readonly work?: ReadonlyMap<string, Executor>
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
@@ -71,6 +79,10 @@ export class App {
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
+  readonly #files: FileKeeper
+  /** Names the database beside other installations that share a place for files. */
+  #installation = ''
+  readonly #workshop: Workshop
   readonly #house: House
   #ready = false
   #stopped = false
@@ -110,10 +122,22 @@ export class App {
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
     })
-    this.engine = new Engine({
+    this.#files = openFiles(
+      config.files,
+      () => this.#installation,
+      () => new Date(wallClock()),
+    )
+    this.#workshop = new Workshop({
       store,
       agents: options.agents,
-      triggers: [timerTrigger, alarmTrigger],
+      executors: options.work ?? new Map(),
+      files: this.#files,
+      trouble: (where, error) => meter.trouble(where, error),
+    })
+    this.engine = new Engine({
+      store,
+      agents: this.#workshop.agents,
+      triggers: [timerTrigger, alarmTrigger, workTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
       policy: policyOf(config),
@@ -152,6 +176,7 @@ export class App {
       setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
+      work: this.#workshop.house,
     }
     this.#report.watch({
       pools: () => store.pools(),
@@ -182,6 +207,7 @@ export class App {
       'webhook_secret',
       `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`,
     )
+    this.#installation = await keepSetting(this.store.db, 'installation', newId())
     this.#ready = true
     if (this.#options.now === undefined) this.engine.start()
   }
@@ -276,6 +302,7 @@ export class App {
       timers: await dueLagMs(this.store.engine, TIMERS),
       alarms: await dueLagMs(this.store.engine, ALARMS),
       wakes: await dueLagMs(this.store.engine, WAKES),
+      work: await dueLagMs(this.store.engine, WORK),
     }
   }
 
@@ -303,8 +330,11 @@ export class App {
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
+    this.#workshop.release()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
+    await this.#workshop.idle()
+    await this.#files.close()
     this.#closing = true
     await this.store.close()
   }

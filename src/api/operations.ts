@@ -4,5 +4,12 @@ import type { Operation } from './contract.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { timers } from './timers.ts'
+import { work } from './work.ts'
 
-export const operations: readonly Operation[] = [...sessions, ...timers, ...alarms, ...schedules]
+export const operations: readonly Operation[] = [
+  ...sessions,
+  ...timers,
+  ...alarms,
+  ...work,
+  ...schedules,
+]

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import pino, { type Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import { companion } from '../agents/companion.ts'
+import type { Executor } from '../agents/executor.ts'
 import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { App } from '../main.ts'
@@ -23,7 +24,7 @@ export async function serve(): Promise<void> {
   process.on('unhandledRejection', (error) =>
     log.error({ error: errorText(error) }, 'unhandled rejection'),
   )
-  const app = await App.open({ config, agents: await loadAgents(config), log })
+  const app = await App.open({ config, ...(await loadApp(config)), log })
   endOnSignals(app, log)
   try {
     await run(app, config)
@@ -78,18 +79,24 @@ function endOnSignals(app: App, log: Logger): void {
   process.on('SIGINT', stop)
 }
 
+interface AppModule {
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly work: ReadonlyMap<string, Executor>
+}
+
 /** The default export of the app's module, or the demo. */
-async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
-  if (config.app === null) return new Map([['companion', companion]])
+async function loadApp(config: Config): Promise<AppModule> {
+  if (config.app === null)
+    return { agents: new Map([['companion', companion]]), work: new Map<string, Executor>() }
   const path = resolve(config.app)
   if (!existsSync(path))
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`,
     )
   const module = (await import(pathToFileURL(path).href)) as {
-    default?: { agents?: Record<string, Agent> }
+    default?: { agents?: Record<string, Agent>; work?: Record<string, Executor> }
   }
-  const agents = module.default?.agents
+  const { agents, work = {} } = module.default ?? {}
   if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`,
@@ -101,5 +108,9 @@ async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
         `WAKEFUL_APP: agent "${name}" is not an agent: make it with agent(async (turn) => …)`,
       )
   }
-  return new Map(Object.entries(agents))
+  if (typeof work !== 'object' || work === null)
+    throw new ConfigError(
+      'WAKEFUL_APP: its work takes { agent_type: async (run) => ({ title, content }) }',
+    )
+  return { agents: new Map(Object.entries(agents)), work: new Map(Object.entries(work)) }
 }

@@ -200,7 +200,10 @@ const READ_MAX = 2000
  * What was accepted once may be refused later, when zone data or dialect changed. That is this alarm's
  * own failure and must not stop the batch it is in, so the error is a value here.
  */
-function parsedOf({ cron_expr, timezone }: AlarmTerms): Parsed | ScheduleError {
+export function parsedOf({
+  cron_expr,
+  timezone,
+}: Pick<AlarmTerms, 'cron_expr' | 'timezone'>): Parsed | ScheduleError {
   const key = `${timezone}\n${cron_expr}`
   let parsed = read.get(key)
   if (parsed === undefined) {

@@ -197,7 +197,7 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
   })
 }
 
-function asked({ turn: { claim, result } }: Settled, trigger: EventType): Asked[] {
+function asked({ turn: { claim, result } }: Pick<Settled, 'turn'>, trigger: EventType): Asked[] {
   const session = {
     key: claim.session_key,
     userId: claim.user_id,
@@ -229,6 +229,7 @@ function outcome({ turn, head, row }: Settled): SlotOutcome[] {
       retryAfterMs: failure?.retryAfterMs ?? 0,
       messages: row.decision.effects.flatMap(messageOf),
       verdicts: row.decision.verdicts,
+      asks: asked({ turn }, claim.type).map(({ wish }) => wish.ask),
       startedAt: row.startedAt,
       now: head.now,
     },
