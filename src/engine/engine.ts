@@ -28,6 +28,8 @@ export interface EngineOptions {
   readonly timerPollMs: number
   readonly effectPollMs: number
   readonly retention: Retention
+  /** Removes what is kept outside the database and has no row any more. */
+  readonly sweep?: () => Promise<number>
   readonly meter: Meter
   readonly signals?: Signals
   readonly services: ReadonlySet<string>
@@ -59,7 +61,11 @@ export class Engine {
       meter,
       enabled: policy.autonomy,
     })
-    this.#pruner = prunerService({ db: store.engine, retention: options.retention })
+    this.#pruner = prunerService({
+      db: store.engine,
+      retention: options.retention,
+      ...(options.sweep === undefined ? {} : { sweep: options.sweep }),
+    })
     this.outbox = new OutboxService({
       reads: store.engine,
       commits: store.commits,

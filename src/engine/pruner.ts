@@ -16,7 +16,12 @@ export interface Retention {
 
 const BATCH = 500
 
-export function prunerService(options: { db: Db; retention: Retention }): Service {
+export function prunerService(options: {
+  db: Db
+  retention: Retention
+  /** Removes what is kept outside the database and has no row any more. */
+  sweep?: () => Promise<number>
+}): Service {
   const { db, retention } = options
   return {
     name: 'pruner',
@@ -25,7 +30,12 @@ export function prunerService(options: { db: Db; retention: Retention }): Servic
       const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
       const keys = await deleteExpired(db, BATCH)
       if (db.kind === 'pglite') await vacuum(db)
-      return { did: checkpoints + older + keys, more: checkpoints + older >= BATCH, nextMs: null }
+      const swept = (await options.sweep?.()) ?? 0
+      return {
+        did: checkpoints + older + keys + swept,
+        more: checkpoints + older >= BATCH,
+        nextMs: null,
+      }
     },
   }
 }

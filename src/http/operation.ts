@@ -41,7 +41,7 @@ function send(op: Operation, answer: Answer, reply: FastifyReply): FastifyReply 
   return reply.header('content-type', JSON_TYPE).send(writeJson(answer.body))
 }
 
-class HttpCaller implements Caller {
+export class HttpCaller implements Caller {
   private readonly request: FastifyRequest
   private readonly reply: FastifyReply
   private leaving: AbortSignal | undefined
