@@ -10,6 +10,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
+import { builtInExecutors } from './agents/executors/index.ts'
+import { HttpModel } from './agents/model.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
@@ -26,6 +28,7 @@ import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
 import type { FileKeeper } from './files/keeper.ts'
 import { openFiles } from './files/open.ts'
+import { fileSweep } from './files/sweep.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
@@ -39,6 +42,7 @@ import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
+import { knownFiles } from './store/work-files.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
 import { workTrigger } from './triggers/work.ts'
@@ -83,6 +87,8 @@ export class App {
   /** Names the database beside other installations that share a place for files. */
   #installation = ''
   readonly #workshop: Workshop
+  /** Asked by the executors that write. */
+  readonly #model: HttpModel
   readonly #house: House
   #ready = false
   #stopped = false
@@ -122,15 +128,13 @@ export class App {
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
     })
-    this.#files = openFiles(
-      config.files,
-      () => this.#installation,
-      () => new Date(wallClock()),
-    )
+    const timeOfDay = () => new Date(wallClock())
+    this.#files = openFiles(config.files, () => this.#installation, timeOfDay)
+    this.#model = new HttpModel(config.model, { now: timeOfDay })
     this.#workshop = new Workshop({
       store,
       agents: options.agents,
-      executors: options.work ?? new Map(),
+      executors: this.#executors(),
       files: this.#files,
       trouble: (where, error) => meter.trouble(where, error),
     })
@@ -148,6 +152,11 @@ export class App {
         checkpointsKept: config.checkpointsKept,
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
+      sweep: fileSweep({
+        files: this.#files,
+        known: (keys) => knownFiles(store.db, keys),
+        now: timeOfDay,
+      }),
       meter,
       services: new Set<string>(config.services),
       ...(options.signals === undefined ? {} : { signals: options.signals }),
@@ -184,6 +193,13 @@ export class App {
       sockets: () => this.#channel.sockets,
       dueLagMs: () => this.#dueLag(),
     })
+  }
+
+  /** Those built in, unless the app has somebody else of that name; then the app's own. */
+  #executors(): ReadonlyMap<string, Executor> {
+    const { agents, work } = this.#options
+    const builtIn = builtInExecutors({ db: this.store.db, model: this.#model })
+    return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...(work ?? [])])
   }
 
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
@@ -224,6 +240,7 @@ export class App {
       authenticate,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
+      files: this.#files,
       health: () => this.#health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -334,7 +351,7 @@ export class App {
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     await this.#workshop.idle()
-    await this.#files.close()
+    await Promise.all([this.#files.close(), this.#model.close()])
     this.#closing = true
     await this.store.close()
   }

@@ -3,8 +3,10 @@ import { formatLocal } from '../schedule/index.ts'
 import type { Block, Document, Section } from './document.ts'
 import { type Counts, type Fire, firedOf, KINDS, type Kind, tally } from './tally.ts'
 
-const TRIGGERS_MAX = 50
 const FAILURES_MAX = 30
+const ROWS_MAX = 60
+/** So much of a name or an error is shown: a report is to be read, and has to fit into an output. */
+const CELL_MAX = 160
 
 export interface ActivityFigures {
   readonly from: Date
@@ -90,6 +92,17 @@ export function activityReport(figures: ActivityFigures): Activity {
   return { document, metadata }
 }
 
+const short = (cell: string | number) =>
+  typeof cell === 'string' && cell.length > CELL_MAX ? `${cell.slice(0, CELL_MAX - 1)}…` : cell
+
+/** All rows but those of days, of which there are never too many, are cut; what is left out is told. */
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): Block[] {
+  const shown = rows.slice(0, ROWS_MAX).map((row) => row.map(short))
+  const rest = rows.length - shown.length
+  const more = rest > 0 ? [text(`And ${rest} more.`)] : []
+  return [{ kind: 'table', head, rows: shown }, ...more]
+}
+
 const section = (heading: string, blocks: readonly Block[]): Section => ({ heading, blocks })
 const text = (words: string): Block => ({ kind: 'text', text: words })
 const plural = (count: number, one: string, many = `${one}s`) =>
@@ -122,7 +135,7 @@ function summary(total: Counts, { runs, upcoming }: ActivityFigures): Section {
 
 function oneOf(upcoming: ActivityFigures['upcoming']): string {
   const [next] = upcoming
-  return next === undefined ? 'nothing' : `${kindWord(next.kind)} “${next.name}”`
+  return next === undefined ? 'nothing' : `${kindWord(next.kind)} “${short(next.name)}”`
 }
 
 const kindWord = (kind: string) => KIND_WORDS[kind as Kind]?.[0] ?? kind
@@ -146,23 +159,17 @@ function triggerSection(
   names: ReadonlyMap<string, string>,
 ): Section {
   if (triggers.length === 0) return section('By trigger', [text('Nothing fired.')])
-  const shown = triggers.slice(0, TRIGGERS_MAX)
-  const rest = triggers.length - shown.length
-  const table: Block = {
-    kind: 'table',
-    head: ['Trigger', 'Kind', 'Fired', 'Delivered', 'Waiting', 'Held back', 'Failed'],
-    rows: shown.map(({ trigger, kind, counts }) => [
-      names.get(trigger) ?? `${trigger} (no longer there)`,
-      kindWord(kind),
-      firedOf(counts),
-      counts.delivered,
-      counts.undelivered,
-      counts.heldBack,
-      counts.failed,
-    ]),
-  }
-  const more = text(`And ${plural(rest, 'further trigger')} that fired less often.`)
-  return section('By trigger', rest > 0 ? [table, more] : [table])
+  const rows = triggers.map(({ trigger, kind, counts }) => [
+    names.get(trigger) ?? `${trigger} (no longer there)`,
+    kindWord(kind),
+    firedOf(counts),
+    counts.delivered,
+    counts.undelivered,
+    counts.heldBack,
+    counts.failed,
+  ])
+  const head = ['Trigger', 'Kind', 'Fired', 'Delivered', 'Waiting', 'Held back', 'Failed']
+  return section('By trigger', table(head, rows))
 }
 
 const RULE_WORDS: Readonly<Record<string, string>> = {
@@ -188,9 +195,7 @@ function heldBackSection(
     rows.push([`intent “${name}”`, check.status, check.checks, RULE_WORDS[check.status] ?? ''])
   }
   if (rows.length === 0) return section('Held back, and why', [text('Nothing was held back.')])
-  return section('Held back, and why', [
-    { kind: 'table', head: ['What', 'Rule', 'Times', 'Why'], rows },
-  ])
+  return section('Held back, and why', table(['What', 'Rule', 'Times', 'Why'], rows))
 }
 
 function failureSection({ fires, names, runs, troubled, checks, timezone }: ActivityFigures) {
@@ -229,12 +234,9 @@ function failureSection({ fires, names, runs, troubled, checks, timezone }: Acti
         check.error ?? '',
       ])
   if (rows.length === 0) return section('What failed', [text('Nothing failed.')])
-  const table: Block = { kind: 'table', head: ['When', 'What', 'Error'], rows }
   const rest = failures.length - FAILURES_MAX
-  return section(
-    'What failed',
-    rest > 0 ? [table, text(`And ${plural(rest, 'older failure')}.`)] : [table],
-  )
+  const older = rest > 0 ? [text(`And ${plural(rest, 'older failure')}.`)] : []
+  return section('What failed', [...table(['When', 'What', 'Error'], rows), ...older])
 }
 
 function runSection(runs: ActivityFigures['runs']): Section {
@@ -246,12 +248,12 @@ function runSection(runs: ActivityFigures['runs']): Section {
     one.counts.set(run.status, (one.counts.get(run.status) ?? 0) + 1)
   }
   if (works.size === 0) return section('Runs of work', [text('No work was run.')])
-  const rows = [...works.values()].slice(0, TRIGGERS_MAX).map(({ task, latest, counts }) => {
+  const rows = [...works.values()].map(({ task, latest, counts }) => {
     const count = (status: string) => counts.get(status) ?? 0
     return [task, count('completed'), count('failed'), count('pending') + count('running'), latest]
   })
   const head = ['Work', 'Completed', 'Failed', 'Open', 'Latest result']
-  return section('Runs of work', [{ kind: 'table', head, rows }])
+  return section('Runs of work', table(head, rows))
 }
 
 function upcomingSection({ upcoming, timezone }: ActivityFigures): Section {
@@ -261,5 +263,5 @@ function upcomingSection({ upcoming, timezone }: ActivityFigures): Section {
     kindWord(kind),
     name,
   ])
-  return section('Coming up', [{ kind: 'table', head: ['When', 'Kind', 'What'], rows }])
+  return section('Coming up', table(['When', 'Kind', 'What'], rows))
 }
