@@ -62,7 +62,7 @@ describe.each(['pglite', 'postgres'] as const)(
     it(
       'ruling 30: the output does not stay running, and ends as exactly one completed output',
       async () => {
-        const { hold, marks, start } = place(await STORES[kind](), 2000)
+        const { hold, marks, start } = place(await STORES[kind](), 6000)
         writeFileSync(hold, '')
         const first = await start()
         const { work } = await create(first.url, { task: 'hold' })
@@ -75,6 +75,7 @@ describe.each(['pglite', 'postgres'] as const)(
         rmSync(hold)
         const second = await start()
         await eventually(
+          'the run was taken up again',
           async () => (await outputsOf(second.url, work.id))[0]?.status === 'completed',
           60_000,
         )
