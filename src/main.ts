@@ -59,6 +59,7 @@ const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
 const DATABASE_WAIT_MS = 250
+const IDLE_SWEEP_MS = 50
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export interface AppOptions {
@@ -105,7 +106,12 @@ export class App {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App(options, store)
+    try {
+      return new App(options, store)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
   }
 
   private constructor(options: AppOptions, store: Store) {
@@ -344,11 +350,19 @@ export class App {
     return this.#stopping
   }
 
+  /** A request that ends while we close leaves its connection open for the next, which must not keep us. */
+  async #closeServer(): Promise<void> {
+    const server = this.#server
+    if (server === null) return
+    const sweep = setInterval(() => server.server.closeIdleConnections(), IDLE_SWEEP_MS)
+    await server.close().finally(() => clearInterval(sweep))
+  }
+
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
     this.#workshop.release()
-    await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
+    await Promise.all([this.#closeServer(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     await this.#workshop.idle()
     await Promise.all([this.#files.close(), this.#model.close()])
