@@ -6,6 +6,7 @@
 import ipaddr from 'ipaddr.js'
 import { callRefusal, isLoopback } from './core/address.ts'
 import { namesTicker, readJsonPath } from './core/json-path.ts'
+import type { FilesSettings } from './files/open.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -21,6 +22,8 @@ const AUTONOMY_COOLDOWN_MS = 15_000
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
+const FILES = '.wakeful/files'
+const S3_REGION = 'us-east-1'
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const ADMIN_KEY_CHARACTERS_MIN = 32
@@ -76,6 +79,8 @@ export interface Config {
     readonly key: string | null
     readonly name: string | null
   }
+  /** Where files of runs are kept. */
+  readonly files: FilesSettings
   readonly logLevel: LogLevel
   readonly logFormat: 'json' | 'pretty'
 }
@@ -128,6 +133,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       key: read.text('WAKEFUL_MODEL_KEY'),
       name: read.text('WAKEFUL_MODEL'),
     },
+    files: readFiles(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
@@ -284,6 +290,48 @@ function readPrice(read: Reader): Config['sources']['price'] {
   return null
 }
 
+/** A directory; or `s3://bucket/prefix` with the variables that every S3 client reads. */
+function readFiles(read: Reader): FilesSettings {
+  const place = read.text('WAKEFUL_FILES')
+  if (place === null)
+    return read.text('DATABASE_URL') === 'memory:'
+      ? { kind: 'temporary' }
+      : { kind: 'directory', path: FILES }
+  if (!/^[a-z][a-z0-9+.-]+:/i.test(place)) return { kind: 'directory', path: place }
+  const [, bucket, prefix = ''] = S3_PLACE.exec(place) ?? []
+  if (bucket === undefined) read.refuse('WAKEFUL_FILES', shown(place), FILES_FORM)
+  const needed = (name: string) => {
+    const value = read.checked(name, isToken, 'visible ASCII characters', 'secret')
+    if (read.text(name) === null)
+      read.refuse(name, 'nothing', 'a key, since WAKEFUL_FILES is s3://')
+    return value ?? ''
+  }
+  const region =
+    read.checked(
+      'AWS_REGION',
+      (value) => /^[a-z0-9-]{1,64}$/.test(value),
+      'a region such as eu-central-1',
+    ) ?? S3_REGION
+  const endpoint = read.checked('AWS_ENDPOINT_URL_S3', isEndpoint, ENDPOINT_FORM, 'secret')
+  return {
+    kind: 's3',
+    bucket: bucket ?? '',
+    prefix,
+    region,
+    endpoint: endpoint ?? `https://s3.${region}.amazonaws.com`,
+    credentials: {
+      accessKeyId: needed('AWS_ACCESS_KEY_ID'),
+      secretAccessKey: needed('AWS_SECRET_ACCESS_KEY'),
+      sessionToken: read.checked(
+        'AWS_SESSION_TOKEN',
+        isToken,
+        'visible ASCII characters',
+        'secret',
+      ),
+    },
+  }
+}
+
 function readLangfuse(read: Reader): Config['langfuse'] {
   const publicKey = read.text('LANGFUSE_PUBLIC_KEY')
   const secretKey = read.text('LANGFUSE_SECRET_KEY')
@@ -297,6 +345,11 @@ function readLangfuse(read: Reader): Config['langfuse'] {
   return null
 }
 
+/** Plain letters only: what stands here is part of every key and of the XML that lists them. */
+const S3_PLACE =
+  /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
+const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
+const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
 const HTTP_URL = 'an http:// or https:// URL'
 const URLS_MAX = 100
 const PRICE_URL = 'an http:// or https:// URL with {ticker} or {tickers} after the host'
@@ -313,6 +366,10 @@ function isHttpUrl(value: string): boolean {
 function isPriceUrl(value: string): boolean {
   const one = value.includes('{ticker}') !== value.includes('{tickers}')
   return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
+}
+
+function isEndpoint(value: string): boolean {
+  return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
 }
 
 function isDatabaseUrl(value: string): boolean {

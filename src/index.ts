@@ -1,6 +1,7 @@
 /** The library door: Wakeful inside your own process. */
 import type { Agent } from './agents/agent.ts'
 import { companion } from './agents/companion.ts'
+import type { Executor } from './agents/executor.ts'
 import { callByName } from './api/call.ts'
 import type { Door } from './api/door.ts'
 import { localActor } from './api/local.ts'
@@ -11,6 +12,7 @@ import type { Source } from './sources/source.ts'
 
 export type { Agent } from './agents/agent.ts'
 export type { AlarmRequest } from './agents/alarm-request.ts'
+export type { Executor, WorkFile, WorkResult, WorkRun } from './agents/executor.ts'
 export { agent, type FollowUp, type PastEvent, type Turn } from './agents/function.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 export { calendarSource } from './sources/calendar.ts'
@@ -24,6 +26,8 @@ export interface WakefulOptions {
   readonly agents: Readonly<Record<string, Agent>>
   /** Where facts are pulled from: feedSource(…), calendarSource(…), priceSource(…), or your own. */
   readonly sources?: readonly Source[]
+  /** Executors of work, by agent_type. */
+  readonly work?: Readonly<Record<string, Executor>>
   readonly host?: string
   readonly port?: number
   /** Any variable of the server's, by name. */
@@ -80,10 +84,11 @@ export async function openApp(
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
-  const { sources = [] } = options
+  const { sources = [], work = {} } = options
   return App.open({
     config,
     agents: new Map(Object.entries(options.agents)),
+    work: new Map(Object.entries(work)),
     sources,
     log: createLog(config),
     ...more,

@@ -9,12 +9,16 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
+import type { Executor } from './agents/executor.ts'
+import { builtInExecutors } from './agents/executors/index.ts'
+import { HttpModel } from './agents/model.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import type { Door } from './api/door.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { type Arrived, WebSocketChannel } from './channels/websocket.ts'
+import { wallClock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
@@ -26,6 +30,9 @@ import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
 import type { DeliveryReport } from './engine/meter.ts'
 import type { Signals } from './engine/signals.ts'
+import type { FileKeeper } from './files/keeper.ts'
+import { openFiles } from './files/open.ts'
+import { fileSweep } from './files/sweep.ts'
 import { checkLocal } from './http/guard.ts'
 import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
@@ -35,7 +42,7 @@ import { sourcesOf } from './sources/configured.ts'
 import { Fetcher } from './sources/fetcher.ts'
 import type { Source } from './sources/source.ts'
 import { type Db, isUnavailable } from './store/db.ts'
-import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES } from './store/due.ts'
+import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from './store/due.ts'
 import { backToPending, outboxDepth, positionOf } from './store/effects.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
@@ -44,11 +51,14 @@ import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
 import type { TakenSignal } from './store/signals.ts'
+import { knownFiles } from './store/work-files.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { intentTrigger } from './triggers/intent.ts'
 import { takeSignals } from './triggers/signal.ts'
 import { timerTrigger } from './triggers/timer.ts'
+import { workTrigger } from './triggers/work.ts'
+import { Workshop } from './workshop.ts'
 
 export const VERSION = (
   JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -62,6 +72,7 @@ const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
 const SIGNALS_MAX = 500
 const DATABASE_WAIT_MS = 250
+const IDLE_SWEEP_MS = 50
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export interface AppOptions {
@@ -69,6 +80,8 @@ export interface AppOptions {
   readonly agents: ReadonlyMap<string, Agent>
   /** Where facts are pulled from, beside those of the environment. */
   readonly sources?: readonly Source[]
+  /** Executors of work, by agent_type. */
+  readonly work?: ReadonlyMap<string, Executor>
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
@@ -89,6 +102,12 @@ export class App {
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
+  readonly #files: FileKeeper
+  /** Names the database beside other installations that share a place for files. */
+  #installation = ''
+  readonly #workshop: Workshop
+  /** Asked by the executors that write. */
+  readonly #model: HttpModel
   readonly #house: House
   readonly #doors: DoorOptions
   #ready = false
@@ -107,7 +126,13 @@ export class App {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
     })
-    return new App({ ...options, sources }, store, await openTracing(options.config, VERSION))
+    try {
+      const tracing = await openTracing(config, VERSION)
+      return new App({ ...options, sources }, store, tracing)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
   }
 
   private constructor(options: AppOptions, store: Store, tracing: Tracing) {
@@ -134,10 +159,20 @@ export class App {
       arrived: (message) => meter.delivery(arrivedReport(message)),
       tracer: tracing.tracer,
     })
-    this.engine = new Engine({
+    const timeOfDay = () => new Date(wallClock())
+    this.#files = openFiles(config.files, () => this.#installation, timeOfDay)
+    this.#model = new HttpModel(config.model, { now: timeOfDay })
+    this.#workshop = new Workshop({
       store,
       agents: options.agents,
-      triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config))],
+      executors: this.#executors(),
+      files: this.#files,
+      trouble: (where, error) => meter.trouble(where, error),
+    })
+    this.engine = new Engine({
+      store,
+      agents: this.#workshop.agents,
+      triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config)), workTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
       sources: {
@@ -153,6 +188,11 @@ export class App {
         checkpointsKept: config.checkpointsKept,
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
+      sweep: fileSweep({
+        files: this.#files,
+        known: (keys) => knownFiles(store.db, keys),
+        now: timeOfDay,
+      }),
       meter,
       tracer: tracing.tracer,
       services: new Set<string>(config.services),
@@ -191,6 +231,7 @@ export class App {
       signal: (signals, tx) => this.signal(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
+      work: this.#workshop.house,
     }
     this.#doors = {
       context: (actor, caller) => this.context(actor, caller),
@@ -205,6 +246,13 @@ export class App {
       dueLagMs: () => this.#dueLag(),
       outbox: () => this.#outbox(),
     })
+  }
+
+  /** Those built in, unless the app has somebody else of that name; then the app's own. */
+  #executors(): ReadonlyMap<string, Executor> {
+    const { agents, work } = this.#options
+    const builtIn = builtInExecutors({ db: this.store.db, model: this.#model })
+    return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...(work ?? [])])
   }
 
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
@@ -228,6 +276,7 @@ export class App {
       'webhook_secret',
       `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`,
     )
+    this.#installation = await keepSetting(this.store.db, 'installation', newId())
     this.#ready = true
     if (this.#options.now === undefined) this.engine.start()
   }
@@ -247,6 +296,7 @@ export class App {
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
       tracer: this.#tracing.tracer,
       onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
+      files: this.#files,
       health: () => this.#health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -351,6 +401,7 @@ export class App {
       alarms: await dueLagMs(this.store.engine, ALARMS),
       wakes: await dueLagMs(this.store.engine, WAKES),
       intents: await dueLagMs(this.store.engine, INTENTS),
+      work: await dueLagMs(this.store.engine, WORK),
     }
   }
 
@@ -381,10 +432,19 @@ export class App {
     return this.#stopping
   }
 
+  /** A request that ends while we close leaves its connection open for the next, which must not keep us. */
+  async #closeServer(): Promise<void> {
+    const server = this.#server
+    if (server === null) return
+    const sweep = setInterval(() => server.server.closeIdleConnections(), IDLE_SWEEP_MS)
+    await server.close().finally(() => clearInterval(sweep))
+  }
+
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
-    await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
+    this.#workshop.release()
+    await Promise.all([this.#closeServer(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([
       this.#appends.idle(),
       this.#alarms.idle(),
@@ -392,6 +452,8 @@ export class App {
       this.#webhooks.close(),
       this.#fetcher.close(),
     ])
+    await this.#workshop.idle()
+    await Promise.all([this.#files.close(), this.#model.close()])
     this.#closing = true
     await this.store.close()
     this.#report.close()

@@ -39,6 +39,7 @@ describe('readConfig', () => {
       traceContent: false,
       logContent: false,
       model: { url: null, key: null, name: null },
+      files: { kind: 'directory', path: '.wakeful/files' },
       logLevel: 'info',
       logFormat: 'json',
     })
@@ -139,6 +140,41 @@ describe('readConfig', () => {
     const line = refusal(secrets)
     expect(line).not.toContain('hunter2')
     for (const name of Object.keys(secrets)) expect(line).toContain(`${name}: got`)
+  })
+
+  test('files go to a directory, a bucket, or nowhere for long', () => {
+    const keys = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret' }
+    expect(readConfig({ DATABASE_URL: 'memory:' }).files).toEqual({ kind: 'temporary' })
+    expect(readConfig({ WAKEFUL_FILES: '/var/lib/files' }).files).toEqual({
+      kind: 'directory',
+      path: '/var/lib/files',
+    })
+    expect(readConfig({ WAKEFUL_FILES: 's3://my-bucket/a/b/', ...keys }).files).toEqual({
+      kind: 's3',
+      bucket: 'my-bucket',
+      prefix: 'a/b',
+      region: 'us-east-1',
+      endpoint: 'https://s3.us-east-1.amazonaws.com',
+      credentials: { accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: null },
+    })
+    const local = { AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9000', AWS_REGION: 'eu-west-1' }
+    expect(readConfig({ WAKEFUL_FILES: 's3://my-bucket', ...keys, ...local }).files).toMatchObject({
+      prefix: '',
+      region: 'eu-west-1',
+      endpoint: 'http://127.0.0.1:9000',
+    })
+  })
+
+  test.each<[NodeJS.ProcessEnv, string]>([
+    [{ WAKEFUL_FILES: 's3://B/x' }, 'WAKEFUL_FILES: got "s3://B/x", takes a directory, or s3://'],
+    [{ WAKEFUL_FILES: 's3://bucket/../x' }, 'WAKEFUL_FILES: got'],
+    [{ WAKEFUL_FILES: 'https://x/y' }, 'WAKEFUL_FILES: got'],
+    [{ WAKEFUL_FILES: 's3://bucket' }, 'AWS_SECRET_ACCESS_KEY: got nothing'],
+    [{ WAKEFUL_FILES: 's3://bucket', AWS_ENDPOINT_URL_S3: 'http://u:hunter2@x' }, 'not shown'],
+    [{ WAKEFUL_FILES: 's3://bucket', AWS_REGION: 'a b' }, 'AWS_REGION: got "a b"'],
+  ])('%j is no place for files', (env, line) => {
+    expect(refusal(env)).toContain(line)
+    expect(refusal(env)).not.toContain('hunter2')
   })
 
   test('the webhook secret has 24 to 64 bytes', () => {

@@ -13,13 +13,15 @@ export const FUNCTION_LINES_MAX = 70
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: ['core'],
   store: ['store', 'core'],
+  // Files of runs: outside the database, known to those who put, serve and sweep them.
+  files: ['files', 'core'],
   triggers: ['triggers', 'store', 'core'],
-  agents: ['agents', 'store', 'core'],
+  agents: ['agents', 'files', 'store', 'core'],
   channels: ['channels', 'store', 'core'],
   sources: ['sources', 'store', 'core'],
   engine: ['engine', 'triggers', 'agents', 'channels', 'sources', 'store', 'core'],
   api: ['api', 'store', 'core'],
-  http: ['http', 'api', 'store', 'core'],
+  http: ['http', 'api', 'files', 'store', 'core'],
   mcp: ['mcp', 'api', 'store', 'core'],
   // The outermost door: it starts the server, so it alone may know the composition root.
   cli: [

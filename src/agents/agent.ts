@@ -36,8 +36,8 @@ export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & {
 
 export interface TurnResult {
   readonly wishes: readonly Wish[]
-  /** The checkpoint this turn ends in; it is among `points`. */
-  readonly checkpointId: string
+  /** The checkpoint this turn ends in; it is among `points`. Null: the session's state stays as it was. */
+  readonly checkpointId: string | null
   readonly points: readonly Point[]
   readonly blobs?: readonly Omit<BlobWrite, 'bucket'>[]
   readonly writes?: readonly Omit<PendingWrite, 'bucket'>[]

@@ -55,6 +55,23 @@ export interface House {
   /** Something changed that a service may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy
+  readonly work: WorkHouse
+}
+
+/** What operations on work ask of the house. */
+export interface WorkHouse {
+  /** The executors there are. */
+  readonly types: readonly string[]
+  /** For looking again when a transaction is over. */
+  readonly db: Db
+  /** Resolves when the output has ended, the time is up, or nobody waits any more. Never within a transaction. */
+  ended(
+    output: { readonly bucket: number; readonly id: string },
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<void>
+  /** The work is deleted: its files go too. */
+  dropFiles(bucket: number, workId: string): void
 }
 
 export interface Context {
@@ -73,6 +90,8 @@ export interface Context {
 }
 
 export interface Answer {
+  /** A fuller answer, for whoever runs the operation within a transaction to wait for when it has committed. */
+  readonly later?: () => Promise<Answer>
   /** Only where it differs from the operation's own. */
   readonly status?: number
   readonly body: unknown

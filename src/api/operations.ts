@@ -7,6 +7,7 @@ import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
 import { sources } from './sources.ts'
 import { timers } from './timers.ts'
+import { work } from './work.ts'
 
 export const operations: readonly Operation[] = [
   ...sessions,
@@ -15,5 +16,6 @@ export const operations: readonly Operation[] = [
   ...intents,
   ...signals,
   ...sources,
+  ...work,
   ...schedules,
 ]

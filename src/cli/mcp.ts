@@ -14,7 +14,7 @@ import { remoteDoor } from '../mcp/remote.ts'
 import { serveMcp } from '../mcp/stdio.ts'
 import { toolsOf } from '../mcp/tool.ts'
 import { DirectoryInUseError } from '../store/lock.ts'
-import { loadAgents } from './serve.ts'
+import { loadApp } from './serve.ts'
 
 const STOP_MAX_MS = 10_000
 
@@ -65,7 +65,7 @@ async function openHere(actAs: string | null): Promise<Opened> {
   const actor = localActor(actAs ?? undefined)
   const app = await App.open({
     config: { ...config, services: embedded ? config.services : [] },
-    agents: await loadAgents(config),
+    ...(await loadApp(config)),
     log,
   }).catch((error: unknown) => {
     throw error instanceof DirectoryInUseError ? besides(error) : error

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import { companion } from '../agents/companion.ts'
+import type { Executor } from '../agents/executor.ts'
 import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../log.ts'
@@ -25,8 +26,7 @@ export async function serve(): Promise<void> {
   process.on('unhandledRejection', (error) =>
     log.error({ error: errorText(error) }, 'unhandled rejection'),
   )
-  const agents = await loadAgents(config)
-  const app = await App.open({ config, agents, sources: await loadSources(config), log })
+  const app = await App.open({ config, ...(await loadApp(config)), log })
   endOnSignals(app, log)
   try {
     await run(app, config)
@@ -74,29 +74,33 @@ function endOnSignals(app: App, log: Logger): void {
   process.on('SIGINT', stop)
 }
 
-/** The app's own sources of facts; the module is loaded once, with its agents. */
-async function loadSources(config: Config): Promise<readonly Source[]> {
-  if (config.app === null) return []
-  const module = (await import(pathToFileURL(resolve(config.app)).href)) as {
-    default?: { sources?: readonly Source[] }
-  }
-  const sources = module.default?.sources ?? []
-  if (Array.isArray(sources)) return sources
-  throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
+interface AppModule {
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly work: ReadonlyMap<string, Executor>
+  readonly sources: readonly Source[]
 }
 
 /** The default export of the app's module, or the demo. */
-export async function loadAgents(config: Config): Promise<ReadonlyMap<string, Agent>> {
-  if (config.app === null) return new Map([['companion', companion]])
+export async function loadApp(config: Config): Promise<AppModule> {
+  if (config.app === null)
+    return {
+      agents: new Map([['companion', companion]]),
+      work: new Map<string, Executor>(),
+      sources: [],
+    }
   const path = resolve(config.app)
   if (!existsSync(path))
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`,
     )
   const module = (await import(pathToFileURL(path).href)) as {
-    default?: { agents?: Record<string, Agent> }
+    default?: {
+      agents?: Record<string, Agent>
+      work?: Record<string, Executor>
+      sources?: readonly Source[]
+    }
   }
-  const agents = module.default?.agents
+  const { agents, work = {}, sources = [] } = module.default ?? {}
   if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`,
@@ -108,5 +112,11 @@ export async function loadAgents(config: Config): Promise<ReadonlyMap<string, Ag
         `WAKEFUL_APP: agent "${name}" is not an agent: make it with agent(async (turn) => …)`,
       )
   }
-  return new Map(Object.entries(agents))
+  if (typeof work !== 'object' || work === null)
+    throw new ConfigError(
+      'WAKEFUL_APP: its work takes { agent_type: async (run) => ({ title, content }) }',
+    )
+  if (!Array.isArray(sources))
+    throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
+  return { agents: new Map(Object.entries(agents)), work: new Map(Object.entries(work)), sources }
 }

@@ -18,6 +18,7 @@ import {
 import { newId } from './ids.ts'
 import { canonicalJson, RawJson } from './json.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType, isAutonomous } from './session.ts'
+import type { WorkAsk } from './work.ts'
 
 /** One thing a turn asked for, in the order it asked. */
 export type Wish =
@@ -31,7 +32,10 @@ export type Wish =
     }
   | { readonly type: 'cancel_timer'; readonly timerId: string }
   /** For the trigger of that type to write, in the turn's own transaction. */
-  | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: AlarmAsk }
+  | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
+
+/** What a turn may ask of triggers, each of its own. */
+export type TriggerAsk = AlarmAsk | WorkAsk
 
 export interface TurnFacts {
   readonly sessionKey: string

@@ -200,8 +200,9 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
   })
 }
 
-function asked({ turn, row: { traceparent } }: Settled, trigger: EventType): Asked[] {
+function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): Asked[] {
   const { claim, result } = turn
+  const { traceparent } = row
   const session = {
     key: claim.session_key,
     userId: claim.user_id,
@@ -235,6 +236,7 @@ function outcome({ turn, head, row }: Settled): SlotOutcome[] {
       retryAfterMs: failure?.retryAfterMs ?? 0,
       messages: row.decision.effects.flatMap(messageOf),
       verdicts: row.decision.verdicts,
+      asks: asked({ turn, row }, claim.type).map(({ wish }) => wish.ask),
       startedAt: row.startedAt,
       now: head.now,
     },

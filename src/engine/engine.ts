@@ -32,6 +32,8 @@ export interface EngineOptions {
   readonly timerPollMs: number
   readonly effectPollMs: number
   readonly retention: Retention
+  /** Removes what is kept outside the database and has no row any more. */
+  readonly sweep?: () => Promise<number>
   readonly meter: Meter
   readonly tracer?: Tracer
   readonly signals?: Signals
@@ -68,7 +70,11 @@ export class Engine {
       tracer,
       enabled: policy.autonomy,
     })
-    this.#pruner = prunerService({ db: store.engine, retention: options.retention })
+    this.#pruner = prunerService({
+      db: store.engine,
+      retention: options.retention,
+      ...(options.sweep === undefined ? {} : { sweep: options.sweep }),
+    })
     this.outbox = new OutboxService({
       reads: store.engine,
       commits: store.commits,

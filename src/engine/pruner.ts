@@ -21,7 +21,12 @@ const BATCH = 500
 /** A feed may tell a headline for weeks: what has fired is remembered for longer than the headline itself. */
 const USED_KEPT_MS = 90 * 86_400_000
 
-export function prunerService(options: { db: Db; retention: Retention }): Service {
+export function prunerService(options: {
+  db: Db
+  retention: Retention
+  /** Removes what is kept outside the database and has no row any more. */
+  sweep?: () => Promise<number>
+}): Service {
   const { db, retention } = options
   return {
     name: 'pruner',
@@ -32,8 +37,9 @@ export function prunerService(options: { db: Db; retention: Retention }): Servic
       const expired = await expireIntents(db, BATCH)
       const facts = await pruneSignals(db, SIGNAL_KEPT_MS, USED_KEPT_MS, BATCH)
       if (db.kind === 'pglite') await vacuum(db)
+      const swept = (await options.sweep?.()) ?? 0
       return {
-        did: checkpoints + older + keys + expired + facts,
+        did: checkpoints + older + keys + expired + facts + swept,
         more: checkpoints + older + facts >= BATCH,
         nextMs: null,
       }

@@ -13,7 +13,7 @@ import { type Db, isUnavailable } from '../store/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions.ts'
-import type { Trigger } from '../triggers/trigger.ts'
+import type { BegunEvent, Trigger } from '../triggers/trigger.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
 import type { Hints } from './hints.ts'
@@ -131,10 +131,13 @@ export class TurnsService implements Service {
   }
 
   /** Cancelled is cancelled: of events that waited for their turn, those whose slot is gone. */
-  async #withdrawn(turns: readonly ClaimedTurn[]): Promise<ReadonlySet<string>> {
+  async #withdrawn(
+    turns: readonly ClaimedTurn[],
+    which: (trigger: Trigger) => boolean = () => true,
+  ): Promise<ReadonlySet<string>> {
     const gone = new Set<string>()
     for (const trigger of this.#options.triggers.values()) {
-      if (trigger.withdrawn === undefined) continue
+      if (trigger.withdrawn === undefined || !which(trigger)) continue
       const events = eventsOf(turns, trigger)
       if (events.length === 0) continue
       for (const id of await trigger.withdrawn(this.#options.claims, events)) gone.add(id)
@@ -301,7 +304,18 @@ export class TurnsService implements Service {
             each.run.abort(new LeaseLostError('the lease was lost'))
         }
       })
+      .then(() => this.#abortWithdrawn(all))
       .catch((error) => this.#options.meter.trouble('heartbeat', error))
+  }
+
+  /** Nobody wants their result any more: why let them go on? */
+  async #abortWithdrawn(all: readonly Running[]): Promise<void> {
+    const claims = all.filter(({ run }) => !run.over && !run.aborted).map(({ claim }) => claim)
+    const gone = await this.#withdrawn(claims, (trigger) => trigger.abortsWithdrawn ?? false)
+    for (const { claim, run } of all) {
+      if (gone.has(claim.event_id) && !run.over)
+        run.abort(new TerminalError(`the ${claim.type} was deleted while it ran`))
+    }
   }
 
   #expire(): void {
@@ -326,10 +340,13 @@ function lateness({ claim, claimedMs, enteredMs }: Running) {
   }
 }
 
-function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger) {
-  return turns
-    .filter((claim) => claim.type === type)
-    .map((claim) => ({ bucket: claim.bucket, eventId: claim.event_id }))
+/** Those that stand for a slot: others of the type, such as a notice of work, are nobody's to withdraw. */
+function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger): BegunEvent[] {
+  return turns.flatMap((claim) => {
+    const { bucket, event_id: eventId, trigger_id: triggerId } = claim
+    if (claim.type !== type || triggerId === null || claim.scheduled_for === null) return []
+    return [{ bucket, eventId, triggerId, attempt: claim.attempt + claim.deaths + 1 }]
+  })
 }
 
 const leaseOf = ({ claim, token }: Running) => ({

@@ -91,7 +91,11 @@ export function onceByKey(store: IdempotencyStore): Run {
         return claimAndRun(store, op, { ...ctx, db: tx, house: hints.house }, input, claim)
       })
       hints.passOn()
-      return answer
+      if (answer.later === undefined) return answer
+      // The fuller answer is the first answer: whoever repeats the request gets that one.
+      const full = await answer.later()
+      await store.completeKey(ctx.db, keeping(op, full, claim))
+      return full
     } finally {
       inFlight.delete(id)
     }
@@ -124,15 +128,18 @@ async function claimAndRun(
   for (let attempt = 0; attempt < CLAIMS_MAX; attempt++) {
     if (await store.claimKey(ctx.db, claim)) {
       const answer = await op.run({ ...ctx, inTransaction: true }, input)
-      const status = answer.status ?? op.status
-      const body = answer.body == null ? null : writeJson(answer.body)
-      await store.completeKey(ctx.db, { owner, key, status, body })
+      await store.completeKey(ctx.db, keeping(op, answer, claim))
       return answer
     }
     const kept = await store.keptAnswer(ctx.db, owner, key)
     if (kept !== undefined) return replay(kept, claim)
   }
   throw new Refusal('conflict', 'Idempotency-Key: this key is being worked on; repeat later')
+}
+
+function keeping(op: Operation, answer: Answer, { owner, key }: KeyClaim) {
+  const body = answer.body == null ? null : writeJson(answer.body)
+  return { owner, key, status: answer.status ?? op.status, body }
 }
 
 function replay(kept: KeptAnswer, claim: KeyClaim): Answer {

@@ -20,12 +20,14 @@ import { isLoopback } from '../core/address.ts'
 import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
 import type { Span, Tracer } from '../core/trace.ts'
+import type { FileKeeper } from '../files/keeper.ts'
+import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
-import { operationHandler } from './operation.ts'
+import { HttpCaller, operationHandler } from './operation.ts'
 import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
 import { answerClientError } from './socket-error.ts'
@@ -66,6 +68,8 @@ export interface ServerOptions extends MetaOptions {
   readonly tracer?: Tracer
   /** Told of each answer of an operation. */
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
+  /** Where files of runs are kept. */
+  readonly files?: FileKeeper
   /** Static files for `/`; left out where the directory does not exist. */
   readonly console?: string
   /** Whether to refuse foreign Hosts and Origins. Unless said: when the bound address is loopback. */
@@ -102,6 +106,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   addGuards(app, options)
   addOperations(app, options)
   addMetaRoutes(app, options)
+  if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))
   refuseOtherMethods(app, options.operations)
   if (options.console !== undefined && existsSync(options.console)) {
     app.register(fastifyStatic, { root: options.console, wildcard: false })
@@ -177,6 +182,16 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
     })
   }
   if (options.mcp !== undefined) addMcpRoute(app, options.mcp, authenticate)
+}
+
+function fileRoute(options: ServerOptions, files: FileKeeper) {
+  return {
+    files,
+    authenticate: (request: FastifyRequest) =>
+      options.authenticate(request.headers, request.query as Query),
+    context: (request: FastifyRequest, reply: FastifyReply) =>
+      options.context(new HttpCaller(request, reply)),
+  }
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {

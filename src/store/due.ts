@@ -80,6 +80,14 @@ export const ALARMS: DueTable = {
 }
 /** Alarms that wake by an HTTP call, under a lease. */
 export const WAKES: DueTable = { ...ALARMS, live: 'due_at is not null and agent_id is null' }
+/** Recurring work whose run is not in hand. */
+export const WORK: DueTable = {
+  name: 'wakeful.work',
+  key: 'id',
+  keyType: 'uuid',
+  due: 'next_run_at',
+  live: 'is_active and in_flight is null',
+}
 
 /** Intents of agents known here; those of outside workers are asked for, not taken. */
 export const INTENTS: DueTable = {

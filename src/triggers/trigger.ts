@@ -2,7 +2,7 @@
 import type { Attempt } from '../core/alarm.ts'
 import type { Verdict } from '../core/gate.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
-import type { Wish } from '../core/turn.ts'
+import type { TriggerAsk, Wish } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
 import type { DueTable } from '../store/due.ts'
 
@@ -48,6 +48,8 @@ export interface SlotOutcome {
   readonly messages: readonly { readonly id: string; readonly content: string }[]
   /** What the gate said to each message of a turn that nobody asked for. */
   readonly verdicts: readonly Verdict[]
+  /** What the turn asked of the trigger that woke it. */
+  readonly asks: readonly TriggerAsk[]
   readonly startedAt: Date
   readonly now: Date
 }
@@ -60,6 +62,15 @@ export interface Asked {
   readonly traceparent?: string | null
 }
 
+/** An event of a slot whose turn begins. */
+export interface BegunEvent {
+  readonly bucket: number
+  readonly eventId: string
+  readonly triggerId: string
+  /** From 1. */
+  readonly attempt: number
+}
+
 export interface Trigger {
   readonly type: EventType
   promote(db: Db): Promise<Promotion>
@@ -68,16 +79,15 @@ export interface Trigger {
    * settled here. Absent: the turn is tried again at the head of its session.
    */
   settle?(tx: Db, outcomes: readonly SlotOutcome[]): Promise<void>
+  /** A turn whose slot is withdrawn while it runs is aborted, within a heartbeat. */
+  readonly abortsWithdrawn?: boolean
   /** Of these events, the ids of those whose slot was cancelled since: their turns do not run. */
   withdrawn?(
     db: Db,
     events: readonly { readonly bucket: number; readonly eventId: string }[],
   ): Promise<ReadonlySet<string>>
   /** Told when turns over these events are about to run, after their claim has committed. */
-  began?(
-    db: Db,
-    events: readonly { readonly bucket: number; readonly eventId: string }[],
-  ): Promise<void>
+  began?(db: Db, events: readonly BegunEvent[]): Promise<void>
   /** Writes what turns asked of it, within their commit and after their slots were settled. */
   wishes?(tx: Db, asked: readonly Asked[]): Promise<void>
 }

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import type { Executor } from '../../src/agents/executor.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Moment, Signals } from '../../src/engine/signals.ts'
@@ -44,6 +45,7 @@ export interface Stage {
 
 export interface StageOptions {
   readonly agents?: Record<string, AgentFunction>
+  readonly work?: Record<string, Executor>
   readonly env?: Record<string, string>
   readonly startAt?: Date | string
   readonly at?: (moment: Moment, key: string) => void | Promise<void>
@@ -109,6 +111,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
         agent(run),
       ]),
     ),
+    work: new Map(Object.entries(options.work ?? {})),
     log: pino({ level: 'silent' }),
     now: () => now,
     signals,
@@ -147,7 +150,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     reset: async () => {
       now = startAt
       await app.store.db.exec(
-        'truncate wakeful.alarms, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys',
+        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys',
       )
     },
     stop: async () => {

@@ -44,6 +44,7 @@ const emptyHouse: Context['house'] = {
   signal: () => Promise.reject(new Error('no signals in this test')),
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
+  work: { types: [], db: noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
 }
 
 const note = z.object({

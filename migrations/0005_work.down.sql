@@ -1,0 +1,2 @@
+drop table wakeful.work_outputs;
+drop table wakeful.work;

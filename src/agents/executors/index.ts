@@ -1,0 +1,17 @@
+/** The executors that are there without an app's own; an app's executor of the same name takes the place of one. */
+import type { Db } from '../../store/db.ts'
+import type { Executor } from '../executor.ts'
+import type { ChatModel } from '../model.ts'
+import { content, research } from './chat.ts'
+import { reporting } from './reporting.ts'
+
+export function builtInExecutors(parts: {
+  readonly db: Db
+  readonly model: ChatModel
+}): ReadonlyMap<string, Executor> {
+  return new Map([
+    ['reporting', reporting(parts)],
+    ['research', research(parts.model)],
+    ['content', content(parts.model)],
+  ])
+}

@@ -1,0 +1,59 @@
+/**
+ * The notice that work is ready. It comes to a conversation as an event, and its turn is not run by the agent
+ * there: one message says so, through the gates as any other that nobody asked for, and the agent's state
+ * stays untouched, whatever kind of agent it is.
+ */
+import type { Wish } from '../core/turn.ts'
+import type { Agent, TurnInput, TurnResult } from './agent.ts'
+
+const EXCERPT_LINES = 3
+const EXCERPT_MAX = 280
+
+export interface NoticePayload {
+  readonly notice: true
+  readonly work_id: string
+  readonly run_number: number
+  readonly agent_type: string
+  readonly title: string
+  /** The first lines of what was produced. */
+  readonly excerpt: string
+  readonly file_url: string | null
+}
+
+export function withNotices(agent: Agent): Agent {
+  return {
+    kind: agent.kind,
+    timeoutMs: agent.timeoutMs,
+    run: (input) => {
+      const notice = noticeOf(input)
+      return notice === null ? agent.run(input) : Promise.resolve(told(notice))
+    },
+  }
+}
+
+/** Events of this type are made by the product alone, so the mark on them is to be trusted. */
+function noticeOf({ event }: TurnInput): NoticePayload | null {
+  if (event.type !== 'work') return null
+  const payload = JSON.parse(event.payload) as Partial<NoticePayload>
+  return payload.notice === true ? (payload as NoticePayload) : null
+}
+
+function told(notice: NoticePayload): TurnResult {
+  const wish: Wish = { type: 'send_message', content: noticeText(notice) }
+  return { wishes: [wish], checkpointId: null, points: [] }
+}
+
+export function noticeText({ title, run_number, excerpt }: NoticePayload): string {
+  const head = `"${title}" is ready (run ${run_number}).`
+  return excerpt === '' ? head : `${head}\n\n${excerpt}`
+}
+
+/** The first lines that say something, without the heading that only repeats the title. */
+export function excerptOf(content: string, title: string): string {
+  const lines = content.slice(0, 8 * EXCERPT_MAX).split('\n')
+  const told = lines.map((line) => line.trim()).filter((line) => line !== '')
+  if (told[0]?.replace(/^#+\s*/, '') === title) told.shift()
+  const text = told.slice(0, EXCERPT_LINES).join('\n')
+  const cut = text.length > EXCERPT_MAX ? `${text.slice(0, EXCERPT_MAX - 1)}…` : text
+  return cut.replaceAll(/\p{Surrogate}/gu, '\uFFFD')
+}

@@ -1,0 +1,196 @@
+/**
+ * Files at an S3-compatible address (AWS, MinIO, R2, Ceph …): plain HTTP with Signature Version 4 and the bucket in
+ * the path, which all of them know. Answers are bounded, redirects are not followed, and what failed on the way
+ * is tried again; every request here can be repeated without harm.
+ */
+import { Agent, type Dispatcher, request } from 'undici'
+import { errorText } from '../core/errors.ts'
+import { ownerOfKey } from '../core/work-file.ts'
+import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'
+import { type Credentials, encoded, signedHeaders, type ToSign } from './signature.ts'
+
+const TIMEOUT_MS = 30_000
+const CONNECT_TIMEOUT_MS = 10_000
+const ATTEMPTS_MAX = 3
+const RETRY_BASE_MS = 200
+/** A page of a thousand keys is about 400 KB of XML. */
+const ANSWER_MAX_BYTES = 4 * 1024 * 1024
+const PAGE_MAX = 1000
+
+export interface S3Options {
+  readonly endpoint: string
+  readonly region: string
+  readonly bucket: string
+  /** What stands before every key, without slashes at its ends; asked for at each call. */
+  readonly prefix: () => string
+  readonly credentials: Credentials
+  /** The time of day, which the other side compares with its own. */
+  readonly now: () => Date
+}
+
+interface Ask {
+  readonly method: ToSign['method']
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+  readonly signal?: AbortSignal | undefined
+}
+
+export class S3Keeper implements FileKeeper {
+  readonly #options: S3Options
+  readonly #agent = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } })
+
+  constructor(options: S3Options) {
+    this.#options = options
+  }
+
+  async put(key: string, bytes: Uint8Array, mediaType: string, signal?: AbortSignal) {
+    const headers = { 'content-type': mediaType }
+    const url = this.#url(key)
+    const answer = await this.#ask({ method: 'PUT', url, headers, body: bytes, signal })
+    await answer.body.dump({ limit: ANSWER_MAX_BYTES })
+  }
+
+  async open(key: string, signal?: AbortSignal): Promise<KeptFile | null> {
+    const answer = await this.#ask({ method: 'GET', url: this.#url(key), signal }, [404])
+    if (answer.statusCode === 404) {
+      await answer.body.dump({ limit: ANSWER_MAX_BYTES })
+      return null
+    }
+    const size = Number(answer.headers['content-length'])
+    if (Number.isSafeInteger(size)) return { size, stream: answer.body }
+    answer.body.destroy()
+    throw new Error('the file store did not say how large the file is')
+  }
+
+  async remove(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const answer = await this.#ask({ method: 'DELETE', url: this.#url(key) }, [404])
+      await answer.body.dump({ limit: ANSWER_MAX_BYTES })
+    }
+  }
+
+  async removeUnder(prefix: string): Promise<void> {
+    if (ownerOfKey(`${prefix}1-00000000-0000-7000-8000-000000000000`) === null)
+      throw new Error('a prefix of one work is needed')
+    for (let after: string | null = null; ; ) {
+      const { files, next } = await this.#page(prefix, after, PAGE_MAX)
+      await this.remove(files.map((file) => file.key))
+      if (next === null) return
+      after = next
+    }
+  }
+
+  list(after: string | null, limit: number) {
+    return this.#page('', after, Math.min(limit, PAGE_MAX))
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  async #page(under: string, after: string | null, limit: number) {
+    const base = `${this.#options.prefix()}/`
+    const url = this.#bucketUrl()
+    url.searchParams.set('list-type', '2')
+    url.searchParams.set('max-keys', String(limit))
+    url.searchParams.set('prefix', `${base}${under}`)
+    if (after !== null) url.searchParams.set('start-after', `${base}${after}`)
+    const answer = await this.#ask({ method: 'GET', url })
+    const text = await textOf(answer)
+    const listed = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map((match) => {
+      const entry = match[1] ?? ''
+      return { name: tag(entry, 'Key'), modifiedAt: new Date(tag(entry, 'LastModified')) }
+    })
+    const files: ListedFile[] = []
+    for (const { name, modifiedAt } of listed) {
+      const key = name.startsWith(base) ? name.slice(base.length) : ''
+      if (ownerOfKey(key) !== null && !Number.isNaN(modifiedAt.getTime()))
+        files.push({ key, modifiedAt })
+    }
+    const last = listed.at(-1)?.name
+    const more = tag(text, 'IsTruncated') === 'true' && last !== undefined
+    return { files, next: more ? last.slice(base.length) : null }
+  }
+
+  /** 2xx, one of `expected`, or an error that quotes what the store said. */
+  async #ask(ask: Ask, expected: readonly number[] = []): Promise<Dispatcher.ResponseData> {
+    for (let attempt = 1; ; attempt++) {
+      let failure: Error
+      try {
+        const answer = await this.#send(ask)
+        const { statusCode } = answer
+        if ((statusCode >= 200 && statusCode < 300) || expected.includes(statusCode)) return answer
+        failure = new Error(`the file store answered ${statusCode}${saidBy(await textOf(answer))}`)
+        if (statusCode < 500 && statusCode !== 429) throw new Final(failure)
+      } catch (error) {
+        if (error instanceof Final) throw error.failure
+        ask.signal?.throwIfAborted()
+        failure = new Error(`the file store could not be reached: ${errorText(error, 300)}`)
+      }
+      if (attempt >= ATTEMPTS_MAX) throw failure
+      await new Promise((done) => setTimeout(done, RETRY_BASE_MS * 2 ** (attempt - 1)))
+    }
+  }
+
+  /** Signed anew for each attempt: a signature is good for minutes only. */
+  #send({ method, url, headers = {}, body, signal }: Ask): Promise<Dispatcher.ResponseData> {
+    const { region, credentials, now } = this.#options
+    const toSign = { method, url, headers, body: body ?? null, region, at: now() }
+    const { host: _, ...sent } = signedHeaders(toSign, credentials)
+    return request(url, {
+      method,
+      headers: sent,
+      body: body ?? null,
+      dispatcher: this.#agent,
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      signal: signal ?? null,
+    })
+  }
+
+  #bucketUrl(): URL {
+    const { endpoint, bucket } = this.#options
+    return new URL(`${endpoint.replace(/\/+$/, '')}/${encoded(bucket)}`)
+  }
+
+  #url(key: string): URL {
+    if (ownerOfKey(key) === null) throw new Error('this is no key of a file')
+    const path = `${this.#options.prefix()}/${key}`.split('/').map(encoded).join('/')
+    return new URL(`${this.#bucketUrl().href}/${path}`)
+  }
+}
+
+/** Asking again would not help. */
+class Final extends Error {
+  readonly failure: Error
+
+  constructor(failure: Error) {
+    super(failure.message)
+    this.failure = failure
+  }
+}
+
+async function textOf({ body }: Dispatcher.ResponseData): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > ANSWER_MAX_BYTES) {
+      body.destroy()
+      throw new Error(`the answer is longer than ${ANSWER_MAX_BYTES} bytes`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Our keys and the instants need no entities; what has some is no key of ours. */
+function tag(xml: string, name: string): string {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
+}
+
+function saidBy(xml: string): string {
+  const said = [tag(xml, 'Code'), tag(xml, 'Message')].filter((text) => text !== '').join(': ')
+  return said === '' ? '' : ` (${said.slice(0, 300)})`
+}

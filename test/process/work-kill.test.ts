@@ -1,0 +1,140 @@
+/** Work in real processes: killed in the middle of a run, two at one slot, and a run longer than its lease. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { call, type Loose } from '../sessions/house.ts'
+import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { eventually } from '../store/stores.ts'
+import { folder, Server } from './server.ts'
+
+const APP = fileURLToPath(new URL('work-app.mjs', import.meta.url))
+const TIMEOUT_MS = 120_000
+const made: string[] = []
+afterAll(() => dropDatabases(made))
+
+interface Mark {
+  readonly what: 'start' | 'end'
+  readonly workId: string
+  readonly runNumber: number
+  readonly attempt: number
+  readonly scheduledFor: string
+}
+
+function place(database: string, leaseMs: number) {
+  const home = folder()
+  const [hold, witness] = [join(home, 'hold'), join(home, 'witness')]
+  const env = {
+    DATABASE_URL: database,
+    WAKEFUL_APP: APP,
+    WAKEFUL_LEASE_MS: String(leaseMs),
+    WAKEFUL_FILES: join(home, 'files'),
+    LOG_LEVEL: 'error',
+    WITNESS: witness,
+    HOLD: hold,
+  }
+  const marks = (): Mark[] =>
+    existsSync(witness)
+      ? readFileSync(witness, 'utf8')
+          .split('\n')
+          .filter((line) => line !== '')
+          .map((line) => JSON.parse(line) as Mark)
+      : []
+  return { env, hold, marks, start: () => Server.start(env) }
+}
+
+const create = async (url: string, body: object): Promise<Loose> => {
+  const answer = await call(`${url}/v1/work`, 'POST', { agent_type: 'witness', ...body })
+  expect(answer.status, answer.text).toBe(201)
+  return answer.body
+}
+const outputsOf = async (url: string, id: string): Promise<Loose[]> =>
+  (await call(`${url}/v1/work/${id}/outputs?limit=100`, 'GET')).body.data
+
+const STORES = {
+  pglite: async () => `pglite:${join(folder(), 'data')}`,
+  postgres: () => postgresDatabase(made),
+}
+
+describe.each(['pglite', 'postgres'] as const)(
+  'a process killed in the middle of a run on %s',
+  (kind) => {
+    it(
+      'ruling 30: the output does not stay running, and ends as exactly one completed output',
+      async () => {
+        const { hold, marks, start } = place(await STORES[kind](), 6000)
+        writeFileSync(hold, '')
+        const first = await start()
+        const { work } = await create(first.url, { task: 'hold' })
+        await eventually('the run began', () => marks().length === 1, 30_000)
+        expect((await outputsOf(first.url, work.id))[0]).toMatchObject({
+          status: 'running',
+          attempt: 1,
+        })
+        await first.end('SIGKILL')
+        rmSync(hold)
+        const second = await start()
+        await eventually(
+          'the run was taken up again',
+          async () => (await outputsOf(second.url, work.id))[0]?.status === 'completed',
+          60_000,
+        )
+        const outputs = await outputsOf(second.url, work.id)
+        expect(outputs).toHaveLength(1)
+        expect(outputs[0]).toMatchObject({ run_number: 1, content: 'attempt 2', attempt: 2 })
+        expect(marks().map(({ what, attempt }) => [what, attempt])).toEqual([
+          ['start', 1],
+          ['start', 2],
+          ['end', 2],
+        ])
+        expect(await second.end('SIGTERM')).toEqual({ code: 0, signal: null })
+      },
+      TIMEOUT_MS,
+    )
+  },
+)
+
+it(
+  'ruling 30 and invariant 4: two processes run each slot once, and a run longer than its lease is kept',
+  async () => {
+    const { marks, start } = place(await postgresDatabase(made), 6000)
+    const [one, two] = await Promise.all([start(), start()])
+    const long = await create(one.url, { task: 'sleep 9000' })
+    const works: string[] = []
+    for (let n = 0; n < 10; n++) {
+      const server = n % 2 === 0 ? one : two
+      const { work } = await create(server.url, {
+        task: 'quick',
+        frequency: '@every 1s',
+        run_first: false,
+      })
+      works.push(work.id)
+    }
+    await eventually(
+      'the long run ended',
+      async () => (await outputsOf(two.url, long.work.id))[0]?.status === 'completed',
+      60_000,
+    )
+    for (const id of works) await call(`${one.url}/v1/work/${id}`, 'PATCH', { is_active: false })
+    const settled = async (id: string) =>
+      (await outputsOf(two.url, id)).every((output) => output.status === 'completed')
+    for (const id of works) await eventually('all runs ended', () => settled(id), 60_000)
+
+    expect((await outputsOf(two.url, long.work.id))[0]).toMatchObject({
+      attempt: 1,
+      content: 'attempt 1',
+    })
+    const starts = marks().filter(({ what }) => what === 'start')
+    const runs = starts.map(({ workId, runNumber }) => `${workId} ${runNumber}`)
+    const slots = starts.map(({ workId, scheduledFor }) => `${workId} ${scheduledFor}`)
+    expect(new Set(runs).size).toBe(runs.length)
+    expect(new Set(slots).size).toBe(slots.length)
+    for (const id of works) {
+      const outputs = await outputsOf(one.url, id)
+      const mine = starts.filter(({ workId }) => workId === id)
+      expect(mine.map((each) => each.runNumber)).toEqual(outputs.map((o) => o.run_number).reverse())
+      expect(outputs.length).toBeGreaterThan(2)
+    }
+  },
+  TIMEOUT_MS,
+)
