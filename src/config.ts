@@ -4,7 +4,7 @@
  * and what it takes. Secrets are never repeated.
  */
 import ipaddr from 'ipaddr.js'
-import { callRefusal, isLoopback } from './core/address.ts'
+import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -20,6 +20,8 @@ const AUTONOMY_COOLDOWN_MS = 15_000
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
+/** Asked by one key, on average; twice as much at once. */
+const RATE_PER_SECOND = 200
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const ADMIN_KEY_CHARACTERS_MIN = 32
@@ -34,6 +36,15 @@ export interface Config {
   readonly port: number
   readonly auth: 'open' | 'keys'
   readonly adminKey: string | null
+  /** The identity provider whose tokens are taken beside keys; null: none. */
+  readonly jwt: {
+    readonly jwksUrl: string
+    readonly issuer: string
+    readonly audience: string
+  } | null
+  /** Pages that may open sockets here though they come from elsewhere. */
+  readonly origins: readonly string[]
+  readonly ratePerSecond: number
   /** Path of the app's module, as given; null for the demo. */
   readonly app: string | null
   readonly services: readonly Service[]
@@ -83,6 +94,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
     adminKey: read.checked('WAKEFUL_ADMIN_KEY', isAdminKey, ADMIN_KEY_FORM, 'secret'),
+    jwt: readJwt(read),
+    origins: readOrigins(read),
+    ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
     wakeUrl: readWakeUrl(read),
@@ -203,14 +217,48 @@ function readServices(read: Reader): readonly Service[] {
 }
 
 function readWakeUrl(read: Reader): string | null {
-  const url = read.checked('WAKEFUL_WAKE_URL', isHttpUrl, HTTP_URL, 'secret')
+  return readOutgoing(read, 'WAKEFUL_WAKE_URL')
+}
+
+/** An address that we call. */
+function readOutgoing(read: Reader, name: string): string | null {
+  const url = read.checked(name, isHttpUrl, HTTP_URL, 'secret')
   if (url === null) return null
   const anywhere = /^(true|1)$/i.test(read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS') ?? '')
   const refusal = callRefusal(url, anywhere)
   if (refusal === null) return url
   const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
-  read.refuse('WAKEFUL_WAKE_URL', refusal, takes)
+  read.refuse(name, refusal, takes)
   return null
+}
+
+/** All three or none: a token for somebody else, or from anybody, must not open this door. */
+function readJwt(read: Reader): Config['jwt'] {
+  const jwksUrl = readOutgoing(read, 'WAKEFUL_JWKS_URL')
+  const issuer = read.text('WAKEFUL_JWT_ISSUER')
+  const audience = read.text('WAKEFUL_JWT_AUDIENCE')
+  if (read.text('WAKEFUL_JWKS_URL') === null && issuer === null && audience === null) return null
+  if (
+    jwksUrl !== null &&
+    !jwksUrl.startsWith('https://') &&
+    !isPrivateHost(new URL(jwksUrl).hostname)
+  )
+    read.refuse('WAKEFUL_JWKS_URL', 'an http:// URL', 'https:// beyond private addresses')
+  if (jwksUrl !== null && issuer !== null && audience !== null) return { jwksUrl, issuer, audience }
+  const names = ['WAKEFUL_JWKS_URL', 'WAKEFUL_JWT_ISSUER', 'WAKEFUL_JWT_AUDIENCE']
+  for (const name of names)
+    if (read.text(name) === null)
+      read.refuse(name, 'nothing', 'a value, since tokens are taken only with all three')
+  return null
+}
+
+function readOrigins(read: Reader): readonly string[] {
+  const given = (read.text('WAKEFUL_ORIGINS') ?? '').toLowerCase().split(',')
+  const origins = given.map((origin) => origin.trim()).filter((origin) => origin !== '')
+  const wrong = origins.find((origin) => !/^https?:\/\/[^/\s]+$/.test(origin))
+  if (wrong !== undefined)
+    read.refuse('WAKEFUL_ORIGINS', shown(wrong), 'origins such as https://app.example, with commas')
+  return origins
 }
 
 function readLangfuse(read: Reader): Config['langfuse'] {

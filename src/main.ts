@@ -11,7 +11,6 @@ import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
-import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { WebSocketChannel } from './channels/websocket.ts'
 import type { Config } from './config.ts'
@@ -22,9 +21,9 @@ import { tzDataVersion } from './core/schedule/index.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
-import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
+import { type Identity, openIdentity } from './identity.ts'
 import { createReport } from './report.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
@@ -34,6 +33,7 @@ import { GroupCommit } from './store/group.ts'
 import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
+import { ownedBy } from './store/owned.ts'
 import { keepSetting } from './store/settings.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
@@ -72,6 +72,7 @@ export class App {
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
   readonly #house: House
+  readonly #identity: Identity
   #ready = false
   #stopped = false
   #stopping: Promise<void> | null = null
@@ -153,6 +154,13 @@ export class App {
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
+    this.#identity = openIdentity({
+      config,
+      db: store.db,
+      ready: () => this.#ready,
+      now: options.now,
+      onError: (error) => meter.trouble('keys', error),
+    })
     this.#report.watch({
       pools: () => store.pools(),
       running: () => this.engine.turns.depth,
@@ -177,6 +185,7 @@ export class App {
       }
     }
     if (this.#stopped) return
+    await this.#identity.requireAdmin()
     this.#webhookSecret ??= await keepSetting(
       this.store.db,
       'webhook_secret',
@@ -189,13 +198,13 @@ export class App {
   /** Serves HTTP and sockets. Answers with the address. */
   async listen(): Promise<string> {
     const { config, log } = this.#options
-    const authenticate = authenticator(config)
     const server = createServer({
       operations,
       version: VERSION,
       logger: log,
       console: CONSOLE,
-      authenticate,
+      authenticate: this.#identity.authenticate,
+      limit: this.#identity.limit,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       health: () => this.#health(),
@@ -210,8 +219,7 @@ export class App {
     this.#sockets = openSockets(server.server, {
       hub: this.#channel,
       postMessage,
-      authenticate: (request) => authenticate(request.headers),
-      check: (request) => checkLocal(request.headers),
+      ...this.#identity.sockets,
       context: (actor) =>
         this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
       onError: (error) => this.#report.meter.trouble('socket', error),
@@ -229,8 +237,10 @@ export class App {
   ): Context {
     if (!this.#ready)
       throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+    const whole = this.store.db
     return {
-      db: this.store.db,
+      db: actor.userId === null ? whole : ownedBy(whole, actor.userId),
+      whole,
       house: this.#house,
       actor,
       now: this.#options.now?.() ?? null,
@@ -305,6 +315,7 @@ export class App {
     this.#sockets?.close()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
+    await this.#identity.close()
     this.#closing = true
     await this.store.close()
   }

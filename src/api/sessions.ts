@@ -74,7 +74,7 @@ async function append(
 ): Promise<Appended> {
   requireAgent(ctx, session)
   const event = { session, id: newId(), type, payload, clientId }
-  if (!ctx.inTransaction) return ctx.house.append(event)
+  if (!ctx.inTransaction) return ctx.house.append({ ...event, audit: ctx.entry ?? null })
   const [row] = await appendEvents(ctx.db, [event])
   if (row === undefined) throw new Error('the event was not appended')
   ctx.house.changed('turns')
@@ -103,6 +103,7 @@ const postMessage = operation({
   }),
   status: 202,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({ event: eventSchema }),
   async run(ctx, { params, body }) {
@@ -130,6 +131,7 @@ const postToolResult = operation({
   opaque: ['payload'],
   status: 202,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ event: eventSchema }),
   async run(ctx, { params, body }) {
@@ -221,9 +223,9 @@ const listSessionsOp = operation({
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {
-    const { userId } = ctx.actor
+    const { userId, agentId } = ctx.actor
     const rows = await listSessions(ctx.db, {
-      userId,
+      within: userId === null || agentId === null ? userId : `${userId}:${agentId}`,
       bucket: userId === null ? null : bucketOf(userId),
       limit: query.limit + 1,
       after: query.cursor ?? null,

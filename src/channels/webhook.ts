@@ -46,7 +46,7 @@ export class Webhooks {
     this.#agent = new Agent({
       connect: {
         timeout: CONNECT_TIMEOUT_MS,
-        lookup: checkedLookup(options.allowPrivate, options.resolve ?? lookup),
+        lookup: checkedLookup(options.allowPrivate, options.resolve),
       },
     })
   }
@@ -159,7 +159,10 @@ function reason(error: unknown): string {
  * Judges what the name resolves to in the very look-up that the connection uses, so that a second answer
  * cannot differ from the checked one. One private address among public ones refuses them all.
  */
-function checkedLookup(allowPrivate: boolean, resolve: typeof lookup): LookupFunction {
+export function checkedLookup(
+  allowPrivate: boolean,
+  resolve: typeof lookup = lookup,
+): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {
       if (error !== null) return callback(error, '', 0)

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { VERSION } from '../main.ts'
+import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { serve } from './serve.ts'
@@ -19,6 +20,7 @@ program
   .description('start the server (settings come from the environment)')
   .action(serve)
 program.addCommand(migrateCommand())
+program.addCommand(keysCommand())
 program.addCommand(previewCommand())
 
 try {

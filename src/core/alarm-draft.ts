@@ -3,6 +3,7 @@
  * "in the future"), so it runs where the row is written. Refuses with all reasons at once.
  */
 import { type AlarmKind, MAX_FAILURES } from './alarm.ts'
+import type { AuditHead } from './audit.ts'
 import { Refusal } from './errors.ts'
 import {
   formatLocal,
@@ -40,6 +41,8 @@ export interface AlarmDraft {
   readonly lateIsFine?: boolean
   /** What the door has found wrong already; said together with the rest. */
   readonly errors?: readonly string[]
+  /** Who asked, where an operation did: written with the alarm. */
+  readonly audit?: AuditHead | null
 }
 
 export interface AlarmPlan {

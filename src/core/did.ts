@@ -40,10 +40,5 @@ export function isProof({ did, nonce, publicKey, signature }: Proof): boolean {
   if (!publicKey.toLowerCase().startsWith(parsed.keyPrefix)) return false
   const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'hex')])
   const key = createPublicKey({ key: der, format: 'der', type: 'spki' })
-  return verify(
-    null,
-    Buffer.from(challengeMessage(did, nonce)),
-    key,
-    Buffer.from(signature, 'hex'),
-  )
+  return verify(null, Buffer.from(challengeMessage(did, nonce)), key, Buffer.from(signature, 'hex'))
 }

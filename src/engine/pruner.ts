@@ -5,6 +5,7 @@
  */
 import type { Db } from '../store/db.ts'
 import { deleteExpired } from '../store/idempotency.ts'
+import { deleteEnded } from '../store/once.ts'
 import { pruneCheckpoints, pruneOlder, vacuum } from '../store/prune.ts'
 import type { Service, Tick } from './service.ts'
 
@@ -23,7 +24,7 @@ export function prunerService(options: { db: Db; retention: Retention }): Servic
     async tick(): Promise<Tick> {
       const checkpoints = await pruneCheckpoints(db, retention.checkpointsKept, BATCH)
       const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
-      const keys = await deleteExpired(db, BATCH)
+      const keys = (await deleteExpired(db, BATCH)) + (await deleteEnded(db, BATCH))
       if (db.kind === 'pglite') await vacuum(db)
       return { did: checkpoints + older + keys, more: checkpoints + older >= BATCH, nextMs: null }
     },

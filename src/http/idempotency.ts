@@ -4,7 +4,8 @@
  * key can then be used again.
  */
 import { createHash } from 'node:crypto'
-import type { Answer, Context, House, Input, Operation } from '../api/contract.ts'
+import type { Answer, Context, Input, Operation } from '../api/contract.ts'
+import { inOneTransaction, perform } from '../api/perform.ts'
 import { Refusal } from '../core/errors.ts'
 import { canonicalJson, RawJson, writeJson } from '../core/json.ts'
 import type { Db } from '../store/db.ts'
@@ -83,33 +84,13 @@ export function onceByKey(store: IdempotencyStore): Run {
       throw new Refusal('conflict', why, { retryAfterMs: 1_000 })
     }
     inFlight.add(id)
-    const hints = gatherHints(ctx.house)
     try {
-      const answer = await ctx.db.tx((tx) => {
-        // A transaction that is run again says everything again.
-        hints.forget()
-        return claimAndRun(store, op, { ...ctx, db: tx, house: hints.house }, input, claim)
-      })
-      hints.passOn()
-      return answer
+      return await inOneTransaction(op, ctx, (inside) =>
+        claimAndRun(store, op, inside, input, claim),
+      )
     } finally {
       inFlight.delete(id)
     }
-  }
-}
-
-/** Keeps "something changed" back until there is something to see: whoever looks before the commit sees nothing. */
-function gatherHints(house: House) {
-  let gathered: Parameters<House['changed']>[] = []
-  const gathering: House = { ...house, changed: (...hint) => gathered.push(hint) }
-  return {
-    house: gathering,
-    forget() {
-      gathered = []
-    },
-    passOn() {
-      for (const hint of gathered) house.changed(...hint)
-    },
   }
 }
 
@@ -123,9 +104,10 @@ async function claimAndRun(
   const { owner, key } = claim
   for (let attempt = 0; attempt < CLAIMS_MAX; attempt++) {
     if (await store.claimKey(ctx.db, claim)) {
-      const answer = await op.run({ ...ctx, inTransaction: true }, input)
+      const answer = await perform(op, ctx, input)
       const status = answer.status ?? op.status
-      const body = answer.body == null ? null : writeJson(answer.body)
+      const kept = answer.again ?? answer.body
+      const body = kept == null ? null : writeJson(kept)
       await store.completeKey(ctx.db, { owner, key, status, body })
       return answer
     }

@@ -21,6 +21,7 @@ import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
 import { checkLocal } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
+import type { Limited } from './limits.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
 import { operationHandler } from './operation.ts'
@@ -51,7 +52,14 @@ export interface Caller {
 export interface ServerOptions extends MetaOptions {
   readonly operations: readonly Operation[]
   readonly context: (caller: Caller) => Promise<Context> | Context
-  readonly authenticate: (headers: IncomingHttpHeaders, query: Query) => Promise<Actor>
+  /** `address` is where the request came from. */
+  readonly authenticate: (
+    headers: IncomingHttpHeaders,
+    query: Query,
+    address: string,
+  ) => Promise<Actor>
+  /** How much this actor may still ask; null where nobody counts. */
+  readonly limit?: (actor: Actor) => Limited | null
   readonly logger: Logger
   readonly idempotency: IdempotencyStore
   /** Static files for `/`; left out where the directory does not exist. */
@@ -148,8 +156,13 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
 
 function addOperations(app: FastifyInstance, options: ServerOptions): void {
   const handlerOf = operationHandler(options.context, options.idempotency)
-  const authenticate = async (request: FastifyRequest) => {
-    request.actor = await options.authenticate(request.headers, request.query as Query)
+  const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { headers, query, ip } = request
+    request.actor = await options.authenticate(headers, query as Query, ip)
+    const limited = options.limit?.(request.actor) ?? null
+    if (limited === null) return
+    reply.headers(limited.headers)
+    if (limited.refusal !== null) throw limited.refusal
   }
   for (const op of options.operations) {
     app.route({

@@ -45,7 +45,9 @@ export interface AuditRow {
 }
 
 export interface AuditPage {
-  readonly where: Readonly<Partial<Record<'owner' | 'operation' | 'actor_key' | 'object_id', string>>>
+  readonly where: Readonly<
+    Partial<Record<'owner' | 'operation' | 'actor_key' | 'object_id', string>>
+  >
   readonly limit: number
   readonly after: readonly [string, string] | null
 }
@@ -60,9 +62,7 @@ export async function listAudit(db: Db, page: AuditPage): Promise<AuditRow[]> {
     conditions.push(`bucket = $${values.push(bucketOf(page.where.owner))}`)
   if (page.after !== null) {
     const [at, id] = page.after
-    conditions.push(
-      `(at, id) < ($${values.push(at)}::timestamptz, $${values.push(id)}::uuid)`,
-    )
+    conditions.push(`(at, id) < ($${values.push(at)}::timestamptz, $${values.push(id)}::uuid)`)
   }
   return db.query<AuditRow>(
     `select id, at, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at_text, actor_key, actor_role,

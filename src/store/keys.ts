@@ -37,16 +37,7 @@ export async function insertKey(db: Db, key: NewKey): Promise<KeyRow | null> {
      select $2::uuid, $3::bytea, $4, $5, $6, $7, $8::timestamptz, ${NOW}
      where $8::timestamptz is null or $8::timestamptz > ${NOW}
      returning ${ROW}`,
-    [
-      db.now(),
-      key.id,
-      key.hash,
-      key.role,
-      key.userId,
-      key.agentId,
-      key.ownerDid,
-      key.expiresAt,
-    ],
+    [db.now(), key.id, key.hash, key.role, key.userId, key.agentId, key.ownerDid, key.expiresAt],
   )
   return row ?? null
 }

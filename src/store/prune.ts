@@ -11,6 +11,7 @@ const HOT = [
   'alarms',
   'checkpoints',
   'idempotency_keys',
+  'audit_log',
 ]
 
 /**
@@ -67,6 +68,7 @@ export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise
       `t.created_at < ${before} and t.seq <= (select s.done_seq from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key)`,
     ],
     ['wakeful.autonomy_timers', `t.status <> 'pending' and t.updated_at < ${before}`],
+    ['wakeful.audit_log', `t.at < ${before}`],
   ] as const
   let deleted = 0
   for (const [table, where] of targets) {
