@@ -23,6 +23,7 @@ export type Identity = ReturnType<typeof openIdentity>
 
 export function openIdentity(options: IdentityOptions) {
   const { config, now } = options
+  const elapsedMs = () => now?.().getTime() ?? performance.now()
   const tokens =
     config.jwt === null
       ? null
@@ -36,9 +37,9 @@ export function openIdentity(options: IdentityOptions) {
     auth: config.auth,
     adminKey: config.adminKey,
     verifyToken: tokens?.verify ?? null,
-    ...(config.auth === 'keys' && { brake: guessBrake() }),
+    ...(config.auth === 'keys' && { brake: guessBrake(elapsedMs) }),
   })
-  const limit = keyLimits(config.ratePerSecond)
+  const limit = keyLimits(config.ratePerSecond, elapsedMs)
   return {
     limit,
     authenticate: (headers: IncomingHttpHeaders, _query: unknown, address?: string) =>

@@ -42,8 +42,6 @@ class Buckets {
   }
 }
 
-const monotonic = () => performance.now()
-
 export interface Limited {
   readonly headers: Readonly<Record<string, string>>
   readonly refusal: Refusal | null
@@ -52,7 +50,7 @@ export interface Limited {
 /** One bucket for each key. Callers without one (open access on loopback) are not limited. */
 export function keyLimits(
   perSecond: number,
-  elapsedMs: () => number = monotonic,
+  elapsedMs: () => number,
 ): (actor: Actor) => Limited | null {
   const rate = { perSecond, burst: perSecond * 2 }
   const buckets = new Buckets(rate, elapsedMs)
@@ -73,7 +71,7 @@ export function keyLimits(
 }
 
 /** For strangers: each wrong key costs its address a token; without tokens it is not even looked at. */
-export function guessBrake(elapsedMs: () => number = monotonic) {
+export function guessBrake(elapsedMs: () => number) {
   const buckets = new Buckets(GUESSES, elapsedMs)
   return {
     check(address: string): void {
