@@ -13,6 +13,7 @@ export const ADMIN_KEY = 'the-admin-key-of-the-environment-0123456789'
 export interface Stage {
   readonly app: App
   readonly url: string
+  readonly database: string
   /** All that was logged, at the most talkative level. */
   log(): string
   now(): Date
@@ -50,7 +51,12 @@ export async function openStage(
     log: pino({ level: 'trace' }, { write: (line: string) => (logged += line) }),
     now: () => now,
   })
-  await app.start()
+  try {
+    await app.start()
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
   const url = await app.listen()
   const ask: Stage['call'] = (key, method, path, body, headers) =>
     call(`${url}${path}`, method, body, {
@@ -60,6 +66,7 @@ export async function openStage(
   return {
     app,
     url,
+    database,
     log: () => logged,
     now: () => now,
     sleep(ms) {
