@@ -5,7 +5,7 @@ import { Doorkeeper } from './auth.ts'
 import { wallClock } from './clock.ts'
 import { type Config, ConfigError } from './config.ts'
 import { checkLocal, checkOrigin } from './http/guard.ts'
-import { guessBrake, keyLimits } from './http/limits.ts'
+import { guessBrake, keyLimits, strangerLimits } from './http/limits.ts'
 import { tokenVerifier } from './jwt.ts'
 import type { Db } from './store/db.ts'
 import { hasAdminKey } from './store/keys.ts'
@@ -42,6 +42,8 @@ export function openIdentity(options: IdentityOptions) {
   const limit = keyLimits(config.ratePerSecond, elapsedMs)
   return {
     limit,
+    /** On loopback with open access every stranger is an admin. */
+    limitStrangers: config.auth === 'keys' ? strangerLimits(elapsedMs) : () => undefined,
     authenticate: (headers: IncomingHttpHeaders, _query: unknown, address?: string) =>
       keeper.authenticate(headers, address),
     /** What the door of sockets asks. */

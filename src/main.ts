@@ -205,6 +205,7 @@ export class App {
       console: CONSOLE,
       authenticate: this.#identity.authenticate,
       limit: this.#identity.limit,
+      limitStrangers: this.#identity.limitStrangers,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       health: () => this.#health(),

@@ -10,6 +10,8 @@ import { type Bucket, draw, type Rate, refilled } from '../core/token-bucket.ts'
 const KEPT_MAX = 10_000
 /** Wrong keys from one address: twenty at once, then one each second. */
 const GUESSES: Rate = { perSecond: 1, burst: 20 }
+/** What needs no key (challenges and their proofs), from one address. */
+const STRANGERS: Rate = { perSecond: 5, burst: 50 }
 
 class Buckets {
   readonly #kept = new Map<string, Bucket>()
@@ -83,6 +85,17 @@ export function guessBrake(elapsedMs: () => number) {
     failed(address: string): void {
       buckets.take(neighbourhood(address))
     },
+  }
+}
+
+/** For operations that need no key. Throws when an address asks too much. */
+export function strangerLimits(elapsedMs: () => number): (address: string) => void {
+  const buckets = new Buckets(STRANGERS, elapsedMs)
+  return (address) => {
+    const { allowed, waitMs } = buckets.take(neighbourhood(address))
+    if (allowed) return
+    const why = `without a key an address may ask ${STRANGERS.perSecond} times a second; slow down`
+    throw new Refusal('rate_limited', why, { retryAfterMs: waitMs })
   }
 }
 

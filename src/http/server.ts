@@ -60,6 +60,8 @@ export interface ServerOptions extends MetaOptions {
   ) => Promise<Actor>
   /** How much this actor may still ask; null where nobody counts. */
   readonly limit?: (actor: Actor) => Limited | null
+  /** Before an operation that needs no key: throws for an address that asks too much. */
+  readonly limitStrangers?: (address: string) => void
   readonly logger: Logger
   readonly idempotency: IdempotencyStore
   /** Static files for `/`; left out where the directory does not exist. */
@@ -164,12 +166,13 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
     reply.headers(limited.headers)
     if (limited.refusal !== null) throw limited.refusal
   }
+  const meetStranger = async ({ ip }: FastifyRequest) => options.limitStrangers?.(ip)
   for (const op of options.operations) {
     app.route({
       method: op.method,
       url: routePath(op.path),
       // Before the body is read, so that strangers cannot make us read 256 KiB.
-      ...(op.roles !== 'public' && { onRequest: authenticate }),
+      onRequest: op.roles === 'public' ? meetStranger : authenticate,
       handler: handlerOf(op),
     })
   }

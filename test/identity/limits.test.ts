@@ -84,6 +84,10 @@ eachStore('limits', (store) => {
     expect((await s.call(ADMIN_KEY, 'GET', '/v1/keys')).status).toBe(200)
     s.sleep(1_000)
     expect((await s.call(fresh.key, 'GET', '/v1/alarms')).status).toBe(200)
+    const challenge = () =>
+      s.call(null, 'POST', '/v1/agent/auth/challenge', { did: 'did:matrix:ann:00000000000000aa' })
+    for (let n = 0; n < 50; n++) expect((await challenge()).status).toBe(200)
+    problem(await challenge(), 429)
     // No key at all costs nothing: there is nothing to guess.
     for (let n = 0; n < 25; n++) expect((await s.call(null, 'GET', '/v1/alarms')).status).toBe(401)
   })
