@@ -29,7 +29,9 @@ interface CreateOptions {
 }
 
 export function keysCommand(): Command {
-  const keys = new Command('keys').description('who may come in (works on the database itself)')
+  const keys = new Command('keys')
+    .description('who may come in (works on the database itself)')
+    .exitOverride()
   keys
     .command('create')
     .description('make a key; it is shown once')
@@ -39,7 +41,10 @@ export function keysCommand(): Command {
     .option('--did <did>', 'the name its agent proves by signing a challenge')
     .option('--expires <instant>', 'such as 2030-01-31T09:00:00Z')
     .option('--json', 'for programs')
-    .action((options: CreateOptions) => withDb((db) => create(db, options)))
+    .action((options: CreateOptions) => {
+      const wanted = wantedKey(options)
+      return withDb((db) => create(db, wanted, options.json ?? false))
+    })
   keys
     .command('list')
     .description('keys, newest first, without their secrets')
@@ -62,7 +67,8 @@ export function keysCommand(): Command {
   return keys
 }
 
-async function create(db: Db, options: CreateOptions): Promise<void> {
+/** Checked before the database is opened. */
+function wantedKey(options: CreateOptions) {
   const { user, agent, did, expires } = options
   const given = keyBody.strict().safeParse({
     role: options.role,
@@ -75,21 +81,20 @@ async function create(db: Db, options: CreateOptions): Promise<void> {
     throw new Error(given.error.issues.map((e) => `${e.path.join('.')}: ${e.message}`).join('; '))
   const { owner, errors } = planKey(given.data)
   if (errors.length > 0) throw new Refusal('rule', errors)
+  const { role, agent_id: agentId = null, expires_at } = given.data
+  return { role, agentId, ...owner, expiresAt: instantOf(expires_at) }
+}
+
+async function create(db: Db, wanted: ReturnType<typeof wantedKey>, json: boolean): Promise<void> {
   const id = newId()
-  const { role, agent_id, expires_at } = given.data
-  const { key, hash } = makeKey(role, id)
+  const { key, hash } = makeKey(wanted.role, id)
   const row = await db.tx(async (tx) => {
-    const agentId = agent_id ?? null
-    const made = await insertKey(tx, {
-      ...{ id, hash, role, agentId },
-      ...owner,
-      expiresAt: instantOf(expires_at),
-    })
+    const made = await insertKey(tx, { id, hash, ...wanted })
     if (made !== null) await writeAudit(tx, [entry('create_key', id)])
     return made
   })
   if (row === null) throw new Refusal('rule', '--expires: must be in the future')
-  if (options.json) print(JSON.stringify({ ...keyView(row), key }))
+  if (json) print(JSON.stringify({ ...keyView(row), key }))
   else print(`${key}\n\nThis is key ${id}. It is shown this once: keep it where it is needed.`)
 }
 
