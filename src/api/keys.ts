@@ -145,7 +145,7 @@ const revokeKeyOp = operation({
   tag: 'Keys',
   summary: 'Revoke a key, and the tokens its agent got by signing challenges',
   description:
-    'Requests with it are refused after two seconds at the latest, open sockets closed after seven.',
+    'Requests with it are refused after two seconds at the latest, its open sockets closed after five.',
   params: z.object({ id: idParam }),
   unowned: true,
   roles: ['admin'],
