@@ -4,9 +4,10 @@
  * and what it takes. Secrets are never repeated.
  */
 import ipaddr from 'ipaddr.js'
-import { callRefusal, isLoopback } from './core/address.ts'
+import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
 import { namesTicker, readJsonPath } from './core/json-path.ts'
 import type { FilesSettings } from './files/open.ts'
+import { Reader, shown } from './variables.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -24,6 +25,8 @@ const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
 const FILES = '.wakeful/files'
 const S3_REGION = 'us-east-1'
+/** Asked by one key, on average; twice as much at once. */
+const RATE_PER_SECOND = 200
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const ADMIN_KEY_CHARACTERS_MIN = 32
@@ -38,6 +41,15 @@ export interface Config {
   readonly port: number
   readonly auth: 'open' | 'keys'
   readonly adminKey: string | null
+  /** The identity provider whose tokens are taken beside keys; null: none. */
+  readonly jwt: {
+    readonly jwksUrl: string
+    readonly issuer: string
+    readonly audience: string
+  } | null
+  /** Pages that may open sockets here though they come from elsewhere. */
+  readonly origins: readonly string[]
+  readonly ratePerSecond: number
   /** Path of the app's module, as given; null for the demo. */
   readonly app: string | null
   readonly services: readonly Service[]
@@ -98,6 +110,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
     adminKey: read.checked('WAKEFUL_ADMIN_KEY', isAdminKey, ADMIN_KEY_FORM, 'secret'),
+    jwt: readJwt(read),
+    origins: readOrigins(read),
+    ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
     wakeUrl: readWakeUrl(read),
@@ -164,58 +179,6 @@ function readKeepDays(read: Reader): number | null {
   return days === 0 ? null : days
 }
 
-/** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */
-class Reader {
-  readonly wrong: string[] = []
-  private readonly env: NodeJS.ProcessEnv
-
-  constructor(env: NodeJS.ProcessEnv) {
-    this.env = env
-  }
-
-  text(name: string): string | null {
-    const value = this.env[name]?.trim()
-    return value === undefined || value === '' ? null : value
-  }
-
-  checked(
-    name: string,
-    isRight: (value: string) => boolean,
-    takes: string,
-    kind: 'plain' | 'secret' = 'plain',
-  ): string | null {
-    const value = this.text(name)
-    if (value === null || isRight(value)) return value
-    this.refuse(name, kind === 'secret' ? 'another value (not shown)' : shown(value), takes)
-    return null
-  }
-
-  whole(name: string, min: number, max: number, preset: number): number {
-    const inRange = (value: string) => /^\d{1,15}$/.test(value) && +value >= min && +value <= max
-    const value = this.checked(name, inRange, `a whole number from ${min} to ${max}`)
-    return value === null ? preset : Number(value)
-  }
-
-  oneOf<T extends string>(name: string, values: readonly T[]): T | null {
-    const value = this.text(name)
-    const found = values.find((known) => known === value?.toLowerCase())
-    if (value !== null && found === undefined) this.refuse(name, shown(value), values.join(', '))
-    return found ?? null
-  }
-
-  flag(name: string, preset: boolean): boolean {
-    const word = this.oneOf(name, ['true', 'false', '1', '0'])
-    return word === null ? preset : word === 'true' || word === '1'
-  }
-
-  refuse(name: string, got: string, takes: string): void {
-    this.wrong.push(`${name}: got ${got}, takes ${takes}`)
-  }
-}
-
-const shown = (value: string) =>
-  JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
-
 /** On loopback `open` unless said; beyond it only `keys`, and that has to be said. */
 function readAuth(read: Reader): 'open' | 'keys' {
   const host = read.text('HOST') ?? HOST
@@ -243,8 +206,13 @@ function readServices(read: Reader): readonly Service[] {
 }
 
 function readWakeUrl(read: Reader): string | null {
-  const url = read.checked('WAKEFUL_WAKE_URL', isHttpUrl, HTTP_URL, 'secret')
-  return url !== null && mayBeCalled(read, 'WAKEFUL_WAKE_URL', url) ? url : null
+  return readOutgoing(read, 'WAKEFUL_WAKE_URL')
+}
+
+/** An address that we call. */
+function readOutgoing(read: Reader, name: string): string | null {
+  const url = read.checked(name, isHttpUrl, HTTP_URL, 'secret')
+  return url !== null && mayBeCalled(read, name, url) ? url : null
 }
 
 function mayBeCalled(read: Reader, name: string, url: string): boolean {
@@ -330,6 +298,35 @@ function readFiles(read: Reader): FilesSettings {
       ),
     },
   }
+}
+
+/** All three or none: a token for somebody else, or from anybody, must not open this door. */
+function readJwt(read: Reader): Config['jwt'] {
+  const jwksUrl = readOutgoing(read, 'WAKEFUL_JWKS_URL')
+  const issuer = read.text('WAKEFUL_JWT_ISSUER')
+  const audience = read.text('WAKEFUL_JWT_AUDIENCE')
+  if (read.text('WAKEFUL_JWKS_URL') === null && issuer === null && audience === null) return null
+  if (
+    jwksUrl !== null &&
+    !jwksUrl.startsWith('https://') &&
+    !isPrivateHost(new URL(jwksUrl).hostname)
+  )
+    read.refuse('WAKEFUL_JWKS_URL', 'an http:// URL', 'https:// beyond private addresses')
+  if (jwksUrl !== null && issuer !== null && audience !== null) return { jwksUrl, issuer, audience }
+  const names = ['WAKEFUL_JWKS_URL', 'WAKEFUL_JWT_ISSUER', 'WAKEFUL_JWT_AUDIENCE']
+  for (const name of names)
+    if (read.text(name) === null)
+      read.refuse(name, 'nothing', 'a value, since tokens are taken only with all three')
+  return null
+}
+
+function readOrigins(read: Reader): readonly string[] {
+  const given = (read.text('WAKEFUL_ORIGINS') ?? '').toLowerCase().split(',')
+  const origins = given.map((origin) => origin.trim()).filter((origin) => origin !== '')
+  const wrong = origins.find((origin) => !/^https?:\/\/[^/\s]+$/.test(origin))
+  if (wrong !== undefined)
+    read.refuse('WAKEFUL_ORIGINS', shown(wrong), 'origins such as https://app.example, with commas')
+  return origins
 }
 
 function readLangfuse(read: Reader): Config['langfuse'] {

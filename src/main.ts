@@ -15,49 +15,45 @@ import { HttpModel } from './agents/model.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import type { Door } from './api/door.ts'
 import { operations } from './api/operations.ts'
-import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
-import { type Arrived, WebSocketChannel } from './channels/websocket.ts'
+import { WebSocketChannel } from './channels/websocket.ts'
 import { wallClock } from './clock.ts'
+import { SharedCommits } from './commits.ts'
 import type { Config } from './config.ts'
-import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
-import { tzDataVersion } from './core/schedule/index.ts'
 import type { NewSignal } from './core/signal.ts'
 import { SECRET_PREFIX } from './core/webhook.ts'
 import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
-import type { DeliveryReport } from './engine/meter.ts'
 import type { Signals } from './engine/signals.ts'
 import type { FileKeeper } from './files/keeper.ts'
 import { openFiles } from './files/open.ts'
 import { fileSweep } from './files/sweep.ts'
-import { checkLocal } from './http/guard.ts'
 import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
-import { createReport } from './report.ts'
+import { type Identity, openIdentity } from './identity.ts'
+import { arrivedReport, createReport } from './report.ts'
 import { sourcesOf } from './sources/configured.ts'
 import { Fetcher } from './sources/fetcher.ts'
 import type { Source } from './sources/source.ts'
 import { type Db, isUnavailable } from './store/db.ts'
-import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from './store/due.ts'
-import { backToPending, outboxDepth, positionOf } from './store/effects.ts'
-import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
-import { GroupCommit } from './store/group.ts'
+import { backToPending, positionOf } from './store/effects.ts'
+import type { Appended, NewEvent } from './store/events.ts'
 import { claimKey, completeKey, keptAnswer } from './store/idempotency.ts'
 import { migrateUp } from './store/migrate.ts'
 import { openStore, type Store } from './store/open.ts'
+import { ownedBy } from './store/owned.ts'
 import { keepSetting } from './store/settings.ts'
 import type { TakenSignal } from './store/signals.ts'
 import { knownFiles } from './store/work-files.ts'
 import { openTracing, type Tracing } from './tracing.ts'
-import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
+import { alarmTrigger, alarmWakes } from './triggers/alarm.ts'
 import { intentTrigger } from './triggers/intent.ts'
-import { takeSignals } from './triggers/signal.ts'
 import { timerTrigger } from './triggers/timer.ts'
 import { workTrigger } from './triggers/work.ts'
+import { Watch } from './watch.ts'
 import { Workshop } from './workshop.ts'
 
 export const VERSION = (
@@ -67,10 +63,6 @@ export const VERSION = (
 ).version
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const DAY_MS = 86_400_000
-const APPEND_MAX = 500
-const APPEND_QUEUE_MAX = 20_000
-const ALARMS_MAX = 500
-const SIGNALS_MAX = 500
 const DATABASE_WAIT_MS = 250
 const IDLE_SWEEP_MS = 50
 const DATABASE_WAIT_MAX_MS = 5_000
@@ -94,9 +86,8 @@ export class App {
   readonly #options: AppOptions
   readonly #report: ReturnType<typeof createReport>
   readonly #tracing: Tracing
-  readonly #appends: GroupCommit<NewEvent, Appended>
-  readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
-  readonly #signals: GroupCommit<NewSignal, TakenSignal>
+  readonly #commits: SharedCommits
+  readonly #watch: Watch
   readonly #webhooks: Webhooks
   readonly #fetcher: Fetcher
   /** Signs outgoing calls; kept in the database unless it was given. */
@@ -110,6 +101,7 @@ export class App {
   readonly #model: HttpModel
   readonly #house: House
   readonly #doors: DoorOptions
+  readonly #identity: Identity
   #ready = false
   #stopped = false
   #stopping: Promise<void> | null = null
@@ -198,36 +190,18 @@ export class App {
       services: new Set<string>(config.services),
       ...(options.signals === undefined ? {} : { signals: options.signals }),
     })
-    this.#appends = new GroupCommit({
-      commit: (events) => this.#append(events),
-      batchMax: APPEND_MAX,
-      lanes: store.kind === 'postgres' ? 2 : 1,
-      queueMax: APPEND_QUEUE_MAX,
-      onFull: tooManyWait,
-      onBatch: (size) => meter.batch('append', size),
-    })
-    this.#alarms = new GroupCommit({
-      commit: (drafts) => setAlarms(store.commits, drafts),
-      batchMax: ALARMS_MAX,
-      lanes: store.kind === 'postgres' ? 2 : 1,
-      queueMax: APPEND_QUEUE_MAX,
-      onFull: tooManyWait,
-      onBatch: (size) => meter.batch('alarms', size),
-    })
-    // One lane: prices that follow one another are looked at in the order they came.
-    this.#signals = new GroupCommit({
-      commit: (signals) => takeSignals(store.commits, signals, policyOf(config)),
-      batchMax: SIGNALS_MAX,
-      lanes: 1,
-      queueMax: APPEND_QUEUE_MAX,
-      onFull: tooManyWait,
+    this.#commits = new SharedCommits({
+      store,
+      policy: policyOf(config),
+      meter,
+      hints: this.engine.hints,
     })
     this.#house = {
       append: (event) => this.append(event),
       knowsAgent: (agentId) => options.agents.has(agentId),
       agentIds: [...options.agents.keys()],
       wakesByUrl: config.wakeUrl !== null,
-      setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
+      setAlarm: (draft, tx) => this.#commits.setAlarm(draft, tx),
       signal: (signals, tx) => this.signal(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
@@ -239,12 +213,25 @@ export class App {
       log: options.log,
       now: options.now,
     }
+    this.#identity = openIdentity({
+      config,
+      db: store.db,
+      ready: () => this.#ready,
+      now: options.now,
+      onError: (error) => meter.trouble('keys', error),
+    })
+    this.#watch = new Watch({
+      store,
+      ready: () => this.#ready,
+      version: VERSION,
+      services: config.services,
+    })
     this.#report.watch({
       pools: () => store.pools(),
       running: () => this.engine.turns.depth,
       sockets: () => this.#channel.sockets,
-      dueLagMs: () => this.#dueLag(),
-      outbox: () => this.#outbox(),
+      dueLagMs: () => this.#watch.dueLagMs(),
+      outbox: () => this.#watch.outbox(),
     })
   }
 
@@ -271,6 +258,7 @@ export class App {
       }
     }
     if (this.#stopped) return
+    await this.#identity.requireAdmin()
     this.#webhookSecret ??= await keepSetting(
       this.store.db,
       'webhook_secret',
@@ -284,20 +272,21 @@ export class App {
   /** Serves HTTP and sockets. Answers with the address. */
   async listen(): Promise<string> {
     const { config, log } = this.#options
-    const authenticate = authenticator(config)
     const server = createServer({
       operations,
       version: VERSION,
       logger: log,
       console: CONSOLE,
-      authenticate,
+      authenticate: this.#identity.authenticate,
+      limit: this.#identity.limit,
+      limitStrangers: this.#identity.limitStrangers,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
       tracer: this.#tracing.tracer,
       onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
       files: this.#files,
-      health: () => this.#health(),
+      health: () => this.#watch.health(),
       ready: async () => this.#ready,
       metrics: async () => ({
         contentType: this.#report.registry.contentType,
@@ -309,8 +298,7 @@ export class App {
     this.#sockets = openSockets(server.server, {
       hub: this.#channel,
       postMessage,
-      authenticate: (request) => authenticate(request.headers),
-      check: (request) => checkLocal(request.headers),
+      ...this.#identity.sockets,
       context: (actor) =>
         this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
       onError: (error) => this.#report.meter.trouble('socket', error),
@@ -333,8 +321,10 @@ export class App {
   ): Context {
     if (!this.#ready)
       throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+    const whole = this.store.db
     return {
-      db: this.store.db,
+      db: actor.userId === null ? whole : ownedBy(whole, actor.userId),
+      whole,
       house: this.#house,
       actor,
       now: this.#options.now?.() ?? null,
@@ -353,14 +343,7 @@ export class App {
 
   /** Appends an event as an operation would; for the library and for tests. */
   append(event: NewEvent): Promise<Appended> {
-    return this.#appends.submit(event)
-  }
-
-  async #append(events: readonly NewEvent[]): Promise<Appended[]> {
-    const rows = await appendEvents(this.store.commits, events)
-    this.engine.hints.hint('turns')
-    this.engine.hints.hint('outbox', [...new Set(events.map((event) => event.session.key))])
-    return rows
+    return this.#commits.append(event)
   }
 
   #wakes({ wakeUrl, wakeToken }: Config) {
@@ -372,58 +355,9 @@ export class App {
     }
   }
 
-  async #setAlarm(draft: AlarmDraft, tx: Db | null): Promise<NewAlarm> {
-    const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
-    if (set === undefined) throw new Error('the alarm was not set')
-    if (set instanceof Refusal) throw set
-    return set
-  }
-
   /** Keeps facts and fires what they make true. */
-  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
-    const taken =
-      tx === null
-        ? await Promise.all(signals.map((signal) => this.#signals.submit(signal)))
-        : await takeSignals(tx, signals, policyOf(this.#options.config))
-    const promoted = taken.reduce((sum, each) => sum + each.promoted, 0)
-    if (promoted > 0) {
-      this.engine.hints.hint('turns')
-      this.#report.meter.promoted('intent', promoted, 0)
-    }
-    return taken
-  }
-
-  async #dueLag(): Promise<Record<string, number>> {
-    if (!this.#ready) return {}
-    return {
-      sessions: await dueLagMs(this.store.engine, SESSIONS),
-      timers: await dueLagMs(this.store.engine, TIMERS),
-      alarms: await dueLagMs(this.store.engine, ALARMS),
-      wakes: await dueLagMs(this.store.engine, WAKES),
-      intents: await dueLagMs(this.store.engine, INTENTS),
-      work: await dueLagMs(this.store.engine, WORK),
-    }
-  }
-
-  async #outbox() {
-    if (!this.#ready) return []
-    const rows = await outboxDepth(this.store.engine)
-    return rows.map(({ status, depth, oldest_ms }) => ({ status, depth, oldestMs: oldest_ms }))
-  }
-
-  async #health() {
-    const body = { version: VERSION, database: this.store.kind, tz_data: tzDataVersion() }
-    if (!this.#ready) return { ok: false, body: { status: 'waiting for the database', ...body } }
-    try {
-      const due_lag_ms = await this.#dueLag()
-      return {
-        ok: true,
-        body: { status: 'ok', ...body, due_lag_ms, services: this.#options.config.services },
-      }
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      return { ok: false, body: { status: 'the database is away', ...body } }
-    }
+  signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
+    return this.#commits.signal(signals, tx)
   }
 
   /** Stop taking requests, finish or release what runs, close the store. May be called twice. */
@@ -445,45 +379,14 @@ export class App {
     this.#sockets?.close()
     this.#workshop.release()
     await Promise.all([this.#closeServer(), this.#ready ? this.engine.stop() : undefined])
-    await Promise.all([
-      this.#appends.idle(),
-      this.#alarms.idle(),
-      this.#signals.idle(),
-      this.#webhooks.close(),
-      this.#fetcher.close(),
-    ])
+    await Promise.all([this.#commits.idle(), this.#webhooks.close(), this.#fetcher.close()])
     await this.#workshop.idle()
-    await Promise.all([this.#files.close(), this.#model.close()])
+    await Promise.all([this.#files.close(), this.#model.close(), this.#identity.close()])
     this.#closing = true
     await this.store.close()
     this.#report.close()
     await this.#tracing.stop()
   }
-}
-
-function arrivedReport({ row, durationMs, traceparent }: Arrived): DeliveryReport {
-  const origin =
-    row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
-  return {
-    channel: 'websocket',
-    result: 'acknowledged',
-    durationMs,
-    id: row.id,
-    sessionKey: row.session_key,
-    eventSeq: row.event_seq,
-    checkpointId: row.checkpoint_id ?? null,
-    trigger: origin?.kind ?? 'user_message',
-    triggerId: origin?.id ?? null,
-    slot: null,
-    attempt: null,
-    error: null,
-    traceparent,
-  }
-}
-
-function tooManyWait(): Refusal {
-  const text = 'too many requests wait for the database; try again soon'
-  return new Refusal('unavailable', text, { retryAfterMs: 1000 })
 }
 
 function policyOf(config: Config) {

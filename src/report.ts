@@ -1,6 +1,7 @@
 /** What the engine reports, as log lines and Prometheus metrics. Message texts stay out of both unless asked for, secrets always. */
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import type { Arrived } from './channels/websocket.ts'
 import { errorText } from './core/errors.ts'
 import { traceIdOf } from './core/trace-context.ts'
 import type { DeliveryReport, Meter, TurnReport } from './engine/meter.ts'
@@ -133,4 +134,25 @@ function found(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
   )
+}
+
+/** What is told of a message that a socket's reader has acknowledged. */
+export function arrivedReport({ row, durationMs, traceparent }: Arrived): DeliveryReport {
+  const origin =
+    row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
+  return {
+    channel: 'websocket',
+    result: 'acknowledged',
+    durationMs,
+    id: row.id,
+    sessionKey: row.session_key,
+    eventSeq: row.event_seq,
+    checkpointId: row.checkpoint_id ?? null,
+    trigger: origin?.kind ?? 'user_message',
+    triggerId: origin?.id ?? null,
+    slot: null,
+    attempt: null,
+    error: null,
+    traceparent,
+  }
 }

@@ -214,6 +214,11 @@ function viewOf(row: AlarmRow) {
   }
 }
 
+/** With whose it is, for the audit log: an admin may have changed anybody's. */
+function told(row: AlarmRow) {
+  return { body: viewOf(row), about: { id: row.id, owner: row.user_id } }
+}
+
 function wordsFor(row: AlarmRow): string {
   if (row.kind === 'cron') return cronWords(row)
   return describe({ kind: 'once', at: row.fire_at?.getTime() ?? null, timezone: row.timezone })
@@ -237,6 +242,7 @@ const createAlarmOp = operation({
   opaque: ['payload'],
   status: 201,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent'],
   output: view,
   async run(ctx, { body }) {
@@ -256,6 +262,7 @@ const createAlarmOp = operation({
         idempotencyKey: body.idempotency_key,
         errors: target.errors,
         traceparent: ctx.traceparent ?? null,
+        audit: ctx.entry ?? null,
         ...(body.payload === undefined ? {} : { payload: body.payload.text }),
         ...(body.max_failures === undefined ? {} : { maxFailures: body.max_failures }),
       },
@@ -263,7 +270,7 @@ const createAlarmOp = operation({
     )
     if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
     if (row.next_fire_at.getTime() - row.now.getTime() < SOON_MS) ctx.house.changed('clock')
-    return { body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
+    return { ...told(row), body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
   },
 })
 
@@ -320,7 +327,7 @@ const cancelAlarmOp = operation({
   async run(ctx, { params }) {
     const row = await cancelAlarm(ctx.db, scopeOf(ctx.actor), params.id)
     if (row === null) throw notFound(params.id)
-    return { body: viewOf(row) }
+    return told(row)
   },
 })
 
@@ -342,7 +349,7 @@ const fireAlarmOp = operation({
     if (row === null) throw notFound(params.id)
     if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
     ctx.house.changed('clock')
-    return { body: viewOf(row) }
+    return told(row)
   },
 })
 

@@ -4,20 +4,21 @@
  */
 import type { z } from 'zod'
 import type { AlarmDraft } from '../core/alarm-draft.ts'
+import type { AuditHead } from '../core/audit.ts'
 import { Refusal } from '../core/errors.ts'
+import type { Role } from '../core/key.ts'
 import type { NewSignal } from '../core/signal.ts'
 import type { Policy } from '../core/turn.ts'
 import type { SetAlarm } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import type { Appended, NewEvent } from '../store/events.ts'
 import type { TakenSignal } from '../store/signals.ts'
+import { perform } from './perform.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
+export { ROLES, type Role } from '../core/key.ts'
 export { listQuery, page, pageOf } from './lists.ts'
 export { idParam, opaqueJson } from './shape.ts'
-
-export const ROLES = ['admin', 'service', 'agent', 'user', 'worker'] as const
-export type Role = (typeof ROLES)[number]
 
 /** Who asks. `ownerDid` and `userId` are null for admin and service acting for everybody. */
 export interface Actor {
@@ -75,7 +76,10 @@ export interface WorkHouse {
 }
 
 export interface Context {
+  /** Sees the rows of the actor's owner alone, where the actor has one: row-level security stands beneath it. */
   readonly db: Db
+  /** Sees everything; for operations on what belongs to no owner. Left out where `db` does, too. */
+  readonly whole?: Db
   readonly house: House
   readonly actor: Actor
   /** The instant a test clock dictates, or null: then the database's time of day counts. */
@@ -87,6 +91,8 @@ export interface Context {
   readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
+  /** Given to operations with `audit: 'own'` outside of a transaction: to be written with what they change. */
+  readonly entry?: AuditHead
 }
 
 export interface Answer {
@@ -96,6 +102,10 @@ export interface Answer {
   readonly status?: number
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /** For the audit log, where neither path nor answer says it: which object, and whose it is. */
+  readonly about?: { readonly id?: string; readonly owner?: string | null }
+  /** What a repeated request with the same key is answered, where the first answer holds a secret. */
+  readonly again?: unknown
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -127,6 +137,13 @@ interface Head {
   /** Where `user_id` says whose it is; required of credentials that stand for no one person. */
   readonly ownerIn?: 'query' | 'body'
   readonly roles: readonly Role[] | 'public'
+  /**
+   * How a change comes into the audit log. Unless said, everything but a GET runs in one transaction that ends with its
+   * entry. `own`: it does not wait in a transaction, and writes `ctx.entry` with its change. `none`: it changes nothing.
+   */
+  readonly audit?: 'own' | 'none'
+  /** Works on what belongs to no owner (keys, tickets, the audit log): `ctx.db` sees everything. */
+  readonly unowned?: boolean
   /** For OpenAPI; null where there is no body. */
   readonly output: z.ZodType | null
 }
@@ -199,5 +216,5 @@ export function ownerOf(actor: Actor, named: string | null | undefined): string 
 }
 
 export async function execute(op: Operation, ctx: Context, raw: RawInput): Promise<Answer> {
-  return op.run(ctx, prepare(op, ctx.actor, raw))
+  return perform(op, ctx, prepare(op, ctx.actor, raw))
 }

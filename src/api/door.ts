@@ -6,6 +6,7 @@ import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
 import type { Actor, Answer, Context, Operation, Role } from './contract.ts'
 import { type Arguments, type FlatInput, flatRefusal, prepareFlat } from './flat.ts'
+import { perform } from './perform.ts'
 
 export interface Door {
   /** The JSON of the answer's body, null where it has none. Whatever fails is thrown as a `Refusal`. */
@@ -58,7 +59,7 @@ async function run(
   const { method } = op
   const answer =
     key === undefined
-      ? await op.run(ctx, input)
+      ? await perform(op, ctx, input)
       : await options.once(op, ctx, input, { key, method, path: pathOf(op, raw), body: raw.body })
   return answer.body === null || answer.body === undefined ? null : writeJson(answer.body)
 }

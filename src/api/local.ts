@@ -1,9 +1,8 @@
 /** Who acts when nobody came through a door: the process itself, as admin, maybe for one owner. */
+import { parseDid } from '../core/did.ts'
 import { Refusal } from '../core/errors.ts'
 import { KEY_PART, ownerDidOf } from '../core/session.ts'
 import type { Actor } from './contract.ts'
-
-const DID = /^did:matrix:([a-zA-Z0-9_-]{1,64}):[0-9a-f]{16}$/
 
 /** `actAs` names an owner by DID or by a bare user id. */
 export function localActor(actAs?: string): Actor {
@@ -16,7 +15,7 @@ export function localActor(actAs?: string): Actor {
     actAs: false,
   }
   if (actAs === undefined) return everybody
-  const userId = KEY_PART.test(actAs) ? actAs : DID.exec(actAs)?.[1]
+  const userId = KEY_PART.test(actAs) ? actAs : parseDid(actAs)?.userId
   if (userId === undefined) {
     throw new Refusal('shape', 'act as: takes a user id or did:matrix:<user>:<16 hex digits>')
   }

@@ -9,11 +9,12 @@ const KEY_HELP = 'must be user:agent:thread, each part 1 to 64 of letters, digit
 
 export const sessionParams = z.object({ session_key: z.string().regex(SESSION_KEY, KEY_HELP) })
 
-/** The session this actor may touch: its own user's, or anybody's for admin and service. */
+/** The session this actor may touch: its own user's, of its own agent where it is bound to one; anybody's for admin and service. */
 export function sessionOf(actor: Actor, key: string): SessionRef {
   const session = parseSessionKey(key)
   if (session === null) throw new Refusal('shape', `path.session_key: ${KEY_HELP}`)
   if (actor.userId !== null && actor.userId !== session.userId) throw sessionNotFound(key)
+  if (actor.agentId !== null && actor.agentId !== session.agentId) throw sessionNotFound(key)
   return session
 }
 

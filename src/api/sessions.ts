@@ -75,7 +75,7 @@ async function append(
   requireAgent(ctx, session)
   const traceparent = ctx.traceparent ?? null
   const event = { session, id: newId(), type, payload, clientId, traceparent }
-  if (!ctx.inTransaction) return ctx.house.append(event)
+  if (!ctx.inTransaction) return ctx.house.append({ ...event, audit: ctx.entry ?? null })
   const [row] = await appendEvents(ctx.db, [event])
   if (row === undefined) throw new Error('the event was not appended')
   ctx.house.changed('turns')
@@ -104,6 +104,7 @@ const postMessage = operation({
   }),
   status: 202,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({ event: eventSchema }),
   async run(ctx, { params, body }) {
@@ -131,6 +132,7 @@ const postToolResult = operation({
   opaque: ['payload'],
   status: 202,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ event: eventSchema }),
   async run(ctx, { params, body }) {
@@ -222,9 +224,9 @@ const listSessionsOp = operation({
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {
-    const { userId } = ctx.actor
+    const { userId, agentId } = ctx.actor
     const rows = await listSessions(ctx.db, {
-      userId,
+      within: userId === null || agentId === null ? userId : `${userId}:${agentId}`,
       bucket: userId === null ? null : bucketOf(userId),
       limit: query.limit + 1,
       after: query.cursor ?? null,

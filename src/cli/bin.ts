@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { VERSION } from '../main.ts'
+import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { serve } from './serve.ts'
@@ -23,6 +24,7 @@ program
   .description('serve the tools over standard input and output (Model Context Protocol)')
   .action(async () => (await import('./mcp.ts')).mcp())
 program.addCommand(migrateCommand())
+program.addCommand(keysCommand())
 program.addCommand(previewCommand())
 
 try {

@@ -16,11 +16,6 @@ const STOP_MAX_MS = 10_000
 
 export async function serve(): Promise<void> {
   const config = readConfig(environment())
-  if (config.auth === 'keys' && config.adminKey === null) {
-    throw new ConfigError(
-      'WAKEFUL_ADMIN_KEY: got nothing, takes at least 32 characters: with WAKEFUL_AUTH=keys and no admin key nobody could come in',
-    )
-  }
   const log = createLog(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
   process.on('unhandledRejection', (error) =>

@@ -3,6 +3,7 @@
  * "in the future"), so it runs where the row is written. Refuses with all reasons at once.
  */
 import { type AlarmKind, MAX_FAILURES } from './alarm.ts'
+import type { AuditHead } from './audit.ts'
 import { Refusal } from './errors.ts'
 import {
   formatLocal,
@@ -42,6 +43,8 @@ export interface AlarmDraft {
   readonly errors?: readonly string[]
   /** The trace it was set in; its wakes belong to it. */
   readonly traceparent?: string | null
+  /** Who asked, where an operation did: written with the alarm. */
+  readonly audit?: AuditHead | null
 }
 
 export interface AlarmPlan {

@@ -7,6 +7,7 @@ import { SIGNAL_KEPT_MS } from '../core/signal.ts'
 import type { Db } from '../store/db.ts'
 import { deleteExpired } from '../store/idempotency.ts'
 import { expireIntents } from '../store/intent-reports.ts'
+import { deleteEnded } from '../store/once.ts'
 import { pruneCheckpoints, pruneOlder, vacuum } from '../store/prune.ts'
 import { pruneSignals } from '../store/signals.ts'
 import type { Service, Tick } from './service.ts'
@@ -33,7 +34,7 @@ export function prunerService(options: {
     async tick(): Promise<Tick> {
       const checkpoints = await pruneCheckpoints(db, retention.checkpointsKept, BATCH)
       const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
-      const keys = await deleteExpired(db, BATCH)
+      const keys = (await deleteExpired(db, BATCH)) + (await deleteEnded(db, BATCH))
       const expired = await expireIntents(db, BATCH)
       const facts = await pruneSignals(db, SIGNAL_KEPT_MS, USED_KEPT_MS, BATCH)
       if (db.kind === 'pglite') await vacuum(db)

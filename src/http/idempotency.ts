@@ -4,7 +4,8 @@
  * key can then be used again.
  */
 import { createHash } from 'node:crypto'
-import type { Answer, Context, House, Input, Operation } from '../api/contract.ts'
+import type { Answer, Context, Input, Operation } from '../api/contract.ts'
+import { inOneTransaction, perform } from '../api/perform.ts'
 import { Refusal } from '../core/errors.ts'
 import { canonicalJson, RawJson, writeJson } from '../core/json.ts'
 import type { Db } from '../store/db.ts'
@@ -83,14 +84,10 @@ export function onceByKey(store: IdempotencyStore): Run {
       throw new Refusal('conflict', why, { retryAfterMs: 1_000 })
     }
     inFlight.add(id)
-    const hints = gatherHints(ctx.house)
     try {
-      const answer = await ctx.db.tx((tx) => {
-        // A transaction that is run again says everything again.
-        hints.forget()
-        return claimAndRun(store, op, { ...ctx, db: tx, house: hints.house }, input, claim)
-      })
-      hints.passOn()
+      const answer = await inOneTransaction(op, ctx, (inside) =>
+        claimAndRun(store, op, inside, input, claim),
+      )
       if (answer.later === undefined) return answer
       // The fuller answer is the first answer: whoever repeats the request gets that one.
       const full = await answer.later()
@@ -99,21 +96,6 @@ export function onceByKey(store: IdempotencyStore): Run {
     } finally {
       inFlight.delete(id)
     }
-  }
-}
-
-/** Keeps "something changed" back until there is something to see: whoever looks before the commit sees nothing. */
-function gatherHints(house: House) {
-  let gathered: Parameters<House['changed']>[] = []
-  const gathering: House = { ...house, changed: (...hint) => gathered.push(hint) }
-  return {
-    house: gathering,
-    forget() {
-      gathered = []
-    },
-    passOn() {
-      for (const hint of gathered) house.changed(...hint)
-    },
   }
 }
 
@@ -127,7 +109,7 @@ async function claimAndRun(
   const { owner, key } = claim
   for (let attempt = 0; attempt < CLAIMS_MAX; attempt++) {
     if (await store.claimKey(ctx.db, claim)) {
-      const answer = await op.run({ ...ctx, inTransaction: true }, input)
+      const answer = await perform(op, ctx, input)
       await store.completeKey(ctx.db, keeping(op, answer, claim))
       return answer
     }
@@ -138,7 +120,8 @@ async function claimAndRun(
 }
 
 function keeping(op: Operation, answer: Answer, { owner, key }: KeyClaim) {
-  const body = answer.body == null ? null : writeJson(answer.body)
+  const kept = answer.again ?? answer.body
+  const body = kept == null ? null : writeJson(kept)
   return { owner, key, status: answer.status ?? op.status, body }
 }
 

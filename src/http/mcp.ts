@@ -1,5 +1,5 @@
 /** `POST /mcp`: the same guards, credentials and limits as every operation; the protocol itself is handed in. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
 import { refuseRest } from './methods.ts'
 import { HttpCaller } from './operation.ts'
@@ -19,7 +19,7 @@ const PASSED_ON = /^(?:accept|content-type|mcp-[\w-]+)$/
 export function addMcpRoute(
   app: FastifyInstance,
   answer: McpAnswerer,
-  authenticate: (request: FastifyRequest) => Promise<void>,
+  authenticate: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
 ): void {
   app.route({
     method: 'POST',

@@ -1,6 +1,7 @@
 /** One operation as a Fastify handler: read, make a context, check, run, answer. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
+import { perform } from '../api/perform.ts'
 import { writeJson } from '../core/json.ts'
 import { type IdempotencyStore, onceByKey, readKey } from './idempotency.ts'
 import { readBody } from './reading.ts'
@@ -25,7 +26,7 @@ export function operationHandler(
       const key = op.creates ? readKey(request.raw.rawHeaders) : undefined
       const made = context(new HttpCaller(request, reply))
       const ctx = made instanceof Promise ? await made : made
-      if (key === undefined) return send(op, await op.run(ctx, input), reply)
+      if (key === undefined) return send(op, await perform(op, ctx, input), reply)
       const { method, url } = request
       const path = url.split('?', 1)[0] ?? url
       const answer = await runOnce(op, ctx, input, { key, method, path, body: raw.body })

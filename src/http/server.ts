@@ -24,6 +24,7 @@ import type { FileKeeper } from '../files/keeper.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
+import type { Limited } from './limits.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
@@ -60,7 +61,16 @@ export interface Caller {
 export interface ServerOptions extends MetaOptions {
   readonly operations: readonly Operation[]
   readonly context: (caller: Caller) => Promise<Context> | Context
-  readonly authenticate: (headers: IncomingHttpHeaders, query: Query) => Promise<Actor>
+  /** `address` is where the request came from. */
+  readonly authenticate: (
+    headers: IncomingHttpHeaders,
+    query: Query,
+    address: string,
+  ) => Promise<Actor>
+  /** How much this actor may still ask; null where nobody counts. */
+  readonly limit?: (actor: Actor) => Limited | null
+  /** Before an operation that needs no key: throws for an address that asks too much. */
+  readonly limitStrangers?: (address: string) => void
   readonly logger: Logger
   readonly idempotency: IdempotencyStore
   /** Answers `POST /mcp`; there is no such address without it. */
@@ -166,9 +176,15 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
 
 function addOperations(app: FastifyInstance, options: ServerOptions): void {
   const handlerOf = operationHandler(options.context, options.idempotency)
-  const authenticate = async (request: FastifyRequest) => {
-    request.actor = await options.authenticate(request.headers, request.query as Query)
+  const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { headers, query, ip } = request
+    request.actor = await options.authenticate(headers, query as Query, ip)
+    const limited = options.limit?.(request.actor) ?? null
+    if (limited === null) return
+    reply.headers(limited.headers)
+    if (limited.refusal !== null) throw limited.refusal
   }
+  const meetStranger = async ({ ip }: FastifyRequest) => options.limitStrangers?.(ip)
   for (const op of options.operations) {
     const { begin, end } = operationHooks(op, options)
     const handler = handlerOf(op)
@@ -176,7 +192,7 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
       method: op.method,
       url: routePath(op.path),
       // Before the body is read, so that strangers cannot make us read 256 KiB.
-      onRequest: op.roles === 'public' ? [begin] : [begin, authenticate],
+      onRequest: [begin, op.roles === 'public' ? meetStranger : authenticate],
       handler: (request, reply) => request.span.run(() => handler(request, reply)),
       onResponse: end,
     })
@@ -188,7 +204,7 @@ function fileRoute(options: ServerOptions, files: FileKeeper) {
   return {
     files,
     authenticate: (request: FastifyRequest) =>
-      options.authenticate(request.headers, request.query as Query),
+      options.authenticate(request.headers, request.query as Query, request.ip),
     context: (request: FastifyRequest, reply: FastifyReply) =>
       options.context(new HttpCaller(request, reply)),
   }

@@ -20,6 +20,8 @@ import { requestId } from './reading.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
 const PING_MS = 30_000
+/** How often those who stay are asked for their credentials again. */
+const RECHECK_MS = 5_000
 /** Frames taken and not answered yet; beyond this the client is not read from until half are. */
 const FRAMES_WAITING_MAX = 64
 /** A client that does not answer our goodbye is cut off, so that a stop is not held up. */
@@ -41,8 +43,12 @@ export interface SocketOptions {
   readonly hub: SocketHub
   readonly postMessage: Operation
   readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Actor>
-  /** Throws a Refusal for a Host or Origin that may not come in. */
-  readonly check: (request: IncomingMessage) => void
+  /** Throws a Refusal for a Host or Origin that may not come in; `local`: we listen on loopback. */
+  readonly check: (request: IncomingMessage, local: boolean) => void
+  /** Whether the credentials that opened a socket still stand. */
+  readonly isValid?: (actor: Actor) => Promise<boolean>
+  /** Throws a Refusal for an actor that asks too much. */
+  readonly limit?: (actor: Actor) => void
   readonly context: (actor: Actor) => Context
   readonly onError: (error: unknown) => void
   readonly tracer?: Tracer
@@ -68,6 +74,10 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
     clientTracking: true,
   })
   const alive = new WeakSet<WebSocket>()
+  const actors = new WeakMap<WebSocket, Actor>()
+  const rechecking = setInterval(() => {
+    recheck(sockets.clients, actors, options).catch(options.onError)
+  }, RECHECK_MS).unref()
   const pinging = setInterval(() => {
     for (const socket of sockets.clients) {
       if (!alive.delete(socket)) socket.terminate()
@@ -82,6 +92,7 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
       .then((visit) => {
         sockets.handleUpgrade(request, stream, head, (socket) => {
           alive.add(socket)
+          actors.set(socket, visit.ctx.actor)
           socket.on('pong', () => alive.add(socket))
           serve(socket, visit, options)
         })
@@ -95,12 +106,30 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
   return {
     close() {
       clearInterval(pinging)
+      clearInterval(rechecking)
       for (const socket of sockets.clients) socket.close(1001, 'the server is going away')
       sockets.close()
       setTimeout(() => {
         for (const socket of sockets.clients) socket.terminate()
       }, GOODBYE_MS).unref()
     },
+  }
+}
+
+/** Closes the sockets of those whose key was revoked or has expired. */
+async function recheck(
+  sockets: Iterable<WebSocket>,
+  actors: WeakMap<WebSocket, Actor>,
+  { isValid }: SocketOptions,
+): Promise<void> {
+  if (isValid === undefined) return
+  const verdicts = new Map<string, Promise<boolean>>()
+  for (const socket of [...sockets]) {
+    const actor = actors.get(socket)
+    if (actor === undefined || actor.keyId === null) continue
+    const verdict = verdicts.get(actor.keyId) ?? isValid(actor)
+    verdicts.set(actor.keyId, verdict)
+    if (!(await verdict)) socket.close(1008, 'the key is no longer valid')
   }
 }
 
@@ -115,7 +144,7 @@ async function admit(
   options: SocketOptions,
   local: boolean,
 ): Promise<Visit> {
-  if (local) options.check(request)
+  options.check(request, local)
   const url = addressOf(request)
   const key = PATH.exec(url.pathname)?.[1]
   if (key === undefined) throw new Refusal('not_found', 'there is no socket at this address')
@@ -248,6 +277,7 @@ async function take(
     if (Object.keys(body).length > 0) throw new Refusal('shape', `ping: takes no fields: ${FRAMES}`)
     socket.send('{"type":"pong"}')
   } else if (type === 'user_message') {
+    options.limit?.(visit.ctx.actor)
     await executeTraced(options.tracer ?? UNTRACED, options.postMessage, visit.ctx, {
       params: { session_key: visit.session.key },
       query: {},

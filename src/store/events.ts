@@ -1,5 +1,7 @@
 /** The log: append under the session row's lock, read in order. */
+import type { AuditEntry, AuditHead } from '../core/audit.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
+import { writeAudit } from './audit.ts'
 import type { Db } from './db.ts'
 import { byKey, NOW } from './due.ts'
 
@@ -11,6 +13,8 @@ export interface NewEvent {
   readonly payload: string
   readonly clientId: string | null
   readonly traceparent?: string | null
+  /** Who sent it, where an operation did: written with the event. */
+  readonly audit?: AuditHead | null
 }
 
 export interface EventRow {
@@ -110,7 +114,9 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
   const values = columns(events)
   const rows = await byKey(db, async (tx) => {
     await tx.query(LOCK, [tx.now(), ...values.slice(0, 5)])
-    return tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
+    const added = await tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
+    await writeAudit(tx, auditOf(events, added))
+    return added
   })
   const byId = new Map(rows.map((row) => [row.id, row]))
   const byClient = new Map(rows.map((row) => [`${row.session_key} ${row.client_id}`, row]))
@@ -119,6 +125,15 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
     if (row === undefined) throw new Error(`event ${event.id} was not appended`)
     return { ...row, fresh: row.fresh && row.id === event.id }
   })
+}
+
+/** What was new, and sent by somebody. */
+function auditOf(events: readonly NewEvent[], added: readonly AppendedRow[]): AuditEntry[] {
+  if (!events.some((event) => event.audit)) return []
+  const fresh = new Set(added.flatMap((row) => (row.fresh ? row.id : [])))
+  return events.flatMap(({ id, audit, session }) =>
+    audit && fresh.has(id) ? { ...audit, objectId: id, owner: session.userId } : [],
+  )
 }
 
 /** Events of one session in order, after a seq. */

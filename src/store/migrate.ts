@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Db } from './db.ts'
+import { ensureRoles } from './roles.ts'
 
 const DIRECTORY = fileURLToPath(new URL('../../migrations/', import.meta.url))
 /** Any fixed number; it names our lock among others in the same database. */
@@ -71,6 +72,7 @@ export async function migrationStatus(db: Db, all = readMigrations()): Promise<M
 /** Applies what is missing, in order. Returns the names of what it applied. */
 export async function migrateUp(db: Db, all = readMigrations()): Promise<string[]> {
   await ensureHome(db)
+  await ensureRoles(db)
   const done: string[] = []
   for (const migration of all) {
     const fresh = await db.tx(async (tx) => {

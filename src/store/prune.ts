@@ -15,6 +15,7 @@ const HOT = [
   'intent_used',
   'checkpoints',
   'idempotency_keys',
+  'audit_log',
 ]
 
 /**
@@ -72,6 +73,7 @@ export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise
     ],
     ['wakeful.autonomy_timers', `t.status <> 'pending' and t.updated_at < ${before}`],
     ['wakeful.intent_executions', `coalesce(t.last_seen_at, t.executed_at) < ${before}`],
+    ['wakeful.audit_log', `t.at < ${before}`],
   ] as const
   let deleted = 0
   for (const [table, where] of targets) {

@@ -117,14 +117,15 @@ export async function ensureSession(tx: Db, session: SessionRef): Promise<void> 
 }
 
 export interface SessionsPage {
-  readonly userId: string | null
+  /** How their keys begin: `user`, or `user:agent`; null for everybody's. */
+  readonly within: string | null
   readonly bucket: number | null
   readonly limit: number
   /** `created_at` as text (its microseconds matter) and key of the last row seen. */
   readonly after: readonly [string, string] | null
 }
 
-/** Newest first, of one user or of everybody. */
+/** Newest first, of one user, of one user's agent, or of everybody. */
 export async function listSessions(
   db: Db,
   page: SessionsPage,
@@ -135,6 +136,6 @@ export async function listSessions(
      where ($2::text is null or (bucket = $3::smallint and session_key > $2 || ':' and session_key < $2 || ';'))
        and ($4::timestamptz is null or (created_at, session_key) < ($4::timestamptz, $5::text))
      order by created_at desc, session_key desc limit $6`,
-    [db.now(), page.userId, page.bucket, createdAt, key, page.limit],
+    [db.now(), page.within, page.bucket, createdAt, key, page.limit],
   )
 }

@@ -15,3 +15,11 @@ export async function keepSetting(db: Db, key: string, fresh: string): Promise<s
   if (row === undefined) throw new Error(`the setting ${key} was not kept`)
   return row.value
 }
+
+export async function readSetting(db: Db, key: string): Promise<string | null> {
+  const [row] = await db.query<{ value: string }>(
+    'select value from wakeful.settings where key = $1',
+    [key],
+  )
+  return row?.value ?? null
+}

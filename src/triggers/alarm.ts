@@ -27,6 +27,7 @@ import {
   insertAlarms,
   type SetAlarm,
 } from '../store/alarms.ts'
+import { writeAudit } from '../store/audit.ts'
 import type { Db } from '../store/db.ts'
 import { WAKES } from '../store/due.ts'
 import type {
@@ -119,11 +120,27 @@ export interface NewAlarm extends SetAlarm {
   readonly notes: readonly string[]
 }
 
-/** Sets alarms for many owners with one write. One that a rule refuses comes back as its refusal. */
+/** Sets alarms for many owners with one write, with the audit log's entries. One that a rule refuses comes back as its refusal. */
 export async function setAlarms(
   db: Db,
   drafts: readonly AlarmDraft[],
 ): Promise<(NewAlarm | Refusal)[]> {
+  if (!drafts.some((draft) => draft.audit)) return setEach(db, drafts)
+  return db.tx(async (tx) => {
+    const set = await setEach(tx, drafts)
+    await writeAudit(
+      tx,
+      drafts.flatMap(({ id, audit, userId }, index) => {
+        const made = set[index]
+        const fresh = made !== undefined && !(made instanceof Refusal) && !made.deduped
+        return audit && fresh ? { ...audit, objectId: id, owner: userId } : []
+      }),
+    )
+    return set
+  })
+}
+
+async function setEach(db: Db, drafts: readonly AlarmDraft[]): Promise<(NewAlarm | Refusal)[]> {
   const now = await databaseNow(db)
   const plans = drafts.map((draft) => planOrRefusal(draft, now))
   const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]

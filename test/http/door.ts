@@ -54,7 +54,7 @@ const note = z.object({
   payload: opaqueJson.optional(),
 })
 
-const head = { tag: 'Notes', roles: ROLES, output: null } as const
+const head = { tag: 'Notes', roles: ROLES, output: null, audit: 'none' } as const
 
 export const noteOperations = [
   operation({

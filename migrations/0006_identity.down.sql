@@ -1,0 +1,25 @@
+drop policy everybody on wakeful.signals;
+alter table wakeful.signals disable row level security, no force row level security; revoke all on wakeful.signals from wakeful_owner; drop policy engine on wakeful.signals; drop policy owner on wakeful.signals;
+alter table wakeful.idempotency_keys disable row level security, no force row level security; revoke all on wakeful.idempotency_keys from wakeful_owner; drop policy engine on wakeful.idempotency_keys; drop policy owner on wakeful.idempotency_keys;
+alter table wakeful.intent_used disable row level security, no force row level security; revoke all on wakeful.intent_used from wakeful_owner; drop policy engine on wakeful.intent_used; drop policy owner on wakeful.intent_used;
+alter table wakeful.checkpoint_writes disable row level security, no force row level security; revoke all on wakeful.checkpoint_writes from wakeful_owner; drop policy engine on wakeful.checkpoint_writes; drop policy owner on wakeful.checkpoint_writes;
+alter table wakeful.checkpoint_blobs disable row level security, no force row level security; revoke all on wakeful.checkpoint_blobs from wakeful_owner; drop policy engine on wakeful.checkpoint_blobs; drop policy owner on wakeful.checkpoint_blobs;
+alter table wakeful.checkpoints disable row level security, no force row level security; revoke all on wakeful.checkpoints from wakeful_owner; drop policy engine on wakeful.checkpoints; drop policy owner on wakeful.checkpoints;
+alter table wakeful.autonomy_timers disable row level security, no force row level security; revoke all on wakeful.autonomy_timers from wakeful_owner; drop policy engine on wakeful.autonomy_timers; drop policy owner on wakeful.autonomy_timers;
+alter table wakeful.effects disable row level security, no force row level security; revoke all on wakeful.effects from wakeful_owner; drop policy engine on wakeful.effects; drop policy owner on wakeful.effects;
+alter table wakeful.turns disable row level security, no force row level security; revoke all on wakeful.turns from wakeful_owner; drop policy engine on wakeful.turns; drop policy owner on wakeful.turns;
+alter table wakeful.events disable row level security, no force row level security; revoke all on wakeful.events from wakeful_owner; drop policy engine on wakeful.events; drop policy owner on wakeful.events;
+alter table wakeful.work_outputs disable row level security, no force row level security; revoke all on wakeful.work_outputs from wakeful_owner; drop policy engine on wakeful.work_outputs; drop policy owner on wakeful.work_outputs;
+alter table wakeful.work disable row level security, no force row level security; revoke all on wakeful.work from wakeful_owner; drop policy engine on wakeful.work; drop policy owner on wakeful.work;
+alter table wakeful.intent_executions disable row level security, no force row level security; revoke all on wakeful.intent_executions from wakeful_owner; drop policy engine on wakeful.intent_executions; drop policy owner on wakeful.intent_executions;
+alter table wakeful.intent_watches disable row level security, no force row level security; revoke all on wakeful.intent_watches from wakeful_owner; drop policy engine on wakeful.intent_watches; drop policy owner on wakeful.intent_watches;
+alter table wakeful.scheduled_intents disable row level security, no force row level security; revoke all on wakeful.scheduled_intents from wakeful_owner; drop policy engine on wakeful.scheduled_intents; drop policy owner on wakeful.scheduled_intents;
+alter table wakeful.people disable row level security, no force row level security; revoke all on wakeful.people from wakeful_owner; drop policy engine on wakeful.people; drop policy owner on wakeful.people;
+alter table wakeful.alarms disable row level security, no force row level security; revoke all on wakeful.alarms from wakeful_owner; drop policy engine on wakeful.alarms; drop policy owner on wakeful.alarms;
+alter table wakeful.sessions disable row level security, no force row level security; revoke all on wakeful.sessions from wakeful_owner; drop policy engine on wakeful.sessions; drop policy owner on wakeful.sessions;
+drop table wakeful.audit_log;
+drop table wakeful.tickets;
+drop table wakeful.auth_challenges;
+drop table wakeful.api_keys;
+-- The roles stay: they belong to the whole server, and other databases may use them.
+revoke usage on schema wakeful from wakeful_owner;

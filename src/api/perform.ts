@@ -1,0 +1,117 @@
+/**
+ * How an operation is run, whichever door it came through: with the rights of its actor's owner, and with an entry in
+ * the audit log that commits with the change or not at all.
+ */
+import { type AuditEntry, type AuditHead, fieldNames } from '../core/audit.ts'
+import { parseSessionKey } from '../core/session.ts'
+import { writeAudit } from '../store/audit.ts'
+import type { Answer, Context, House, Input, Operation } from './contract.ts'
+
+const OBJECT_ID_MAX = 300
+
+export function changes(op: Operation): boolean {
+  return op.method !== 'GET' && op.audit !== 'none'
+}
+
+/** Takes what `prepare` gave. */
+export async function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+  if (ctx.inTransaction) return runRecorded(op, ctx, input)
+  if (changes(op)) {
+    if (op.audit === 'own') {
+      return op.run({ ...reaching(op, ctx), entry: headOf(op, ctx, input) }, input)
+    }
+    const answer = await inOneTransaction(op, ctx, (inside) => runRecorded(op, inside, input))
+    return answer.later === undefined ? answer : answer.later()
+  }
+  // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
+  const { whole } = ctx
+  const scoped = whole !== undefined && whole !== ctx.db && !op.unowned
+  if (scoped) return inOneTransaction(op, ctx, (inside) => op.run(inside, input))
+  return op.run(reaching(op, ctx), input)
+}
+
+/** The context with the rows that this operation may see. */
+function reaching(op: Operation, ctx: Context): Context {
+  return op.unowned && ctx.whole !== undefined ? { ...ctx, db: ctx.whole } : ctx
+}
+
+/** Runs `work` in a transaction; what it says to the house is passed on after the commit. */
+export async function inOneTransaction(
+  op: Operation,
+  ctx: Context,
+  work: (inside: Context) => Promise<Answer>,
+): Promise<Answer> {
+  const hints = gatherHints(ctx.house)
+  const answer = await reaching(op, ctx).db.tx((db) => {
+    // A transaction that is run again says everything again.
+    hints.forget()
+    return work({ ...ctx, db, house: hints.house, inTransaction: true })
+  })
+  hints.passOn()
+  return answer
+}
+
+/** Keeps "something changed" back until there is something to see: whoever looks before the commit sees nothing. */
+function gatherHints(house: House) {
+  let gathered: Parameters<House['changed']>[] = []
+  const gathering: House = { ...house, changed: (...hint) => gathered.push(hint) }
+  return {
+    house: gathering,
+    forget() {
+      gathered = []
+    },
+    passOn() {
+      for (const hint of gathered) house.changed(...hint)
+    },
+  }
+}
+
+/** Within a transaction that somebody else commits. */
+async function runRecorded(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+  const answer = await op.run(ctx, input)
+  // Another status than the operation's own says that it was there already: nothing has changed.
+  const same = answer.status !== undefined && answer.status !== op.status
+  if (changes(op) && !same) await writeAudit(ctx.db, [entryOf(op, ctx, input, answer)])
+  return answer
+}
+
+function headOf(op: Operation, { actor, requestId }: Context, { body }: Input): AuditHead {
+  return {
+    keyId: actor.keyId,
+    role: actor.role,
+    userId: actor.userId,
+    actedFor: actor.actAs,
+    operation: op.name,
+    requestId,
+    summary: fieldNames(body),
+  }
+}
+
+function entryOf(op: Operation, ctx: Context, input: Input, answer: Answer): AuditEntry {
+  return {
+    ...headOf(op, ctx, input),
+    objectId: objectOf(input, answer)?.slice(0, OBJECT_ID_MAX) ?? null,
+    owner: op.unowned ? null : (ctx.actor.userId ?? ownerOf(input, answer)),
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+const fields = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null ? (value as Fields) : {}
+const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** What the path names, else the id in the answer: at its top, or of the one thing it holds. */
+function objectOf({ params }: Input, { about, body }: Answer): string | undefined {
+  const named = Object.values(fields(params)).flatMap((part) => text(part) ?? [])
+  const answered = fields(body)
+  const inner = Object.values(answered).flatMap((part) => text(fields(part).id) ?? [])
+  return about?.id ?? text(answered.id) ?? inner[0] ?? text(named.join('/'))
+}
+
+function ownerOf({ params, body }: Input, answer: Answer): string | null {
+  if (answer.about?.owner !== undefined) return answer.about.owner
+  const session = parseSessionKey(text(fields(params).session_key) ?? '')
+  const answered = fields(answer.body)
+  const inner = Object.values(answered).flatMap((part) => text(fields(part).user_id) ?? [])
+  return session?.userId ?? text(fields(body).user_id) ?? text(answered.user_id) ?? inner[0] ?? null
+}

@@ -1,0 +1,173 @@
+/** Tokens of an identity provider, verified with the keys at its address. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type CryptoKey, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { actorOfClaims, tokenVerifier } from '../../src/jwt.ts'
+import { problem } from '../sessions/house.ts'
+import { eachStore } from '../setup/stores.ts'
+import { openStage, type Stage } from './stage.ts'
+
+const ISSUER = 'https://id.example/'
+const AUDIENCE = 'wakeful'
+const NOW = Date.parse('2026-01-01T00:00:00Z') / 1000
+
+let provider: Server
+let url = ''
+let asked = 0
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>
+let keys: Pair
+let others: Pair
+
+beforeAll(async () => {
+  keys = await generateKeyPair('ES256')
+  others = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }
+  provider = createServer((request, response) => {
+    asked++
+    if (request.url === '/moved') response.writeHead(302, { location: '/jwks' }).end()
+    else response.end(JSON.stringify({ keys: [jwk] }))
+  })
+  await new Promise<void>((done) => provider.listen(0, '127.0.0.1', done))
+  url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/jwks`
+})
+afterAll(() => new Promise((done) => provider.close(done)))
+
+const token = (
+  claims: Record<string, unknown> = {},
+  key: CryptoKey | Uint8Array = keys.privateKey,
+  alg = 'ES256',
+) =>
+  new SignJWT({ iss: ISSUER, aud: AUDIENCE, sub: 'ann', exp: NOW + 600, ...claims })
+    .setProtectedHeader({ alg, kid: 'one' })
+    .sign(key)
+
+describe('the claims of a token', () => {
+  it.each<[Record<string, unknown>, Record<string, unknown>]>([
+    [{}, { role: 'user', userId: 'ann', ownerDid: 'did:matrix:ann:0000000000000000' }],
+    [{ role: 'admin' }, { role: 'user', userId: 'ann' }],
+    [{ wakeful_role: 'admin' }, { role: 'admin', userId: null, ownerDid: null, keyId: 'jwt:ann' }],
+    [{ wakeful_role: 'worker' }, { role: 'worker', userId: null }],
+    [
+      { wakeful_role: 'worker', wakeful_user: 'bea' },
+      { role: 'worker', userId: 'bea' },
+    ],
+    [
+      { wakeful_role: 'agent', wakeful_agent: 'bot' },
+      { role: 'agent', agentId: 'bot' },
+    ],
+    [
+      { wakeful_did: 'did:matrix:ann:00000000000000aa' },
+      { ownerDid: 'did:matrix:ann:00000000000000aa' },
+    ],
+  ])('%j make %j', (claims, actor) => {
+    expect(actorOfClaims({ sub: 'ann', ...claims })).toMatchObject(actor)
+  })
+
+  it.each([
+    { sub: 'a|b' },
+    { wakeful_role: 'root' },
+    { wakeful_user: ['ann'] },
+    { wakeful_did: 'did:matrix:bea:00000000000000aa' },
+    { wakeful_agent: 'bot' },
+  ])('%j are refused', (claims) => {
+    expect(() => actorOfClaims({ sub: 'ann', ...claims })).toThrow('claim')
+  })
+})
+
+eachStore('tokens of an identity provider', (store) => {
+  let s: Stage
+  beforeAll(async () => {
+    s = await openStage(await store.database(), {
+      WAKEFUL_JWKS_URL: url,
+      WAKEFUL_JWT_ISSUER: ISSUER,
+      WAKEFUL_JWT_AUDIENCE: AUDIENCE,
+      WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
+    })
+  })
+  afterAll(() => s.stop())
+  const status = async (shown: string) => (await s.call(shown, 'GET', '/v1/sessions')).status
+
+  it('open the door as whom they say, until their end', async () => {
+    const ann = await token()
+    expect(await status(ann)).toBe(200)
+    const said = await s.call(ann, 'POST', '/v1/sessions/ann:bot:t/messages', { text: 'hi' })
+    expect(said.status).toBe(202)
+    problem(await s.call(ann, 'GET', '/v1/sessions/bea:bot:t'), 404)
+    problem(await s.call(ann, 'GET', '/v1/keys'), 403)
+    const admin = await token({ wakeful_role: 'admin', sub: 'root' })
+    expect((await s.call(admin, 'GET', '/v1/keys')).status).toBe(200)
+    const short = await token({ exp: NOW + 1 })
+    expect(await status(short)).toBe(200)
+    s.sleep(32_000)
+    expect(await status(short)).toBe(401)
+  })
+
+  it('are refused when anything is wrong, and no algorithm without a public key is taken', async () => {
+    const shared = new TextEncoder().encode('x'.repeat(64))
+    const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'ann', exp: NOW + 600 }
+    const good = await token()
+    const wrong: Record<string, string> = {
+      'another key': await token({}, others.privateKey),
+      'another issuer': await token({ iss: 'https://evil.example/' }),
+      'another audience': await token({ aud: 'other' }),
+      'no audience': await token({ aud: undefined }),
+      'no end': await token({ exp: undefined }),
+      'no subject': await token({ sub: undefined }),
+      ended: await token({ exp: NOW - 600 }),
+      'not yet': await token({ nbf: NOW + 600 }),
+      'a shared secret': await token({}, shared, 'HS256'),
+      unsigned: new UnsecuredJWT(claims).encode(),
+      'a changed payload': good.replace(
+        /\.[^.]+\./,
+        `.${Buffer.from(JSON.stringify({ ...claims, sub: 'bea' })).toString('base64url')}.`,
+      ),
+      'no token': 'a.b.c',
+      'a wrong role': await token({ wakeful_role: 'root' }),
+    }
+    for (const [what, shown] of Object.entries(wrong)) {
+      s.sleep(1_000)
+      expect(await status(shown), what).toBe(401)
+    }
+    expect(asked).toBeLessThan(10)
+  })
+})
+
+it('a provider that is away is 503, one that redirects is not followed, and a private address is not called', async () => {
+  const options = { issuer: ISSUER, audience: AUDIENCE, now: () => NOW * 1000 }
+  const refusals = [
+    [{ jwksUrl: 'http://127.0.0.1:1/', allowPrivate: true }, 'unavailable'],
+    [{ jwksUrl: url.replace('jwks', 'moved'), allowPrivate: true }, 'unavailable'],
+    [{ jwksUrl: url.replace('127.0.0.1', 'localhost'), allowPrivate: false }, 'unavailable'],
+  ] as const
+  for (const [more, code] of refusals) {
+    const before = asked
+    const verifier = tokenVerifier({ ...options, ...more })
+    await expect(verifier.verify(await token()), more.jwksUrl).rejects.toMatchObject({ code })
+    expect(asked - before).toBe(more.jwksUrl.includes('moved') ? 1 : 0)
+    await verifier.close()
+  }
+})
+
+it('settings: all three or none, https, and no private address unless allowed', () => {
+  const all = {
+    WAKEFUL_JWKS_URL: 'https://id.example/jwks',
+    WAKEFUL_JWT_ISSUER: ISSUER,
+    WAKEFUL_JWT_AUDIENCE: AUDIENCE,
+  }
+  expect(readConfig(all).jwt).toMatchObject({ issuer: ISSUER })
+  const wrong = [
+    { ...all, WAKEFUL_JWT_AUDIENCE: '' },
+    { ...all, WAKEFUL_JWKS_URL: '' },
+    { ...all, WAKEFUL_JWKS_URL: 'http://id.example/jwks' },
+    { ...all, WAKEFUL_JWKS_URL: 'https://10.0.0.1/jwks' },
+    { WAKEFUL_ORIGINS: 'app.example' },
+    { WAKEFUL_RATE_PER_SECOND: '0' },
+  ]
+  for (const env of wrong) expect(() => readConfig(env), JSON.stringify(env)).toThrow(ConfigError)
+  expect(readConfig({ WAKEFUL_ORIGINS: 'https://A.example, http://b:1' }).origins).toEqual([
+    'https://a.example',
+    'http://b:1',
+  ])
+})

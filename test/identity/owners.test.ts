@@ -1,0 +1,265 @@
+/** Invariant 12: one user's data is never visible to another, also where a query forgets to ask whose it is. */
+import pg from 'pg'
+import { describe, expect, inject, it } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
+import { writeAudit } from '../../src/store/audit.ts'
+import type { Db } from '../../src/store/db.ts'
+import { appendEvents } from '../../src/store/events.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { ownedBy } from '../../src/store/owned.ts'
+import { putTimer } from '../../src/store/timers.ts'
+import { eachStore } from '../setup/stores.ts'
+import { ref } from '../setup/worlds.ts'
+import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
+
+/** What belongs to no owner, and why. Every other table must keep owners apart. */
+const UNOWNED: Record<string, string> = {
+  migrations: 'the state of the schema',
+  settings: "the installation's own",
+  api_keys: 'read before there is an owner; owners have no rights on it at all',
+  auth_challenges: 'as api_keys',
+  tickets: 'as api_keys',
+}
+const HOW =
+  'is no owned table yet: copy a line of migrations/0006_identity.up.sql into its migration, or say in this test why it has no owner'
+
+const message = (key: string) => ({
+  session: ref(key),
+  id: newId(),
+  type: 'user_message' as const,
+  payload: '{"text":"hello"}',
+  clientId: null,
+})
+
+/** Rows of every kind, for one user. */
+async function furnish(db: Db, user: string): Promise<void> {
+  const session = ref(`${user}:bot:t`)
+  await appendEvents(db, [message(session.key)])
+  const timer = { id: newId(), timerId: 'tea', fireAt: null, delayMs: 1e6, payload: null }
+  await putTimer(db, session, timer)
+  const { bucket, key } = session
+  const intent = newId()
+  const at = '2026-01-01T00:00:00Z'
+  const rows: [string, unknown[]][] = [
+    [
+      `insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at)
+       values ($1, $2, 1, 1, $3, 'committed', $4, $4)`,
+      [bucket, key, newId(), at],
+    ],
+    [
+      `insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel,
+         event_seq, autonomous, created_at, updated_at)
+       values ($1, $2, 1000, $3, 'c', 'send_message', '{}', 'd', 'completed', 'websocket', 1, false, $4, $4)`,
+      [bucket, key, newId(), at],
+    ],
+    [
+      `insert into wakeful.checkpoints (bucket, thread_id, checkpoint_id, checkpoint, created_at) values ($1, $2, 'c', '{}', $3)`,
+      [bucket, key, at],
+    ],
+    [
+      `insert into wakeful.checkpoint_blobs (bucket, thread_id, channel, version, type) values ($1, $2, 'c', '1', 'json')`,
+      [bucket, key],
+    ],
+    [
+      `insert into wakeful.checkpoint_writes (bucket, thread_id, checkpoint_id, task_id, idx, channel, blob)
+       values ($1, $2, 'c', 't', 0, 'c', '')`,
+      [bucket, key],
+    ],
+    [
+      `insert into wakeful.alarms (bucket, id, owner_did, user_id, kind, fire_at, anchor_at, next_fire_at, scheduled_for, due_at,
+         delivery_id, created_at, updated_at)
+       values ($1, $2, $3, $4, 'once', $5, $5, $5, $5, $5, $2, $5, $5)`,
+      [bucket, newId(), `did:matrix:${user}:0000000000000000`, user, at],
+    ],
+    [
+      `insert into wakeful.people (bucket, user_id, created_at) values ($1, $2, $3)`,
+      [bucket, user, at],
+    ],
+    [
+      `insert into wakeful.scheduled_intents (bucket, id, user_id, intent_name, trigger_type, action_context, created_at, updated_at, anchor_at)
+       values ($1, $2, $3, 'n', 'cron', 'c', $4, $4, $4)`,
+      [bucket, intent, user, at],
+    ],
+    [
+      `insert into wakeful.intent_watches (bucket, intent_id, kind, key, user_id) values ($1, $2, 'price', 'X', $3)`,
+      [bucket, intent, user],
+    ],
+    [
+      `insert into wakeful.intent_used (bucket, intent_id, key, used_at) values ($1, $2, 'k', $3)`,
+      [bucket, intent, at],
+    ],
+    [
+      `insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status)
+       values ($1, $2, $3, $4, $5, 'cron', 'success')`,
+      [bucket, newId(), intent, user, at],
+    ],
+    [
+      `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at) values ($1, 'price', $2, 'X', $3, '{}', $4, $4)`,
+      [newId(), user, newId(), at],
+    ],
+    [
+      `insert into wakeful.idempotency_keys (owner, key, fingerprint, created_at) values ($1, 'k1', 'f', $2)`,
+      [`did:matrix:${user}:00000000000000ff`, at],
+    ],
+    [
+      `insert into wakeful.idempotency_keys (owner, key, fingerprint, created_at) values ($1, 'k2', 'f', $2)`,
+      [`user:${user}`, at],
+    ],
+  ]
+  for (const [text, values] of rows) await db.query(text, values)
+}
+
+const ownedTables = async (db: Db) =>
+  (
+    await db.query<{ name: string }>(
+      `select tablename as name from pg_tables where schemaname = 'wakeful' order by 1`,
+    )
+  )
+    .map((row) => row.name)
+    .filter((name) => !(name in UNOWNED) && name !== 'audit_log')
+
+eachStore('invariant 12: row-level security', (store) => {
+  it('is forced on every table, with a policy for owners and one for the engine', async () => {
+    const { db } = await bareStore(await store.database())
+    const rows = await db.query<{ name: string; forced: boolean; policies: string[] }>(
+      `select c.relname as name, c.relrowsecurity and c.relforcerowsecurity as forced,
+         array(select p.policyname::text from pg_policies p
+               where p.schemaname = 'wakeful' and p.tablename = c.relname) as policies
+       from pg_class c where c.relnamespace = 'wakeful'::regnamespace and c.relkind in ('r', 'p')`,
+    )
+    expect(rows.length).toBeGreaterThan(20)
+    for (const { name, forced, policies } of rows) {
+      if (name in UNOWNED) continue
+      expect(forced, `${name} ${HOW}`).toBe(true)
+      expect(policies, `${name} ${HOW}`).toEqual(expect.arrayContaining(['owner', 'engine']))
+    }
+  })
+
+  it('bites when a query does not ask whose rows they are, in every owned table', async () => {
+    const { db } = await bareStore(await store.database())
+    await furnish(ownedBy(db, 'ann'), 'ann')
+    await furnish(ownedBy(db, 'bea'), 'bea')
+    const count = async (on: Db, table: string) =>
+      (await on.query<{ n: number }>(`select count(*)::int as n from wakeful.${table}`))[0]?.n ?? 0
+    const tables = await ownedTables(db)
+    expect(tables.length).toBeGreaterThanOrEqual(16)
+    for (const table of tables) {
+      const all = await count(db, table)
+      expect(all, `no row in ${table}: furnish it, in this test`).toBeGreaterThanOrEqual(2)
+      expect(await count(ownedBy(db, 'ann'), table), table).toBe(all / 2)
+      expect(await count(ownedBy(db, 'nobody'), table), table).toBe(0)
+    }
+    const rows = await ownedBy(db, 'ann').query<{ user_id: string }>(
+      'select user_id from wakeful.sessions',
+    )
+    expect(rows).toEqual([{ user_id: 'ann' }])
+  })
+
+  it('refuses to write what is another owner’s, and changes none of theirs', async () => {
+    const { db } = await bareStore(await store.database())
+    await furnish(db, 'ann')
+    await furnish(db, 'bea')
+    const ann = ownedBy(db, 'ann')
+    await expect(appendEvents(ann, [message('bea:bot:t')])).rejects.toMatchObject({ code: '42501' })
+    await expect(appendEvents(ann, [message('bea:bot:new')])).rejects.toMatchObject({
+      code: '42501',
+    })
+    await expect(ann.query(`update wakeful.sessions set user_id = 'bea'`)).rejects.toMatchObject({
+      code: '42501',
+    })
+    const ended = await ann.query(
+      `update wakeful.autonomy_timers set status = 'cancelled' returning session_key`,
+    )
+    expect(ended).toEqual([{ session_key: 'ann:bot:t' }])
+    for (const table of await ownedTables(db)) {
+      const before = await db.query<{ n: number }>(
+        `select count(*)::int as n from wakeful.${table}`,
+      )
+      await ownedBy(db, 'cat').query(`delete from wakeful.${table}`)
+      const after = await db.query<{ n: number }>(`select count(*)::int as n from wakeful.${table}`)
+      expect(after, table).toEqual(before)
+    }
+  })
+
+  it('shows signals for everybody to everybody, and lets no owner write one', async () => {
+    const { db } = await bareStore(await store.database())
+    const insert = `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at)
+      values ($1, 'price', null, 'X', 'f', '{}', now(), now())`
+    await db.query(insert, [newId()])
+    const ann = ownedBy(db, 'ann')
+    expect(await ann.query('select key from wakeful.signals')).toEqual([{ key: 'X' }])
+    await expect(ann.query(insert, [newId()])).rejects.toMatchObject({ code: '42501' })
+    expect(await ann.query('delete from wakeful.signals returning 1')).toEqual([])
+  })
+
+  it('gives owners no way to keys, tickets, settings, or what the audit log says', async () => {
+    const { db } = await bareStore(await store.database())
+    const ann = ownedBy(db, 'ann')
+    for (const table of [...Object.keys(UNOWNED), 'audit_log'])
+      await expect(ann.query(`select 1 from wakeful.${table}`), table).rejects.toMatchObject({
+        code: '42501',
+      })
+    const head = { keyId: 'k', role: 'user', userId: 'ann', actedFor: false, operation: 'o' }
+    const entry = { ...head, requestId: 'r', summary: '', objectId: null }
+    await writeAudit(ann, [{ ...entry, owner: 'ann' }])
+    await expect(writeAudit(ann, [{ ...entry, owner: 'bea' }])).rejects.toMatchObject({
+      code: '42501',
+    })
+  })
+
+  it('does not outlive its transaction, also after an error', async () => {
+    const { db } = await bareStore(await store.database())
+    const who = `select current_user::text as role, current_setting('wakeful.owner', true) as owner`
+    expect(await ownedBy(db, "o'hara").query(who)).toEqual([
+      { role: 'wakeful_owner', owner: "o'hara" },
+    ])
+    await expect(ownedBy(db, 'ann').query('select 1/0')).rejects.toMatchObject({ code: '22012' })
+    for (const [row] of await Promise.all(
+      Array.from({ length: 10 }, () => db.query<{ role: string; owner: string | null }>(who)),
+    )) {
+      expect(row?.role).toBe('postgres')
+      expect(row?.owner ?? '').toBe('')
+    }
+  })
+})
+
+/** A database of a login that is no superuser. */
+async function modestDatabase(rights: string): Promise<{ url: string; user: string }> {
+  const url = new URL(await emptyDatabase())
+  const user = `u_${newId().replaceAll('-', '')}`
+  const admin = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
+  await admin.connect()
+  await admin.query(`create role ${user} login password 'p' ${rights}`)
+  await admin.query(`alter database ${url.pathname.slice(1)} owner to ${user}`)
+  await admin.end()
+  url.username = user
+  url.password = 'p'
+  return { url: url.href, user }
+}
+
+describe('a database user that is no superuser', () => {
+  it('is told what an administrator must run, and can work once it was run', async () => {
+    const { url, user } = await modestDatabase('')
+    const { db } = await rawStore(url)
+    await expect(migrateUp(db)).rejects.toThrow(`grant wakeful_owner, wakeful_engine to "${user}";`)
+    const admin = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
+    await admin.connect()
+    await admin.query(`grant wakeful_owner, wakeful_engine to "${user}"`)
+    await admin.end()
+    expect((await migrateUp(db)).at(-1)).toContain('_')
+    // It owns the tables, and FORCE holds it all the same: as engine it sees everything, as an owner its own.
+    await furnish(db, 'ann')
+    await furnish(ownedBy(db, 'bea'), 'bea')
+    const seen = 'select user_id from wakeful.sessions order by 1'
+    expect(await db.query(seen)).toEqual([{ user_id: 'ann' }, { user_id: 'bea' }])
+    expect(await ownedBy(db, 'bea').query(seen)).toEqual([{ user_id: 'bea' }])
+  })
+
+  it('several databases of one server that migrate at once agree on the roles', async () => {
+    const stores = await Promise.all(
+      Array.from({ length: 4 }, async () => rawStore(await emptyDatabase())),
+    )
+    const done = await Promise.all(stores.map(({ db }) => migrateUp(db)))
+    for (const names of done) expect(names).toContain('0006_identity')
+  })
+})

@@ -1,0 +1,108 @@
+/** A server that wants keys, on a test clock, whose log can be read, and the keys to come in with. */
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, beforeAll } from 'vitest'
+import { agent } from '../../src/agents/function.ts'
+import { readConfig } from '../../src/config.ts'
+import { App } from '../../src/main.ts'
+import { call, type Loose, type Reply } from '../sessions/house.ts'
+import type { StoreUnderTest } from '../setup/stores.ts'
+
+export const ADMIN_KEY = 'the-admin-key-of-the-environment-0123456789'
+
+export interface Stage {
+  readonly app: App
+  readonly url: string
+  readonly database: string
+  /** All that was logged, at the most talkative level. */
+  log(): string
+  now(): Date
+  sleep(ms: number): void
+  /** As whoever holds `key`; null sends no key. */
+  call(
+    key: string | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Reply<Loose>>
+  /** Makes a key as admin and answers with it. */
+  key(body: Record<string, unknown>): Promise<{ id: string; key: string }>
+  query<R extends object = Loose>(text: string, values?: readonly unknown[]): Promise<R[]>
+  stop(): Promise<void>
+}
+
+export async function openStage(
+  database: string,
+  env: Record<string, string> = {},
+): Promise<Stage> {
+  let now = new Date('2026-01-01T00:00:00Z')
+  let logged = ''
+  const app = await App.open({
+    config: readConfig({
+      DATABASE_URL: database,
+      PORT: '0',
+      WAKEFUL_AUTH: 'keys',
+      WAKEFUL_ADMIN_KEY: ADMIN_KEY,
+      WAKEFUL_RATE_PER_SECOND: '100000',
+      ...env,
+    }),
+    agents: new Map(['bot', 'other'].map((name) => [name, agent(() => undefined)])),
+    log: pino({ level: 'trace' }, { write: (line: string) => (logged += line) }),
+    now: () => now,
+  })
+  try {
+    await app.start()
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
+  const url = await app.listen()
+  const ask: Stage['call'] = (key, method, path, body, headers) =>
+    call(`${url}${path}`, method, body, {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...headers,
+    })
+  return {
+    app,
+    url,
+    database,
+    log: () => logged,
+    now: () => now,
+    sleep(ms) {
+      now = new Date(now.getTime() + ms)
+    },
+    call: ask,
+    async key(body) {
+      const made = await ask(ADMIN_KEY, 'POST', '/v1/keys', body)
+      if (made.status !== 201) throw new Error(`no key: ${made.text}`)
+      return made.body
+    },
+    query: (text, values) => app.store.db.query(text, values),
+    stop: () => app.stop(),
+  }
+}
+
+/** One stage for a suite. */
+export function sharedStage(store: StoreUnderTest, env: Record<string, string> = {}): () => Stage {
+  let made: Stage | undefined
+  beforeAll(async () => {
+    made = await openStage(await store.database(), env)
+  })
+  afterAll(() => made?.stop())
+  return () => {
+    if (made === undefined) throw new Error('the stage is not open')
+    return made
+  }
+}
+
+/** An agent with a key pair of its own. */
+export function signer(user: string) {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const hex = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+  return {
+    publicKey: hex,
+    did: `did:matrix:${user}:${hex.slice(0, 16)}`,
+    sign: (message: string) => sign(null, Buffer.from(message), privateKey).toString('hex'),
+  }
+}
