@@ -24,7 +24,7 @@ async function seed(app: App, intents: number): Promise<void> {
          insert into wakeful.scheduled_intents (bucket, id, user_id, intent_name, trigger_type, trigger_condition, action_context, next_check,
            created_at, updated_at, anchor_at, agent_id)
          select n % 1024, gen_random_uuid(), 'u' || n, 'bench', 'price',
-           ('{"ticker":"T' || n % ${TICKERS} || '","operator":"<","value":' || case when n % 10 = 0 then 10 else 1 end || '}')::json, 'bench',
+           ('{"ticker":"T' || n % ${TICKERS} || '","operator":"<","value":' || case when n / ${TICKERS} % 10 = 0 then 10 else 1 end || '}')::json, 'bench',
            now() + interval '1 day', now(), now(), now(), 'noop'
          from generate_series(${start} + 1, least(${start} + 5000, ${intents})) n returning bucket, id, user_id, trigger_condition)
        insert into wakeful.intent_watches (bucket, intent_id, kind, key, user_id)
@@ -68,7 +68,7 @@ async function signals(app: App, intents: number): Promise<void> {
     const start = performance.now()
     const [taken] = await takeSignals(
       app.store.commits,
-      [priceSignal({ ticker: `T${n * 10}`, price: 5 }, at, null)],
+      [priceSignal({ ticker: `T${n}`, price: 5 }, at, null)],
       POLICY,
     )
     times.push(performance.now() - start)

@@ -7,6 +7,7 @@ import { SILENT } from '../../src/engine/signals.ts'
 import { type SourcesOptions, SourcesService } from '../../src/engine/sources.ts'
 import { agent, calendarSource, feedSource, priceSource, wakeful } from '../../src/index.ts'
 import type { Source } from '../../src/sources/source.ts'
+import { type Stage, sharedStage } from '../alarms/stage.ts'
 import { call, type Loose } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type World, world } from '../setup/worlds.ts'
@@ -194,7 +195,13 @@ eachStore('sources', (store) => {
   })
 
   describe('two processes', () => {
-    const service = (w: World, source: Source, more: Partial<SourcesOptions> = {}) => {
+    const shared = sharedStage(store, { startAt: START })
+    const emptied = async () => {
+      const w = shared()
+      await w.app.store.db.exec('truncate wakeful.source_polls, wakeful.signals')
+      return w
+    }
+    const service = (w: Stage, source: Source, more: Partial<SourcesOptions> = {}) => {
       const lost: number[] = []
       const troubles: unknown[] = []
       const meter = {
@@ -222,7 +229,7 @@ eachStore('sources', (store) => {
 
     it('ask a source once between them', async () => {
       const page = await web(serve(fixture('rss2.xml')))
-      const w = await world(store, { bot }, { startAt: START })
+      const w = await emptied()
       const source = feedSource({ url: page.url })
       const all = Array.from({ length: 4 }, () => service(w, source).made)
       await Promise.all(all.map((each) => each.tick()))
@@ -233,7 +240,7 @@ eachStore('sources', (store) => {
 
     it('invariant 5: one that lost its lease writes nothing', async () => {
       const page = await web(serve(fixture('rss2.xml')))
-      const w = await world(store, { bot }, { startAt: START })
+      const w = await emptied()
       const source = feedSource({ url: page.url })
       let free: () => void = () => undefined
       const held = new Promise<void>((done) => {
@@ -245,7 +252,7 @@ eachStore('sources', (store) => {
         },
       })
       await slow.made.tick()
-      await w.advanceBy(11_000)
+      w.sleep(11_000)
       const quick = service(w, source)
       await quick.made.tick()
       await quick.made.settle()
@@ -262,7 +269,7 @@ eachStore('sources', (store) => {
 
     it('one that stops gives its source back at once', async () => {
       const page = await web(() => undefined)
-      const w = await world(store, { bot }, { startAt: START })
+      const w = await emptied()
       const source = feedSource({ url: page.url })
       const stopping = service(w, source)
       await stopping.made.tick()
@@ -276,7 +283,7 @@ eachStore('sources', (store) => {
 
     it('a source that only another process has is left to it', async () => {
       const page = await web(serve(fixture('rss2.xml')))
-      const w = await world(store, { bot }, { startAt: START })
+      const w = await emptied()
       await w.query(
         `insert into wakeful.source_polls (bucket, key, kind, due_at, created_at, updated_at) values (1, 'mine', 'own', $1, $1, $1)`,
         [new Date(START)],

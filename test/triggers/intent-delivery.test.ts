@@ -54,6 +54,8 @@ eachStore('intents delivered', (store) => {
         return frame?.content
       } finally {
         client.drop()
+        // Others need not be looked at through the days that follow.
+        await i.s.call('DELETE', `/v1/intents/${made.id}`)
       }
     }
     expect(await hears('price', NVDA, () => i.price(129.5))).toBe('price: 129.5')
