@@ -245,16 +245,21 @@ describe('research and content', () => {
   let model: FakeModel
   let s: Stage
   let database: string
+  const files = mkdtempSync(join(tmpdir(), 'wakeful-test-files-'))
   beforeAll(async () => {
     model = await fakeModel()
     database = await postgresDatabase()
   })
-  afterAll(() => model.stop())
+  afterAll(async () => {
+    await model.stop()
+    rmSync(files, { recursive: true, force: true })
+  })
   const open = async (answers: Say[], env: Record<string, string> = {}) => {
     Object.assign(model, { answers, asked: [] })
     s = await stage(database, {
       env: {
         WAKEFUL_MODEL_URL: model.url,
+        WAKEFUL_FILES: files,
         WAKEFUL_MODEL: 'tiny',
         WAKEFUL_MODEL_KEY: 'sk-1',
         ...env,
