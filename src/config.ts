@@ -3,11 +3,20 @@
  * crosswise, and a wrong value stops the start with one line that names the variable, what it got
  * and what it takes. Secrets are never repeated.
  */
-import ipaddr from 'ipaddr.js'
 import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
 import { namesTicker, readJsonPath } from './core/json-path.ts'
 import type { FilesSettings } from './files/open.ts'
-import { Reader, shown } from './variables.ts'
+import {
+  ADMIN_KEY_CHARACTERS_MIN,
+  isAdminKey,
+  isDatabaseUrl,
+  isHost,
+  isHttpUrl,
+  isToken,
+  isWebhookSecret,
+  Reader,
+  shown,
+} from './variables.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -29,7 +38,6 @@ const S3_REGION = 'us-east-1'
 const RATE_PER_SECOND = 200
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
-const ADMIN_KEY_CHARACTERS_MIN = 32
 /** A shorter lease could not be extended in time by its heartbeat. */
 const LEASE_MS_MIN = 1_000
 /** The longest delay that `setTimeout` takes; beyond it fires at once. */
@@ -356,10 +364,6 @@ const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII chara
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
 
-function isHttpUrl(value: string): boolean {
-  return /^https?:\/\//i.test(value) && URL.canParse(value)
-}
-
 function isPriceUrl(value: string): boolean {
   const one = value.includes('{ticker}') !== value.includes('{tickers}')
   return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
@@ -369,33 +373,8 @@ function isEndpoint(value: string): boolean {
   return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
 }
 
-function isDatabaseUrl(value: string): boolean {
-  if (value === 'memory:') return true
-  if (value.startsWith('pglite:')) return value.length > 'pglite:'.length
-  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)
-}
-
-function isHost(value: string): boolean {
-  return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
-}
-
 function isOwner(value: string): boolean {
   return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
-}
-
-function isToken(value: string): boolean {
-  return /^[\x21-\x7e]+$/.test(value)
-}
-
-function isAdminKey(value: string): boolean {
-  return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
-}
-
-function isWebhookSecret(value: string): boolean {
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
-  if (encoded === undefined || encoded.length % 4 !== 0) return false
-  const { length } = Buffer.from(encoded, 'base64')
-  return length >= 24 && length <= 64
 }
 
 /** The environment of this process; nobody else reads it. */

@@ -1,4 +1,7 @@
 /** Reads variables one by one and collects what is wrong with them. */
+import ipaddr from 'ipaddr.js'
+
+export const ADMIN_KEY_CHARACTERS_MIN = 32
 
 /** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */
 export class Reader {
@@ -51,3 +54,32 @@ export class Reader {
 
 export const shown = (value: string) =>
   JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+
+export function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value)
+}
+
+export function isDatabaseUrl(value: string): boolean {
+  if (value === 'memory:') return true
+  if (value.startsWith('pglite:')) return value.length > 'pglite:'.length
+  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)
+}
+
+export function isHost(value: string): boolean {
+  return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
+}
+
+export function isToken(value: string): boolean {
+  return /^[\x21-\x7e]+$/.test(value)
+}
+
+export function isAdminKey(value: string): boolean {
+  return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
+}
+
+export function isWebhookSecret(value: string): boolean {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
+  if (encoded === undefined || encoded.length % 4 !== 0) return false
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= 24 && length <= 64
+}
