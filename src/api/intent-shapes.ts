@@ -145,7 +145,9 @@ export function whole(limits: { min: number; max: number; default?: number }) {
     return z.NEVER
   })
   const { min, max } = limits
-  return field.prefault(limits.default).meta({ type: 'integer', minimum: min, maximum: max })
+  // Only where there is one: a default of undefined cannot be written into the documents made from this.
+  const told = limits.default === undefined ? field : field.prefault(limits.default)
+  return told.meta({ type: 'integer', minimum: min, maximum: max })
 }
 
 const at = z.iso.datetime().nullable()

@@ -19,6 +19,7 @@ const UNOWNED: Record<string, string> = {
   api_keys: 'read before there is an owner; owners have no rights on it at all',
   auth_challenges: 'as api_keys',
   tickets: 'as api_keys',
+  source_polls: "the installation's own; owners have no rights on it at all",
 }
 const HOW =
   'is no owned table yet: copy a line of migrations/0006_identity.up.sql into its migration, or say in this test why it has no owner'
@@ -39,6 +40,7 @@ async function furnish(db: Db, user: string): Promise<void> {
   await putTimer(db, session, timer)
   const { bucket, key } = session
   const intent = newId()
+  const work = newId()
   const at = '2026-01-01T00:00:00Z'
   const rows: [string, unknown[]][] = [
     [
@@ -94,6 +96,16 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), intent, user, at],
     ],
     [
+      `insert into wakeful.work (bucket, id, task, agent_type, user_id, frequency, anchor_at, is_active, created_at, updated_at)
+       values ($1, $2, 't', 'report', $3, 'once', $4, false, $4, $4)`,
+      [bucket, work, user, at],
+    ],
+    [
+      `insert into wakeful.work_outputs (bucket, id, work_id, user_id, run_number, event_id, scheduled_for, created_at, updated_at)
+       values ($1, $2, $3, $4, 1, $5, $6, $6, $6)`,
+      [bucket, newId(), work, user, newId(), at],
+    ],
+    [
       `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at) values ($1, 'price', $2, 'X', $3, '{}', $4, $4)`,
       [newId(), user, newId(), at],
     ],
@@ -142,7 +154,7 @@ eachStore('invariant 12: row-level security', (store) => {
     const count = async (on: Db, table: string) =>
       (await on.query<{ n: number }>(`select count(*)::int as n from wakeful.${table}`))[0]?.n ?? 0
     const tables = await ownedTables(db)
-    expect(tables.length).toBeGreaterThanOrEqual(16)
+    expect(tables.length).toBeGreaterThanOrEqual(18)
     for (const table of tables) {
       const all = await count(db, table)
       expect(all, `no row in ${table}: furnish it, in this test`).toBeGreaterThanOrEqual(2)

@@ -42,8 +42,8 @@ const BODIES: Record<string, object> = {
   update_intent: { description: PLANTED },
   fire_intent: { status: 'success' },
   claim_intent: { seconds: 60 },
-  create_signal: { kind: 'price', ticker: 'X', price: 1 },
-  create_work: { task: PLANTED, agent_type: 'research' },
+  post_signal: { kind: 'price', ticker: 'X', price: 1 },
+  create_work: { task: PLANTED, agent_type: 'report', frequency: 'daily at 9am' },
   update_work: { task: PLANTED },
 }
 
