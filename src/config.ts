@@ -118,6 +118,23 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config
 }
 
+/** For commands that can work on a running server instead of a database of their own. */
+export function readRemote(env: NodeJS.ProcessEnv): {
+  readonly url: string | null
+  readonly key: string | null
+  /** The owner to act for. */
+  readonly actAs: string | null
+} {
+  const read = new Reader(env)
+  const remote = {
+    url: read.checked('WAKEFUL_URL', isHttpUrl, HTTP_URL, 'secret'),
+    key: read.checked('WAKEFUL_KEY', isToken, 'visible ASCII characters', 'secret'),
+    actAs: read.checked('WAKEFUL_ACT_AS', isOwner, OWNER_FORM),
+  }
+  if (read.wrong.length > 0) throw new ConfigError(read.wrong.join('; '))
+  return remote
+}
+
 /** Unset keeps everything; 0 would delete what people are still looking at. */
 function readKeepDays(read: Reader): number | null {
   const days = read.whole('WAKEFUL_KEEP_DAYS', 1, 36_500, 0)
@@ -229,6 +246,7 @@ function readLangfuse(read: Reader): Config['langfuse'] {
 const HTTP_URL = 'an http:// or https:// URL'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
+const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
 
 function isHttpUrl(value: string): boolean {
@@ -243,6 +261,10 @@ function isDatabaseUrl(value: string): boolean {
 
 function isHost(value: string): boolean {
   return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
+}
+
+function isOwner(value: string): boolean {
+  return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
 }
 
 function isToken(value: string): boolean {

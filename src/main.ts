@@ -3,7 +3,6 @@
  * The server listens before the database is there, and says 503 until it is.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
@@ -37,12 +36,9 @@ import { openStore, type Store } from './store/open.ts'
 import { keepSetting } from './store/settings.ts'
 import { alarmTrigger, alarmWakes, type NewAlarm, setAlarms } from './triggers/alarm.ts'
 import { timerTrigger } from './triggers/timer.ts'
+import { VERSION } from './version.ts'
 
-export const VERSION = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-).version
+export { VERSION }
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const DAY_MS = 86_400_000
 const APPEND_MAX = 500

@@ -1,8 +1,14 @@
 /** All that may be asked of Wakeful, area by area. Every door is made from this table. */
 import { alarms } from './alarms.ts'
 import type { Operation } from './contract.ts'
+import { doctor } from './doctor.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { timers } from './timers.ts'
 
-export const operations: readonly Operation[] = [...sessions, ...timers, ...alarms, ...schedules]
+const table = [...sessions, ...timers, ...alarms, ...schedules, ...doctor]
+
+export const operations: readonly Operation[] = table
+
+/** The rows with their names and schemas, for types made of them. */
+export type Row = (typeof table)[number]
