@@ -39,6 +39,7 @@ import { timerTrigger } from './triggers/timer.ts'
 import { VERSION } from './version.ts'
 
 export { VERSION }
+
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const DAY_MS = 86_400_000
 const APPEND_MAX = 500

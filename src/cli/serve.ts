@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { Command } from 'commander'
 import pino, { type Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import { companion } from '../agents/companion.ts'
@@ -11,7 +12,13 @@ import { App } from '../main.ts'
 
 const STOP_MAX_MS = 10_000
 
-export async function serve(): Promise<void> {
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('start the server (settings come from the environment)')
+    .action(serve)
+}
+
+async function serve(): Promise<void> {
   const config = readConfig(environment())
   if (config.auth === 'keys' && config.adminKey === null) {
     throw new ConfigError(

@@ -92,6 +92,8 @@ export class Connection implements SessionSocket {
   /** Its first is on its way while `#asked`; the others wait, so that order holds whatever happens. */
   readonly #unsent: Said[] = []
   #asked = false
+  /** Pings that wait for their pong; answers come in the order of the questions. */
+  #pings = 0
   #refusal: WakefulError | null = null
   #socket: SocketLike | null = null
   #attempt = 0
@@ -170,7 +172,9 @@ export class Connection implements SessionSocket {
     socket.addEventListener('close', ({ code }) => {
       if (this.#socket !== socket) return
       // The server no longer takes the credentials.
-      this.#cutOff(code === 1008 ? new WakefulError(401, 'The key is no longer valid', []) : trouble)
+      this.#cutOff(
+        code === 1008 ? new WakefulError(401, 'The key is no longer valid', []) : trouble,
+      )
     })
   }
 
@@ -179,9 +183,13 @@ export class Connection implements SessionSocket {
     clearTimeout(this.#heartbeat)
     this.#socket = null
     this.#asked = false
+    this.#pings = 0
     if (this.#closed) return
     if (error !== null) this.#tell(error)
-    if (error instanceof WakefulError && isFinal(error.status)) return this.close()
+    if (error instanceof WakefulError && isFinal(error.status)) {
+      this.close()
+      return
+    }
     this.#handlers.onState?.('waiting')
     const wait = backoffMs(this.#attempt++, RECONNECT_MS, RECONNECT_MAX_MS)
     this.#reconnecting = setTimeout(() => this.#connect(), wait)
@@ -191,13 +199,14 @@ export class Connection implements SessionSocket {
   #beat(): void {
     clearTimeout(this.#heartbeat)
     this.#heartbeat = setTimeout(() => {
-      this.#send('{"type":"ping"}')
-      this.#expectAnswer()
+      this.#ping()
     }, HEARTBEAT_MS)
   }
 
-  #expectAnswer(): void {
+  #ping(): void {
     const socket = this.#socket
+    this.#pings++
+    this.#send('{"type":"ping"}')
     clearTimeout(this.#heartbeat)
     this.#heartbeat = setTimeout(() => {
       if (this.#socket !== socket) return
@@ -218,8 +227,7 @@ export class Connection implements SessionSocket {
     this.#asked = true
     this.#refusal = null
     this.#send(next.frame)
-    this.#send('{"type":"ping"}')
-    this.#expectAnswer()
+    this.#ping()
   }
 
   async #take(data: string, socket: SocketLike): Promise<void> {
@@ -253,7 +261,9 @@ export class Connection implements SessionSocket {
   }
 
   #answered(): void {
-    if (!this.#asked) return
+    this.#pings--
+    // A pong to an earlier heartbeat says nothing of the message behind it.
+    if (!this.#asked || this.#pings > 0) return
     this.#asked = false
     const refusal = this.#refusal
     if (refusal !== null && LATER.has(refusal.title)) {

@@ -29,6 +29,9 @@ export interface TransportOptions {
   readonly timeoutMs?: number
   /** Tries after the first; 3 unless said. */
   readonly retries?: number
+  /** How answers are read and bodies written, instead of `JSON.parse` and `JSON.stringify`, which lose digits beyond 2^53. */
+  readonly parse?: (text: string) => unknown
+  readonly stringify?: (value: unknown) => string
 }
 
 export interface RequestOptions {
@@ -99,11 +102,13 @@ async function once(options: TransportOptions, request: Request): Promise<unknow
       method: request.method,
       headers: headersOf(options, request),
       signal: given.signal,
-      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      ...(request.body === undefined
+        ? {}
+        : { body: (options.stringify ?? JSON.stringify)(request.body) }),
     })
     const text = await answer.text()
     if (!answer.ok) throw errorOf(answer.status, text, answer.headers)
-    return text === '' ? undefined : read(answer.status, text)
+    return text === '' ? undefined : read(answer.status, text, options.parse ?? JSON.parse)
   } catch (error) {
     request.signal?.throwIfAborted()
     if (error instanceof WakefulError) throw error
@@ -132,9 +137,9 @@ export function headersOf(
   }
 }
 
-function read(status: number, text: string): unknown {
+function read(status: number, text: string, parse: (text: string) => unknown): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch (cause) {
     throw new WakefulError(status, 'The answer is no JSON: is this a Wakeful server?', [], {
       cause,

@@ -25,7 +25,11 @@ export interface DatabaseFacts {
     readonly applied_at: string | null
   }[]
   /** For each table with due rows: how long the oldest has waited, and how many wait for more than a minute. */
-  readonly due: readonly { readonly table: string; readonly lag_ms: number; readonly late: number }[]
+  readonly due: readonly {
+    readonly table: string
+    readonly lag_ms: number
+    readonly late: number
+  }[]
   /** Rows whose lease ended more than a minute ago and that nobody took up. */
   readonly stuck: readonly { readonly table: string; readonly count: number }[]
   readonly tables: readonly {
@@ -201,8 +205,7 @@ export function judgeNode(version: string): Finding {
 }
 
 export function judgeDisk(path: string, usedBytes: number, freeBytes: number): Finding {
-  const health =
-    freeBytes < DISK_FREE_FAIL ? 'fail' : freeBytes < DISK_FREE_WARN ? 'warn' : 'ok'
+  const health = freeBytes < DISK_FREE_FAIL ? 'fail' : freeBytes < DISK_FREE_WARN ? 'warn' : 'ok'
   const text = `${path} takes ${bytesText(usedBytes)}, ${bytesText(freeBytes)} are free`
   const advice =
     'free some space, or set WAKEFUL_KEEP_DAYS so that what is done is deleted after a while'
