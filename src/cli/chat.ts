@@ -158,9 +158,13 @@ class Talk {
       terminal: this.interactive,
     })
     this.#input = lines
+    let quit = false
     const ended = new Promise<void>((done) => lines.once('close', done))
     lines.on('line', (line) => {
-      if (line.trim() === '/quit') return lines.close()
+      // Lines that were read already still come after a close.
+      if (quit) return
+      quit = line.trim() === '/quit'
+      if (quit) return lines.close()
       if (line.trim() !== '') this.#say(line)
       if (this.interactive) lines.prompt()
     })

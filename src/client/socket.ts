@@ -181,6 +181,7 @@ export class Connection implements SessionSocket {
   /** Not connected any more, or not at all: for good if the server says so, else again after a pause. */
   #cutOff(error: unknown): void {
     clearTimeout(this.#heartbeat)
+    clearTimeout(this.#reconnecting)
     this.#socket = null
     this.#asked = false
     this.#pings = 0
@@ -210,9 +211,9 @@ export class Connection implements SessionSocket {
     clearTimeout(this.#heartbeat)
     this.#heartbeat = setTimeout(() => {
       if (this.#socket !== socket) return
-      socket?.close()
-      // A dead connection may take minutes to say that it is closed.
+      // Before it is closed: a dead connection may take minutes to say that it is.
       this.#cutOff(new WakefulError(0, 'The connection has gone silent', []))
+      socket?.close()
     }, ANSWER_MAX_MS)
   }
 

@@ -1,12 +1,13 @@
 /** The client's table of routes is the server's table of operations, and nothing of the server comes along with it. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import type { Operation } from '../../src/api/contract.ts'
 import { operations } from '../../src/api/operations.ts'
 import { requestOf, routeOf } from '../../src/client/route.ts'
 import { ROUTES } from '../../src/client/routes.ts'
+import { loaded } from '../setup/loaded.ts'
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url))
 
@@ -59,20 +60,6 @@ it('puts fields where they belong', () => {
   for (const id of ['', '.', '..', undefined])
     expect(() => requestOf(routeOf('GET /v1/a/{id}'), { id })).toThrow('id: takes')
 })
-
-/** What a module loads when it runs; imports of types are gone by then. */
-function loaded(path: string, seen = new Set<string>()): Set<string> {
-  if (seen.has(path)) return seen
-  seen.add(path)
-  for (const [, from = ''] of readFileSync(path, 'utf8').matchAll(
-    /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'([^']+)'/gm,
-  )) {
-    const target = from.startsWith('.') ? resolve(dirname(path), from) : from
-    if (existsSync(target)) loaded(target, seen)
-    else seen.add(target)
-  }
-  return seen
-}
 
 it('brings nothing of the server into a browser', () => {
   const files = [...loaded(join(SRC, 'client.ts'))].map((path) => path.replace(SRC, ''))
