@@ -6,7 +6,7 @@
 import { Command, CommanderError } from 'commander'
 import { VERSION } from '../version.ts'
 import { EXIT, errorLines, exitCode } from './exit.ts'
-import { resourceCommand } from './resource.ts'
+import { resourceCommands } from './resource.ts'
 import { plain } from './text.ts'
 
 type Load = () => Promise<Command | null>
@@ -28,7 +28,6 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     async () => (await import('./preview.ts')).previewCommand(),
   ],
 }
-const RESOURCES = ['alarms', 'intents', 'work', 'sessions'] as const
 
 async function programFor(args: readonly string[]): Promise<Command> {
   const asked = args.find((arg) => arg in COMMANDS)
@@ -36,10 +35,7 @@ async function programFor(args: readonly string[]): Promise<Command> {
     .description('Lets AI agents act on their own in time')
     .version(VERSION)
     .addHelpText('after', AFTER)
-  for (const name of RESOURCES) {
-    const command = resourceCommand(name)
-    if (command !== null) program.addCommand(command)
-  }
+  for (const command of resourceCommands()) program.addCommand(command)
   for (const [name, [about, load]] of Object.entries(COMMANDS)) {
     const command = name === asked ? await load() : new Command(name).description(about)
     if (command !== null) program.addCommand(command)

@@ -16,14 +16,15 @@ import { plain } from './text.ts'
 const OPAQUE: ReadonlySet<string> = new Set(['payload', 'parameters', 'metadata'])
 const STDIN = 0
 
-/** Null where the server's table has none of its operations. */
-export function resourceCommand(name: string): Command | null {
-  const resource = RESOURCES.find((each) => each.name === name)
-  const rows = resource?.rows.filter(({ operation }) => operation in ROUTES) ?? []
-  if (resource === undefined || rows.length === 0) return null
-  const command = new Command(resource.name).description(resource.about)
-  for (const row of rows) command.addCommand(rowCommand(row))
-  return command
+/** Without the rows whose operations the server's table does not have. */
+export function resourceCommands(): Command[] {
+  return RESOURCES.flatMap(({ name, about, rows }) => {
+    const known = rows.filter(({ operation }) => operation in ROUTES)
+    if (known.length === 0) return []
+    const command = new Command(name).description(about)
+    for (const row of known) command.addCommand(rowCommand(row))
+    return [command]
+  })
 }
 
 interface Flags extends ServerFlags {

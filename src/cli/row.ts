@@ -57,6 +57,11 @@ export const number = field('number')
 export const json = field('json')
 export const flag = field('flag')
 
+/** Of every list, of those in pages, and of what has times of its own. */
+export const LIMIT = number('limit', 'at most so many')
+export const PAGED = [LIMIT, text('cursor', 'where the page before ended')]
+export const TIMEZONE = text('timezone', 'an IANA zone, such as Europe/Berlin')
+
 export function valueAt(item: Item, name: string): unknown {
   return name
     .split('.')
