@@ -4,7 +4,7 @@
  */
 import type { OperationName } from './call.ts'
 
-export const ROUTES: Readonly<Record<OperationName, string>> = {
+export const ROUTES: Readonly<Record<OperationName, string> & Record<string, string>> = {
   post_message: 'POST /v1/sessions/{session_key}/messages creates',
   post_tool_result: 'POST /v1/sessions/{session_key}/tool-results creates',
   list_sessions: 'GET /v1/sessions',
