@@ -5,7 +5,6 @@
 import { createInterface } from 'node:readline'
 import { Command } from 'commander'
 import { WebSocket } from 'ws'
-import { headersOf } from '../client/transport.ts'
 import { type AgentMessage, createClient, type SessionSocket, WakefulError } from '../client.ts'
 import { errorLines, UsageError } from './exit.ts'
 import { type Screen, screen } from './screen.ts'
@@ -67,12 +66,7 @@ class Talk {
 
   /** Waits until the first connection stands; a server that is away at the start ends it. */
   open(): Promise<void> {
-    const { url, key } = this.#server
-    const headers = headersOf({
-      baseUrl: url,
-      ...(key === null ? {} : { key }),
-      ...(this.#flags.as === undefined ? {} : { actAs: this.#flags.as }),
-    })
+    const { url, headers } = this.#server
     // Unlike a browser, this side can send its key along: no ticket is needed.
     class Keyed extends WebSocket {
       constructor(address: string) {

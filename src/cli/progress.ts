@@ -23,7 +23,7 @@ export async function followOutput(options: Follow): Promise<Item> {
   for (let look = LOOK_MS; ; look = Math.min(look * 1.2, LOOK_MAX_MS)) {
     const output = await read()
     const ended = output.status === 'completed' || output.status === 'failed'
-    terminal?.write(ended ? CLEAR : `${CLEAR}${progressLine(output, terminal.columns ?? 80)}`)
+    terminal?.write(ended ? CLEAR : `${CLEAR}${progressLine(output, terminal.columns || 80)}`)
     if (ended) return output
     if (waited >= secondsMax * 1000)
       throw new Error(`run ${output.run_number} has not ended within ${secondsMax} s; it goes on`)

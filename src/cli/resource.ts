@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { ROUTES } from '../client/routes.ts'
+import { WakefulError } from '../client.ts'
 import { JsonError, type RawJson, readJson } from '../core/json.ts'
 import { UsageError } from './exit.ts'
 import { followOutput, WAIT_MAX_SECONDS } from './progress.ts'
@@ -47,7 +48,9 @@ function rowCommand(row: Row): Command {
   return command.action(async (...given: unknown[]) => {
     const flags = command.opts<Flags>()
     const input = inputOf(row, given, flags)
-    await carryOut(row, input, flags)
+    await carryOut(row, input, flags).catch((error: unknown) => {
+      throw inFlags(error, row)
+    })
   })
 }
 
@@ -114,6 +117,20 @@ function readText(where: string, value: string, opaque: ReadonlySet<string>): un
     if (!(error instanceof JsonError)) throw error
     throw new UsageError(`${where}: takes JSON: ${error.message}`)
   }
+}
+
+/** The server speaks of fields; whoever typed the command knows them as flags. */
+function inFlags(error: unknown, row: Row): unknown {
+  if (!(error instanceof WakefulError)) return error
+  const { status, title, requestId } = error
+  const errors = error.errors.map((each) =>
+    each.replace(/^(?:body|query)\.(\w+)(?=[:.[])/, (whole, name: string) => {
+      const field = row.fields?.find((known) => known.name === name)
+      if (field !== undefined) return `--${field.flag}`
+      return row.args?.find((arg) => arg.slice(1, -1) === name) ?? whole
+    }),
+  )
+  return new WakefulError(status, title, errors, { requestId })
 }
 
 async function carryOut(row: Row, input: Item, flags: Flags): Promise<void> {

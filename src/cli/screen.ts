@@ -26,18 +26,19 @@ export function coloursOn(isTerminal: boolean, env: NodeJS.ProcessEnv): boolean 
 export function screen(): Screen {
   const { stdout, stderr } = process
   const paint = painter(coloursOn(stdout.isTTY === true, environment()))
-  const width = stdout.isTTY ? (stdout.columns ?? 80) : null
-  const now = wallClock()
+  const width = stdout.isTTY ? stdout.columns || 80 : null
   const write = (text: string) => void stdout.write(text)
   return {
     paint,
     width,
-    now,
+    get now() {
+      return wallClock()
+    },
     write,
     note: (text) => void stderr.write(`${text}\n`),
     json: (value) => write(`${JSON.stringify(value)}\n`),
-    table: (columns, items) => write(tableText(columns, items, { width, paint, now })),
-    fields: (item) => write(fieldsText(item, paint, now)),
+    table: (columns, items) => write(tableText(columns, items, { width, paint, now: wallClock() })),
+    fields: (item) => write(fieldsText(item, paint, wallClock())),
   }
 }
 

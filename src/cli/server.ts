@@ -1,5 +1,6 @@
 /** The running server that a command talks to: where it is, who asks, and what to say when it is not there. */
 import type { Command } from 'commander'
+import { headersOf } from '../client/transport.ts'
 import { createClient, type WakefulClient, WakefulError } from '../client.ts'
 import { environment, readRemote } from '../config.ts'
 import { writeJson } from '../core/json.ts'
@@ -27,7 +28,8 @@ type AnyCall = (name: string, input: object) => Promise<unknown>
 
 export interface Server {
   readonly url: string
-  readonly key: string | null
+  /** That say who asks; for a socket of our own. */
+  readonly headers: Readonly<Record<string, string>>
   readonly client: WakefulClient
   /** By name, where the types do not know it. */
   readonly call: AnyCall
@@ -41,10 +43,13 @@ export function serverOf(flags: ServerFlags): Server {
   const key = flags.key ?? remote.key
   const actAs = flags.as ?? remote.actAs
   let last = ''
-  const client = createClient({
+  const who = {
     baseUrl: url,
     ...(key === null ? {} : { key }),
     ...(actAs === null ? {} : { actAs }),
+  }
+  const client = createClient({
+    ...who,
     parse: (text) => {
       last = text
       return JSON.parse(text) as unknown
@@ -56,7 +61,7 @@ export function serverOf(flags: ServerFlags): Server {
   const byName = client.call as unknown as AnyCall
   return {
     url,
-    key,
+    headers: headersOf(who),
     client,
     call: async (name, input) => {
       last = ''

@@ -13,6 +13,7 @@ export interface Column {
 
 const GAP = '  '
 const FLEXIBLE_MIN = 8
+const WIDTH_MIN = 3
 
 /** `width` null: as wide as it needs, for pipes and files. */
 export function tableText(
@@ -48,15 +49,20 @@ export function tableText(
   return [head, ...body].map((each) => `${each}\n`).join('')
 }
 
-/** Takes from the widest flexible column until the line fits, or none has anything left to give. */
+/** Takes from the widest of the flexible columns until the line fits; then from all but the first, which names the row. */
 function shrink(columns: readonly Column[], widths: number[], max: number): void {
+  const flexible = columns.flatMap((column, at) => (column.flexible ? [at] : []))
+  const others = columns.map((_, at) => at).slice(1)
   const total = () => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length)
-  while (total() > max) {
-    const able = columns.flatMap(({ flexible }, at) =>
-      flexible && (widths[at] ?? 0) > FLEXIBLE_MIN ? [at] : [],
-    )
-    const [widest] = able.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
-    if (widest === undefined) return
-    widths[widest] = (widths[widest] ?? 0) - 1
+  for (const [able, min] of [
+    [flexible, FLEXIBLE_MIN],
+    [others, WIDTH_MIN],
+  ] as const) {
+    while (total() > max) {
+      const left = able.filter((at) => (widths[at] ?? 0) > min)
+      const [widest] = left.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
+      if (widest === undefined) break
+      widths[widest] = (widths[widest] ?? 0) - 1
+    }
   }
 }

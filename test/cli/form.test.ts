@@ -50,7 +50,7 @@ describe('a table', () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'grapheme', maxLength: 60 }), { minLength: 1, maxLength: 5 }),
-        fc.integer({ min: 45, max: 120 }),
+        fc.integer({ min: 25, max: 120 }),
         (texts, width) => {
           const items = texts.map((text) => ({ id: 'a', status: 'active', text }))
           const lines = tableText(COLUMNS, items, { width, paint: bare, now: NOW }).split('\n')
