@@ -108,6 +108,10 @@ class Talk {
       const wrong = `is there an agent "${this.#key.split(':')[1] ?? ''}" on this server, and is the key user:agent:thread?`
       return new WakefulError(error.status, `No conversation ${this.#key}`, [wrong])
     }
+    if (error.status === 401 || error.status === 403)
+      return new WakefulError(error.status, error.title, [
+        'say who you are with --key or WAKEFUL_KEY',
+      ])
     return away(error, this.#server.url)
   }
 

@@ -65,7 +65,7 @@ function configuration(): { config: Config | null; finding: Finding } {
   const check = 'configuration'
   try {
     const config = readConfig(environment())
-    const text = `auth ${config.auth}, services ${config.services.join(', ')}`
+    const text = `this environment says auth ${config.auth}, services ${config.services.join(', ')}`
     if (!config.autonomy.enabled)
       return {
         config,
@@ -106,7 +106,7 @@ async function serverSeen(server: Server): Promise<Seen> {
     const health: Health = 'fail'
     if (wrong instanceof WakefulError && (wrong.status === 401 || wrong.status === 403)) {
       const advice = 'examining a server needs an admin key: give one with --key or WAKEFUL_KEY'
-      return { ...nothing, finding: { check, health: 'warn', text: errorText(wrong), advice } }
+      return { ...nothing, finding: { check, health, text: errorText(wrong), advice } }
     }
     const advice = 'start it with wakeful serve, or look into its log'
     return { ...nothing, finding: { check, health, text: errorText(wrong), advice } }

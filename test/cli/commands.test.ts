@@ -120,6 +120,35 @@ describe('sessions', () => {
   })
 })
 
+describe('with keys', () => {
+  let guarded: Live
+  const KEY = 'a-key-of-more-than-thirty-two-characters'
+  beforeAll(async () => {
+    const env = { WAKEFUL_AUTH: 'keys', WAKEFUL_ADMIN_KEY: KEY }
+    guarded = await openLive('memory:', { bot: (turn) => turn.reply('welcome') }, env)
+  })
+  afterAll(() => guarded.app.stop())
+
+  it('is let in with the right one, by variable or flag, also to a conversation', async () => {
+    const env = { WAKEFUL_URL: guarded.url, WAKEFUL_KEY: KEY }
+    expect(await wakeful(['alarms', 'list'], { env })).toMatchObject({ code: 0 })
+    const talk = await wakeful(['chat', 'ann:bot:x', '--url', guarded.url, '--key', KEY], {
+      input: 'hello\n',
+    })
+    expect(talk).toMatchObject({ code: 0, stdout: 'bot> welcome\n' })
+  })
+
+  it('is refused without, and told how to say who asks, without a word of the key', async () => {
+    const env = { WAKEFUL_URL: guarded.url, WAKEFUL_KEY: 'another-key-that-is-wrong' }
+    for (const args of [['alarms', 'list'], ['chat', 'ann:bot:x'], ['doctor']]) {
+      const ran = await wakeful(args, { env, input: 'hello\n' })
+      expect(ran.code, ran.stderr).toBe(args[0] === 'doctor' ? 1 : 4)
+      expect(ran.stdout + ran.stderr).toMatch(/Bearer|--key/)
+      expect(ran.stdout + ran.stderr).not.toContain('another-key')
+    }
+  })
+})
+
 describe('how it ends', () => {
   const RUBBISH: [string, number, RegExp][] = [
     ['nonsense', 2, /unknown command/],
