@@ -1,249 +1,192 @@
 /**
- * A client for Node and browsers: calls as functions, and a socket that reconnects, acknowledges what it
- * handed on, and hands on each message once. It imports nothing of the server.
+ * A client for Node and browsers: every operation of the API by its name, typed by the schemas the server checks with,
+ * and a session's socket that stays. Nothing of the server is in it but types.
  */
+import { areasOf, type CallOptions, type Sugar } from './client/areas.ts'
+import type { AnswerOf, InputArgs, InputOf, OperationName } from './client/call.ts'
+import { WakefulError } from './client/error.ts'
+import { requestOf, routeOf } from './client/route.ts'
+import { ROUTES } from './client/routes.ts'
+import {
+  Connection,
+  type SessionEvent,
+  type SessionSocket,
+  type SocketHandlers,
+  type SocketMaker,
+} from './client/socket.ts'
+import { baseOf, newClientId, type TransportOptions, transport } from './client/transport.ts'
 
-export interface ClientOptions {
-  /** Such as `http://127.0.0.1:8787`. */
-  readonly baseUrl: string
-  /** Sent as a bearer key. */
-  readonly key?: string
-  readonly fetch?: typeof fetch
+export type { CallOptions } from './client/areas.ts'
+export type { AnswerOf, InputOf, OperationName } from './client/call.ts'
+export { WakefulError } from './client/error.ts'
+export type {
+  AgentMessage,
+  SessionEvent,
+  SessionSocket,
+  SocketHandlers,
+} from './client/socket.ts'
+
+export type SessionHead = AnswerOf<'get_session'>
+export type Preview = AnswerOf<'preview_schedule'>
+
+export interface ClientOptions extends TransportOptions {
   /** Node 20 has no WebSocket of its own: hand in the one of `ws`. */
   readonly WebSocket?: SocketMaker
+  /**
+   * Gets a one-use ticket for each connection of a socket, which cannot send a key itself; null for none. Unless given,
+   * a client with a key asks `POST /v1/tickets` with it. In a browser, let your own server ask, and keep the key there.
+   */
+  readonly ticket?: () => Promise<string | null>
 }
 
-type SocketMaker = new (url: string) => SocketLike
-
-interface SocketLike {
-  readonly readyState: number
-  send(text: string): void
-  close(): void
-  addEventListener(
-    type: 'open' | 'message' | 'close' | 'error',
-    listener: (event: { data?: unknown }) => void,
-  ): void
-}
-
-/** An answer that was not a success, with the server's reasons. */
-export class WakefulError extends Error {
-  override readonly name = 'WakefulError'
-  readonly status: number
-  readonly errors: readonly string[]
-
-  constructor(status: number, title: string, errors: readonly string[]) {
-    super(errors.length > 0 ? `${title}: ${errors.join('; ')}` : title)
-    this.status = status
-    this.errors = errors
+/** Lists that answer in pages. */
+type PagedName = {
+  [N in OperationName]: AnswerOf<N> extends {
+    data: readonly unknown[]
+    next_cursor: string | null
   }
+    ? N
+    : never
+}[OperationName]
+type ItemOf<N extends PagedName> = AnswerOf<N> extends { data: (infer I)[] } ? I : never
+
+export interface WakefulClient extends Sugar {
+  /** Any operation by its name; path, query and body fields in one object. */
+  call<N extends OperationName>(
+    name: N,
+    ...args: [...InputArgs<N>, options?: CallOptions]
+  ): Promise<AnswerOf<N>>
+  /** Every item of a list, page after page. */
+  all<N extends PagedName>(name: N, input?: Omit<InputOf<N>, 'cursor'>): AsyncGenerator<ItemOf<N>>
+  /** Says something in a session. The id makes it idempotent; one is made where none is given. */
+  say(key: string, text: string, id?: string): Promise<AnswerOf<'post_message'>>
+  session(key: string): Promise<SessionHead>
+  events(key: string, afterSeq?: number): Promise<AnswerOf<'list_events'>>
+  setTimer(
+    key: string,
+    timerId: string,
+    when: { fire_at: string } | { delay_seconds: number },
+  ): Promise<AnswerOf<'put_timer'>>
+  cancelTimer(key: string, timerId: string): Promise<AnswerOf<'cancel_timer'>>
+  preview(schedule: string, timezone?: string): Promise<Preview>
+  connect(key: string, handlers: SocketHandlers): SessionSocket
 }
 
-export interface SessionEvent {
-  readonly id: string
-  readonly session_key: string
-  readonly seq: number
-  readonly type: string
-  readonly payload: unknown
-  readonly created_at: string
-}
+/** An answer may wait this long on request, beside what it takes anyway. */
+const WAIT_FIELD = 'wait_seconds'
+const WAIT_EXTRA_MS = 30_000
 
-export interface SessionHead {
-  readonly session_key: string
-  readonly last_seq: number
-  readonly done_seq: number
-  readonly checkpoint_id: string | null
-  readonly consecutive_autonomous_msgs: number
-  readonly last_autonomous_at: string | null
-  readonly gate: { readonly allowed: boolean; readonly reason?: string; readonly until?: string }
-  readonly timers: readonly {
-    readonly timer_id: string
-    readonly fire_at: string
-    readonly payload: unknown
-  }[]
-}
+type Input = Readonly<Record<string, unknown>>
+type AnyCall = (name: OperationName, input?: Input, options?: CallOptions) => Promise<unknown>
 
-export interface Preview {
-  readonly canonical: string
-  readonly kind: 'once' | 'cron' | 'every'
-  readonly description: string
-  readonly timezone: string
-  readonly next: readonly string[]
-}
-
-/** A message of the agent; `unasked` when nobody had spoken. */
-export interface AgentMessage {
-  readonly id: string
-  readonly content: string
-  readonly unasked: boolean
-  readonly inReplyTo: number | null
-  readonly createdAt: string
-}
-
-export interface SocketHandlers {
-  /** Called once for each message, in order. Acknowledged when it returns, or when its promise resolves. */
-  readonly onMessage: (message: AgentMessage) => void | Promise<void>
-  readonly onEvent?: (event: SessionEvent) => void
-  readonly onState?: (state: 'open' | 'waiting' | 'closed') => void
-  readonly onError?: (error: unknown) => void
-}
-
-export interface SessionSocket {
-  /** Sends as soon as the socket is open; the id makes a repetition harmless. */
-  say(text: string, id?: string): void
-  close(): void
-}
-
-const RECONNECT_MS = 250
-const RECONNECT_MAX_MS = 10_000
-/** Ids remembered to hand on each message once; a server resends only what is not acknowledged. */
-const SEEN_MAX = 10_000
-const OPEN = 1
-
-export function createClient(options: ClientOptions) {
-  const base = options.baseUrl.replace(/\/+$/, '')
-  const send = options.fetch ?? fetch
-  const headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }
-
-  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await send(`${base}${path}`, {
-      method,
-      headers: {
-        ...headers,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+export function createClient(options: ClientOptions): WakefulClient {
+  const send = transport(options)
+  const call: AnyCall = (name, input = {}, given = {}) => {
+    const written: string | undefined = ROUTES[name]
+    if (written === undefined) throw new TypeError(`there is no operation ${name}`)
+    const { idempotencyKey, ...more } = given
+    const route = routeOf(written)
+    const keyed = route.creates && idempotencyKey !== false
+    const waits = Number(input[WAIT_FIELD] ?? 0)
+    return send({
+      ...requestOf(route, input),
+      ...(waits > 0 ? { timeoutMs: waits * 1000 + WAIT_EXTRA_MS } : {}),
+      ...more,
+      ...(keyed ? { idempotencyKey: idempotencyKey || newClientId() } : {}),
     })
-    const text = await answer.text()
-    const read = text === '' ? undefined : (JSON.parse(text) as unknown)
-    if (answer.ok) return read as T
-    const { title = answer.statusText, errors = [] } = (read ?? {}) as {
-      title?: string
-      errors?: string[]
-    }
-    throw new WakefulError(answer.status, title, errors)
   }
-
+  const typed = call as WakefulClient['call']
   const session = (key: string) => `/v1/sessions/${encodeURIComponent(key)}`
   return {
-    call,
-    say: (key: string, text: string, id?: string) =>
-      call<{ event: SessionEvent }>('POST', `${session(key)}/messages`, {
-        text,
-        ...(id === undefined ? {} : { id }),
-      }),
-    session: (key: string) => call<SessionHead>('GET', session(key)),
-    events: (key: string, afterSeq = 0) =>
-      call<{ data: SessionEvent[]; next_cursor: string | null }>(
-        'GET',
-        `${session(key)}/events?after_seq=${afterSeq}`,
-      ),
-    setTimer: (
-      key: string,
-      timerId: string,
-      when: { fire_at: string } | { delay_seconds: number },
-    ) => call<object>('PUT', `${session(key)}/timers/${encodeURIComponent(timerId)}`, when),
-    cancelTimer: (key: string, timerId: string) =>
-      call<object>('DELETE', `${session(key)}/timers/${encodeURIComponent(timerId)}`),
-    preview: (schedule: string, timezone?: string) =>
-      call<Preview>('POST', '/v1/schedules/preview', {
-        schedule,
-        ...(timezone === undefined ? {} : { timezone }),
-      }),
-    connect: (key: string, handlers: SocketHandlers): SessionSocket =>
-      new Connection(
-        `${base.replace(/^http/, 'ws')}${session(key)}/socket${handlers.onEvent ? '?events=1' : ''}`,
-        socketMaker(options),
+    ...areasOf(call as Parameters<typeof areasOf>[0]),
+    call: typed,
+    all: (name, input) => everyItem(call, name, input) as AsyncGenerator<never>,
+    say: (key, text, id = newClientId()) =>
+      // The message's own id makes it idempotent, more cheaply than a key would.
+      send({
+        method: 'POST',
+        path: `${session(key)}/messages`,
+        body: { text, id },
+        repeatable: true,
+      }) as Promise<AnswerOf<'post_message'>>,
+    session: (key) => typed('get_session', { session_key: key }),
+    events: (key, afterSeq = 0) => typed('list_events', { session_key: key, after_seq: afterSeq }),
+    setTimer: (key, timerId, when) =>
+      typed('put_timer', { session_key: key, timer_id: timerId, ...when }),
+    cancelTimer: (key, timerId) => typed('cancel_timer', { session_key: key, timer_id: timerId }),
+    preview: (schedule, timezone) =>
+      typed('preview_schedule', { schedule, ...(timezone === undefined ? {} : { timezone }) }),
+    connect: (key, handlers) =>
+      new Connection({
+        address: () => socketAddress(options, `${session(key)}/socket`, handlers, send),
+        Socket: socketMaker(options),
         handlers,
-      ),
+        eventsBetween: (after, upTo) => eventsBetween(typed, key, after, upTo),
+      }),
   }
 }
 
-export type WakefulClient = ReturnType<typeof createClient>
+async function* everyItem(call: AnyCall, name: OperationName, input: object = {}) {
+  let cursor: string | null | undefined
+  while (cursor !== null) {
+    const page = (await call(name, { ...input, ...(cursor === undefined ? {} : { cursor }) })) as {
+      data: readonly unknown[]
+      next_cursor: string | null
+    }
+    yield* page.data
+    cursor = page.next_cursor
+  }
+}
+
+async function* eventsBetween(
+  call: WakefulClient['call'],
+  key: string,
+  after: number,
+  upTo: number,
+): AsyncGenerator<SessionEvent> {
+  for (let seq = after; seq < upTo; ) {
+    const { data } = await call('list_events', { session_key: key, after_seq: seq })
+    if (data.length === 0) return
+    for (const event of data) {
+      if (event.seq > upTo) return
+      yield event
+      seq = event.seq
+    }
+  }
+}
+
+async function socketAddress(
+  options: ClientOptions,
+  path: string,
+  handlers: SocketHandlers,
+  send: ReturnType<typeof transport>,
+): Promise<string> {
+  const query = new URLSearchParams()
+  if (handlers.onEvent !== undefined) query.set('events', '1')
+  const ticket = await (options.ticket ?? (() => askTicket(options, send)))()
+  if (ticket !== null) query.set('ticket', ticket)
+  const base = baseOf(options).replace(/^http/, 'ws')
+  return `${base}${path}${query.size === 0 ? '' : `?${query}`}`
+}
+
+async function askTicket(
+  options: ClientOptions,
+  send: ReturnType<typeof transport>,
+): Promise<string | null> {
+  if (options.key === undefined && options.actAs === undefined) return null
+  try {
+    const body = {}
+    const answer = await send({ method: 'POST', path: '/v1/tickets', body, repeatable: true })
+    return (answer as { ticket: string }).ticket
+  } catch (error) {
+    // A server without tickets has no keys either.
+    if (error instanceof WakefulError && error.status === 404) return null
+    throw error
+  }
+}
 
 function socketMaker(options: ClientOptions): SocketMaker {
   const found = options.WebSocket ?? (globalThis as { WebSocket?: SocketMaker }).WebSocket
   if (found !== undefined) return found
   throw new Error('this Node has no WebSocket: npm install ws, and hand in { WebSocket } of it')
-}
-
-class Connection implements SessionSocket {
-  readonly #url: string
-  readonly #Socket: SocketMaker
-  readonly #handlers: SocketHandlers
-  readonly #seen = new Set<string>()
-  #unsent: string[] = []
-  #socket: SocketLike | null = null
-  #waitMs = RECONNECT_MS
-  #closed = false
-  /** One message after the other, also when a handler takes its time. */
-  #turn: Promise<void> = Promise.resolve()
-
-  constructor(url: string, Socket: SocketMaker, handlers: SocketHandlers) {
-    this.#url = url
-    this.#Socket = Socket
-    this.#handlers = handlers
-    this.#open()
-  }
-
-  say(text: string, id: string = crypto.randomUUID()): void {
-    const frame = JSON.stringify({ type: 'user_message', text, id })
-    if (this.#socket?.readyState === OPEN) this.#socket.send(frame)
-    else this.#unsent.push(frame)
-  }
-
-  close(): void {
-    this.#closed = true
-    this.#socket?.close()
-    this.#handlers.onState?.('closed')
-  }
-
-  #open(): void {
-    const socket = new this.#Socket(this.#url)
-    this.#socket = socket
-    socket.addEventListener('open', () => {
-      this.#waitMs = RECONNECT_MS
-      this.#handlers.onState?.('open')
-      for (const frame of this.#unsent.splice(0)) socket.send(frame)
-    })
-    socket.addEventListener('message', ({ data }) => {
-      this.#turn = this.#turn
-        .then(() => this.#take(String(data)))
-        .catch((error) => this.#handlers.onError?.(error))
-    })
-    socket.addEventListener('error', (event) => this.#handlers.onError?.(event))
-    socket.addEventListener('close', () => {
-      if (this.#closed) return
-      this.#handlers.onState?.('waiting')
-      setTimeout(() => this.#closed || this.#open(), this.#waitMs * (0.5 + Math.random() / 2))
-      this.#waitMs = Math.min(this.#waitMs * 2, RECONNECT_MAX_MS)
-    })
-  }
-
-  async #take(data: string): Promise<void> {
-    const frame = JSON.parse(data) as Record<string, unknown>
-    if (frame.type === 'event') return this.#handlers.onEvent?.(frame.event as SessionEvent)
-    if (frame.type === 'error')
-      throw new WakefulError(0, String(frame.title), frame.errors as string[])
-    if (frame.type !== 'message' && frame.type !== 'agent_follow_up') return
-    const id = String(frame.id)
-    if (!this.#seen.has(id)) {
-      await this.#handlers.onMessage({
-        id,
-        content: String(frame.content),
-        unasked: frame.type === 'agent_follow_up',
-        inReplyTo: typeof frame.in_reply_to === 'number' ? frame.in_reply_to : null,
-        createdAt: String(frame.created_at),
-      })
-      this.#remember(id)
-    }
-    // Again for one seen before: its first acknowledgement may have been lost with the connection.
-    if (this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify({ type: 'ack', id }))
-  }
-
-  #remember(id: string): void {
-    this.#seen.add(id)
-    if (this.#seen.size <= SEEN_MAX) return
-    const [oldest] = this.#seen
-    if (oldest !== undefined) this.#seen.delete(oldest)
-  }
 }

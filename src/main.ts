@@ -3,7 +3,6 @@
  * The server listens before the database is there, and says 503 until it is.
  */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
@@ -53,14 +52,12 @@ import { alarmTrigger, alarmWakes } from './triggers/alarm.ts'
 import { intentTrigger } from './triggers/intent.ts'
 import { timerTrigger } from './triggers/timer.ts'
 import { workTrigger } from './triggers/work.ts'
+import { VERSION } from './version.ts'
 import { Watch } from './watch.ts'
 import { Workshop } from './workshop.ts'
 
-export const VERSION = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-).version
+export { VERSION }
+
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const DAY_MS = 86_400_000
 const DATABASE_WAIT_MS = 250

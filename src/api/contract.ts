@@ -148,7 +148,17 @@ interface Head {
   readonly output: z.ZodType | null
 }
 
-interface Definition<P extends Schema, Q extends Schema, B extends Schema> extends Head {
+type Shown = z.ZodType | null
+
+interface Definition<
+  N extends string,
+  P extends Schema,
+  Q extends Schema,
+  B extends Schema,
+  O extends Shown,
+> extends Head {
+  readonly name: N
+  readonly output: O
   readonly params?: P
   readonly query?: Q
   readonly body?: B
@@ -166,12 +176,22 @@ export interface Operation extends Head {
   run(ctx: Context, input: Input): Promise<Answer>
 }
 
+/** An operation whose name and schemas the compiler still knows: the client's types are made of these. */
+export interface Typed<N extends string, P, Q, B, O extends Shown> extends Operation {
+  readonly name: N
+  readonly output: O
+  /** For the compiler alone. */
+  readonly takes?: { readonly params: P; readonly query: Q; readonly body: B }
+}
+
 /** Types `run` by the schemas, and makes those strict: unknown fields are refused. */
 export function operation<
+  const N extends string,
+  O extends Shown,
   P extends Schema = undefined,
   Q extends Schema = undefined,
   B extends Schema = undefined,
->(definition: Definition<P, Q, B>): Operation {
+>(definition: Definition<N, P, Q, B, O>): Typed<N, P, Q, B, O> {
   return {
     ...definition,
     params: definition.params?.strict(),

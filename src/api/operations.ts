@@ -3,6 +3,7 @@ import { agentAuth } from './agent-auth.ts'
 import { alarms } from './alarms.ts'
 import { audit } from './audit.ts'
 import type { Operation } from './contract.ts'
+import { doctor } from './doctor.ts'
 import { intents } from './intent-reports.ts'
 import { keys } from './keys.ts'
 import { schedules } from './schedules.ts'
@@ -13,17 +14,23 @@ import { tickets } from './tickets.ts'
 import { timers } from './timers.ts'
 import { work } from './work.ts'
 
-/** Who may come in, and what they did. */
-const identity = [...keys, ...agentAuth, ...tickets, ...audit]
+const areas = [
+  sessions,
+  timers,
+  alarms,
+  intents,
+  signals,
+  sources,
+  work,
+  schedules,
+  keys,
+  agentAuth,
+  tickets,
+  audit,
+  doctor,
+] as const
 
-export const operations: readonly Operation[] = [
-  ...sessions,
-  ...timers,
-  ...alarms,
-  ...intents,
-  ...signals,
-  ...sources,
-  ...work,
-  ...schedules,
-  ...identity,
-]
+export const operations: readonly Operation[] = areas.flat()
+
+/** The rows with their names and schemas, for types made of them; an area says none of its own type, or it loses them. */
+export type Row = (typeof areas)[number][number]

@@ -1,7 +1,7 @@
 /** The state of the sources of facts: whether each could be read, and when it is asked again. */
 import { z } from 'zod'
 import { listSources, type SourceState } from '../store/source-polls.ts'
-import { type Operation, operation, page, pageOf } from './contract.ts'
+import { operation, page, pageOf } from './contract.ts'
 
 const SOURCES_MAX = 1000
 
@@ -25,7 +25,7 @@ const viewOf = (state: SourceState) => ({
   next_poll_at: state.next_poll_at.toISOString(),
 })
 
-export const sources: readonly Operation[] = [
+export const sources = [
   operation({
     name: 'list_sources',
     method: 'GET',

@@ -4,6 +4,7 @@ import { environment, readConfig } from '../config.ts'
 import type { Db } from '../store/db.ts'
 import { migrateDown, migrateUp, migrationStatus } from '../store/migrate.ts'
 import { openStore } from '../store/open.ts'
+import { UsageError } from './exit.ts'
 
 export function migrateCommand(): Command {
   const migrate = new Command('migrate').description(
@@ -21,10 +22,10 @@ export function migrateCommand(): Command {
     .action((options: { steps?: string; yes?: boolean }) => {
       const steps = options.steps === undefined ? undefined : Number(options.steps)
       if (steps !== undefined && !(Number.isInteger(steps) && steps > 0)) {
-        throw new Error('--steps takes a whole number, 1 or more')
+        throw new UsageError('--steps takes a whole number, 1 or more')
       }
       if (process.stdin.isTTY && !options.yes) {
-        throw new Error('migrate down deletes data: say --yes if you mean it')
+        throw new UsageError('migrate down deletes data: say --yes if you mean it')
       }
       return withDb(async (db) => say('taken back', await migrateDown(db, steps)))
     })

@@ -1,7 +1,9 @@
 /** `wakeful preview "<phrase>"`: what a schedule means, and when it fires next. Needs no server. */
 import { Command } from 'commander'
+import { WakefulError } from '../client.ts'
 import { wallClock } from '../clock.ts'
 import { formatLocal, isZone, next, parsePhrase, ScheduleError } from '../core/schedule/index.ts'
+import { UsageError } from './exit.ts'
 
 export function previewCommand(): Command {
   return new Command('preview')
@@ -19,9 +21,11 @@ function preview(
 ): void {
   const count = Number(options.count)
   if (!Number.isInteger(count) || count < 1 || count > 100)
-    throw new Error('--count takes a whole number from 1 to 100')
+    throw new UsageError('--count takes a whole number from 1 to 100')
   if (!isZone(options.timezone))
-    throw new Error(`--timezone: ${options.timezone} is not an IANA zone such as Europe/Berlin`)
+    throw new UsageError(
+      `--timezone: ${options.timezone} is not an IANA zone such as Europe/Berlin`,
+    )
   const now = wallClock()
   try {
     const { schedule, canonical, description, notes } = parsePhrase(phrase, {
@@ -41,6 +45,6 @@ function preview(
     for (const at of times) process.stdout.write(`  ${formatLocal(at, options.timezone)}\n`)
   } catch (error) {
     if (!(error instanceof ScheduleError)) throw error
-    throw new Error(error.errors.join('\n         '))
+    throw new WakefulError(400, 'No schedule can be read from this', error.errors)
   }
 }

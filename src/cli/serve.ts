@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { Command } from 'commander'
 import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import { companion } from '../agents/companion.ts'
@@ -14,7 +15,13 @@ import type { Source } from '../sources/source.ts'
 
 const STOP_MAX_MS = 10_000
 
-export async function serve(): Promise<void> {
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('start the server (settings come from the environment)')
+    .action(serve)
+}
+
+async function serve(): Promise<void> {
   const config = readConfig(environment())
   const log = createLog(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.

@@ -83,4 +83,44 @@ eachStore('the client', (store) => {
     expect((await client.session(KEY)).timers).toHaveLength(1)
     await client.cancelTimer(KEY, 'later')
   })
+
+  it('calls every operation by its name, creates once under one key, and reads whole lists', async () => {
+    const w = await world(store, { bot: () => undefined })
+    const client = createClient({ baseUrl: await w.listen(), actAs: 'ann' })
+    const alarm = { schedule: 'every day at 9am', wake_message: 'up', payload: { deep: [1] } }
+    const set = await client.alarms.set(alarm, { idempotencyKey: 'key-1' })
+    const again = await client.call('set_alarm', alarm, { idempotencyKey: 'key-1' })
+    expect(again).toEqual(set)
+    expect(set.next_fires).toHaveLength(3)
+    await client.alarms.set(alarm)
+    await client.alarms.set(alarm)
+    const ids: string[] = []
+    for await (const { id } of client.all('list_alarms', { limit: 2 })) ids.push(id)
+    expect(ids).toHaveLength(3)
+    expect(await client.alarms.cancel({ id: set.id })).toMatchObject({ status: 'cancelled' })
+    expect((await client.alarms.list({ status: 'cancelled' })).data).toHaveLength(1)
+    const { database } = await client.call('examine')
+    expect(database.kind).toBe(store.name)
+  })
+
+  it('knows when what it said was taken, or why it was not', async () => {
+    const w = await world(store, { bot: () => undefined })
+    const client = createClient({ baseUrl: await w.listen(), WebSocket: WebSocket as never })
+    const errors: unknown[] = []
+    const socket = client.connect(KEY, {
+      onMessage: () => undefined,
+      onError: (error) => errors.push(error),
+    })
+    await socket.say('one', 'm1')
+    await socket.say('one', 'm1')
+    await expect(socket.say('two', 'm1')).rejects.toThrow('with another text')
+    await socket.say('three')
+    expect((await client.events(KEY)).data.map(({ payload }) => payload)).toEqual([
+      { text: 'one' },
+      { text: 'three' },
+    ])
+    expect(errors).toHaveLength(1)
+    socket.close()
+    await w.settle()
+  })
 })

@@ -85,13 +85,10 @@ const DOORS: Record<string, (w: World, url: string, user: string) => Promise<Doo
     }
   },
   client: async (_w, url, user) => {
-    const headed: typeof fetch = (input, init) =>
-      fetch(input, { ...init, headers: { ...init?.headers, 'wakeful-act-as': user } as never })
-    const client = createClient({ baseUrl: url, fetch: headed })
+    const client = createClient({ baseUrl: url, actAs: user })
     return async (name, args) => {
-      const { method, path, body } = requestOf(name, args)
       try {
-        return told(await client.call(method, path, body))
+        return told(await client.call(name as never, args as never))
       } catch (error) {
         if (!(error instanceof WakefulError)) throw error
         return refused(error.status, flat(error.errors))

@@ -1,0 +1,8 @@
+/** The command table: what can be asked of a running server from a terminal, and how the answers are shown. */
+import type { Resource } from './row.ts'
+import { alarms } from './rows/alarms.ts'
+import { intents } from './rows/intents.ts'
+import { sessions } from './rows/sessions.ts'
+import { work } from './rows/work.ts'
+
+export const RESOURCES: readonly Resource[] = [alarms, intents, work, sessions]
