@@ -50,7 +50,11 @@ async function looks(app: App): Promise<void> {
     )
     const start = performance.now()
     let batches = 0
-    while ((await trigger.promote(app.store.engine)).more) batches++
+    // Two at a time, as the clock does while much is due.
+    const lane = async () => {
+      while ((await trigger.promote(app.store.engine)).more) batches++
+    }
+    await Promise.all([lane(), lane()])
     const ms = performance.now() - start
     report(`looks, ${round}`, {
       conditions: batches * 1000,

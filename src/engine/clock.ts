@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Db } from '../store/db.ts'
-import type { Trigger } from '../triggers/trigger.ts'
+import type { Promotion, Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
@@ -20,6 +20,8 @@ export interface ClockOptions {
 
 export function clockService(options: ClockOptions): Service {
   const { db, triggers, hints, meter, tracer = UNTRACED } = options
+  /** Those that had more due than one batch holds when last looked at. */
+  const busy = new Set<Trigger>()
   return {
     name: 'clock',
     async tick(): Promise<Tick> {
@@ -29,7 +31,9 @@ export function clockService(options: ClockOptions): Service {
       let nextMs: number | null = null
       for (const trigger of triggers) {
         const startedMs = performance.now()
-        const promotion = await trigger.promote(db)
+        const promotion = await promote(db, trigger, busy.has(trigger))
+        if (promotion.more) busy.add(trigger)
+        else busy.delete(trigger)
         did += promotion.promoted
         more ||= promotion.more
         if (promotion.nextMs !== null)
@@ -46,5 +50,25 @@ export function clockService(options: ClockOptions): Service {
       }
       return { did, more, nextMs }
     },
+  }
+}
+
+/** Batches side by side where much is due, and the order of its batches does not matter to the trigger. */
+async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promotion> {
+  const lanes = busy && db.kind === 'postgres' ? (trigger.lanes ?? 1) : 1
+  if (lanes === 1) return trigger.promote(db)
+  const ended = await Promise.allSettled(Array.from({ length: lanes }, () => trigger.promote(db)))
+  const promotions = ended.map((lane) => {
+    if (lane.status === 'rejected') throw lane.reason
+    return lane.value
+  })
+  const soon = promotions.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs]))
+  const rows = promotions.flatMap((each) => each.rows ?? [])
+  return {
+    promoted: promotions.reduce((sum, each) => sum + each.promoted, 0),
+    more: promotions.some((each) => each.more),
+    nextMs: soon.length === 0 ? null : Math.min(...soon),
+    latenessMs: Math.max(...promotions.map((each) => each.latenessMs)),
+    ...(promotions.every((each) => each.rows !== undefined) && { rows }),
   }
 }

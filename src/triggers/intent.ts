@@ -47,6 +47,8 @@ const ERROR_MAX = 2000
 export function intentTrigger(policy: Policy): Trigger {
   return {
     type: 'intent',
+    // Most looks lead to no event: what they come to does not depend on one another.
+    lanes: 2,
 
     promote: (db) =>
       inIndexOrder(db, async (tx) => {

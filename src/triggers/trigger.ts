@@ -74,6 +74,8 @@ export interface BegunEvent {
 export interface Trigger {
   readonly type: EventType
   promote(db: Db): Promise<Promotion>
+  /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */
+  readonly lanes?: number
   /**
    * Present where a failed turn is the trigger's own affair: the session goes on at once, and the slot is
    * settled here. Absent: the turn is tried again at the head of its session.
