@@ -195,6 +195,7 @@ export class App {
       policy: policyOf(config),
       meter,
       hints: this.engine.hints,
+      tracer: tracing.tracer,
     })
     this.#house = {
       append: (event) => this.append(event),

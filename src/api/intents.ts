@@ -178,7 +178,8 @@ const createIntentOp = operation({
     const createdBy = makerOf(ctx.actor, body.created_by ?? null)
     const row = await ctx.db.tx(async (tx) => {
       refuse([...errors, ...(wish.enabled ? await limitErrors(tx, owner) : [])])
-      const who = { id: newId(), userId: owner, createdBy }
+      const { traceparent = null } = ctx
+      const who = { id: newId(), userId: owner, createdBy, traceparent }
       const made = await insertIntent(tx, who, { ...wish, anchor_at: now, next_check })
       await watch(tx, made)
       return made

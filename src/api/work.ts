@@ -139,10 +139,11 @@ const createWorkOp = operation({
         agentType: body.agent_type,
         parameters: given.text,
         projectId: body.project_id ?? null,
+        traceparent: ctx.traceparent ?? null,
       })
       const row = await found({ ...ctx, actor: { ...ctx.actor, userId } }, id, tx)
       const runs = plan.frequency_cron === null || body.run_first
-      return { row, notes: plan.notes, output: runs ? await queueRun(tx, row) : null }
+      return { row, notes: plan.notes, output: runs ? await queueRun(ctx, tx, row) : null }
     })
     const { row, output, notes } = made
     ctx.house.changed(output === null ? 'clock' : 'turns')
@@ -301,7 +302,7 @@ const runWorkOp = operation({
   async run(ctx, { params }) {
     const output = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx)
-      const queued = await queueRun(tx, work)
+      const queued = await queueRun(ctx, tx, work)
       // Counted after the row was locked by the queueing: parallel calls see one another.
       if ((await waitingRuns(tx, work)) > WAITING_MAX)
         throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)
