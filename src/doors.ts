@@ -5,6 +5,7 @@ import { type Door, type LocalDoor, localDoor } from './api/door.ts'
 import { wallClock } from './clock.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
+import type { Tracer } from './core/trace.ts'
 import type { McpAnswerer } from './http/mcp.ts'
 import { refusalOf } from './http/problem.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
@@ -21,6 +22,7 @@ export interface DoorOptions {
   readonly once: LocalDoor['once']
   readonly log: Logger
   readonly now: (() => Date) | undefined
+  readonly tracer: Tracer
 }
 
 /** Operations as functions of flat arguments, for one actor. */
@@ -35,6 +37,7 @@ export function openDoor(
   return localDoor({
     actor,
     once: options.once,
+    tracer: options.tracer,
     now: () => options.now?.().getTime() ?? wallClock(),
     context: (signal = new AbortController().signal) =>
       options.context(actor, { requestId, signal, traceparent }),
