@@ -27,7 +27,7 @@ import {
   updateIntent,
   writeWatches,
 } from '../store/intents.ts'
-import { type Actor, type Context, idParam, operation, ownerOf } from './contract.ts'
+import { type Actor, type Context, flag, idParam, operation, ownerOf } from './contract.ts'
 import {
   type CreateBody,
   compact,
@@ -198,9 +198,7 @@ const listIntentsOp = operation({
   query: z.object({
     user_id: userId.optional().describe('Required of admin and service keys.'),
     trigger_type: intentView.shape.trigger_type.optional(),
-    enabled: z
-      .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
-      .optional(),
+    enabled: flag.optional(),
     ticker: z.string().min(1).max(32).optional(),
     ...page,
   }),

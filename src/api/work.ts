@@ -31,6 +31,7 @@ import {
 import {
   type Answer,
   type Context,
+  flag,
   idParam,
   listQuery,
   opaqueJson,
@@ -173,8 +174,7 @@ const createWorkOp = operation({
   },
 })
 
-const active = z
-  .enum(['true', 'false'])
+const active = flag
   .optional()
   .describe('Only work that will run on its schedule, or only work that will not.')
 
@@ -193,7 +193,7 @@ const listWorkOp = operation({
   async run(ctx, { query }) {
     const rows = await listWork(ctx.db, {
       userId: ctx.actor.userId,
-      active: query.active === undefined ? null : query.active === 'true',
+      active: query.active ?? null,
       projectId: query.project_id ?? null,
       limit: query.limit + 1,
       after: query.cursor ?? null,
