@@ -2,16 +2,17 @@
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import type { NewSignal } from './core/signal.ts'
+import { type Tracer, UNTRACED } from './core/trace.ts'
 import type { Policy } from './core/turn.ts'
 import type { Hints } from './engine/hints.ts'
 import type { Meter } from './engine/meter.ts'
+import { fireSpans } from './engine/spans.ts'
 import type { Db } from './store/db.ts'
 import { type Appended, appendEvents, type NewEvent } from './store/events.ts'
 import { GroupCommit } from './store/group.ts'
 import type { Store } from './store/open.ts'
-import type { TakenSignal } from './store/signals.ts'
 import { type NewAlarm, setAlarms } from './triggers/alarm.ts'
-import { takeSignals } from './triggers/signal.ts'
+import { type SignalTaken, takeSignals } from './triggers/signal.ts'
 
 const BATCH_MAX = 500
 const QUEUE_MAX = 20_000
@@ -21,13 +22,14 @@ export interface SharedCommitsOptions {
   readonly policy: Policy
   readonly meter: Meter
   readonly hints: Hints
+  readonly tracer?: Tracer
 }
 
 export class SharedCommits {
   readonly #options: SharedCommitsOptions
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
-  readonly #signals: GroupCommit<NewSignal, TakenSignal>
+  readonly #signals: GroupCommit<NewSignal, SignalTaken>
 
   constructor(options: SharedCommitsOptions) {
     this.#options = options
@@ -74,17 +76,23 @@ export class SharedCommits {
     return set
   }
 
-  /** Keeps facts and fires what they make true. */
-  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
-    const { policy, hints, meter } = this.#options
+  /** Keeps facts and fires what they make true. Within `tx`, whoever commits it tells the turns. */
+  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<SignalTaken[]> {
+    const { policy, hints, meter, tracer = UNTRACED } = this.#options
+    const startedMs = performance.now()
     const taken =
       tx === null
         ? await Promise.all(signals.map((signal) => this.#signals.submit(signal)))
         : await takeSignals(tx, signals, policy)
-    const promoted = taken.reduce((sum, each) => sum + each.promoted, 0)
-    if (promoted > 0) {
-      hints.hint('turns')
-      meter.promoted('intent', promoted, 0)
+    const rows = taken.flatMap((each) => each.rows)
+    if (rows.length > 0) {
+      if (tx === null) hints.hint('turns')
+      meter.promoted(
+        'intent',
+        rows.length,
+        rows.map((row) => row.latenessMs),
+      )
+      fireSpans(tracer, 'intent', startedMs, rows)
     }
     return taken
   }

@@ -5,28 +5,42 @@ import { type Door, type LocalDoor, localDoor } from './api/door.ts'
 import { wallClock } from './clock.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
+import type { Tracer } from './core/trace.ts'
 import type { McpAnswerer } from './http/mcp.ts'
 import { refusalOf } from './http/problem.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
 import { toolsOf } from './mcp/tool.ts'
 
-type Asking = { readonly requestId: string; readonly signal: AbortSignal }
+interface Asking {
+  readonly requestId: string
+  readonly signal: AbortSignal
+  readonly traceparent?: string | null
+}
 
 export interface DoorOptions {
   context(actor: Actor, caller: Asking): Context
   readonly once: LocalDoor['once']
   readonly log: Logger
   readonly now: (() => Date) | undefined
+  readonly tracer: Tracer
 }
 
 /** Operations as functions of flat arguments, for one actor. */
-export function openDoor(options: DoorOptions, actor: Actor, requestId: string = newId()): Door {
+export function openDoor(
+  options: DoorOptions,
+  actor: Actor,
+  caller: { readonly requestId: string; readonly traceparent?: string | null } = {
+    requestId: newId(),
+  },
+): Door {
+  const { requestId, traceparent = null } = caller
   return localDoor({
     actor,
     once: options.once,
+    tracer: options.tracer,
     now: () => options.now?.().getTime() ?? wallClock(),
     context: (signal = new AbortController().signal) =>
-      options.context(actor, { requestId, signal }),
+      options.context(actor, { requestId, signal, traceparent }),
     refusal: (error) => {
       const refusal = refusalOf(error)
       if (refusal.code !== 'internal') return refusal
@@ -55,7 +69,7 @@ export function mcpOverHttp(
   return async (caller, message) => {
     endpoint ??= load()
     const { post } = await endpoint
-    const door = openDoor(options, caller.actor, caller.requestId)
+    const door = openDoor(options, caller.actor, caller)
     return post({ ...message, signal: caller.signal, door })
   }
 }

@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
@@ -29,6 +28,7 @@ import type { Signals } from './engine/signals.ts'
 import type { FileKeeper } from './files/keeper.ts'
 import { openFiles } from './files/open.ts'
 import { fileSweep } from './files/sweep.ts'
+import { closing } from './http/closing.ts'
 import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
@@ -61,7 +61,6 @@ export { VERSION }
 const CONSOLE = fileURLToPath(new URL('../dist/console/', import.meta.url))
 const DAY_MS = 86_400_000
 const DATABASE_WAIT_MS = 250
-const IDLE_SWEEP_MS = 50
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export interface AppOptions {
@@ -104,7 +103,7 @@ export class App {
   #stopping: Promise<void> | null = null
   /** The store is about to close: nothing may be started on it any more. */
   #closing = false
-  #server: FastifyInstance | null = null
+  #closeServer: (() => Promise<void>) | null = null
   #sockets: SocketDoor | null = null
 
   /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
@@ -192,6 +191,7 @@ export class App {
       policy: policyOf(config),
       meter,
       hints: this.engine.hints,
+      tracer: tracing.tracer,
     })
     this.#house = {
       append: (event) => this.append(event),
@@ -209,6 +209,7 @@ export class App {
       once: onceByKey({ claimKey, keptAnswer, completeKey }),
       log: options.log,
       now: options.now,
+      tracer: tracing.tracer,
     }
     this.#identity = openIdentity({
       config,
@@ -301,7 +302,7 @@ export class App {
       onError: (error) => this.#report.meter.trouble('socket', error),
       tracer: this.#tracing.tracer,
     })
-    this.#server = server
+    this.#closeServer = closing(server)
     await server.listen({ host: config.host, port: config.port })
     const { address, port, family } = server.server.address() as AddressInfo
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
@@ -363,19 +364,11 @@ export class App {
     return this.#stopping
   }
 
-  /** A request that ends while we close leaves its connection open for the next, which must not keep us. */
-  async #closeServer(): Promise<void> {
-    const server = this.#server
-    if (server === null) return
-    const sweep = setInterval(() => server.server.closeIdleConnections(), IDLE_SWEEP_MS)
-    await server.close().finally(() => clearInterval(sweep))
-  }
-
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
     this.#workshop.release()
-    await Promise.all([this.#closeServer(), this.#ready ? this.engine.stop() : undefined])
+    await Promise.all([this.#closeServer?.(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#commits.idle(), this.#webhooks.close(), this.#fetcher.close()])
     await this.#workshop.idle()
     await Promise.all([this.#files.close(), this.#model.close(), this.#identity.close()])

@@ -5,6 +5,7 @@
 import { Agent, type Dispatcher, request } from 'undici'
 import { errorText, TerminalError } from '../core/errors.ts'
 import { retryAfterOf } from '../core/webhook.ts'
+import { type ModelUsage, tracedModelCall } from './model-trace.ts'
 
 const TIMEOUT_MS = 180_000
 const CONNECT_TIMEOUT_MS = 10_000
@@ -76,8 +77,14 @@ export class HttpModel implements ChatModel {
     this.missing = missingText(settings)
   }
 
-  async ask(messages: readonly Message[], { signal, onRetry }: Asked): Promise<ModelAnswer> {
+  async ask(messages: readonly Message[], asked: Asked): Promise<ModelAnswer> {
     if (this.missing !== null) throw new TerminalError(this.missing)
+    // By the protocol that is spoken, whoever speaks it.
+    const call = { provider: 'openai', model: this.#settings.name ?? '' }
+    return tracedModelCall(call, () => this.#patiently(messages, asked), usageOf)
+  }
+
+  async #patiently(messages: readonly Message[], { signal, onRetry }: Asked): Promise<ModelAnswer> {
     for (let attempt = 1; ; attempt++) {
       const tried = await this.#attempt(messages, attempt, signal)
       if (!('error' in tried)) return tried
@@ -162,6 +169,14 @@ export class HttpModel implements ChatModel {
   #withoutKey(text: string): string {
     const { key } = this.#settings
     return key === null || key === '' ? text : text.replaceAll(key, '[key]')
+  }
+}
+
+function usageOf({ inputTokens, outputTokens, cutOff }: ModelAnswer): ModelUsage {
+  return {
+    ...(inputTokens === null ? {} : { inputTokens }),
+    ...(outputTokens === null ? {} : { outputTokens }),
+    finishReason: cutOff ? 'length' : 'stop',
   }
 }
 

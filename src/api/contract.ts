@@ -17,7 +17,7 @@ import { perform } from './perform.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
 export { ROLES, type Role } from '../core/key.ts'
-export { listQuery, page, pageOf } from './lists.ts'
+export { flag, listQuery, page, pageOf } from './lists.ts'
 export { idParam, opaqueJson } from './shape.ts'
 
 /** Who asks. `ownerDid` and `userId` are null for admin and service acting for everybody. */

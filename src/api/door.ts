@@ -4,9 +4,11 @@
  */
 import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
+import type { Tracer } from '../core/trace.ts'
 import type { Actor, Answer, Context, Operation, Role } from './contract.ts'
 import { type Arguments, type FlatInput, flatRefusal, prepareFlat } from './flat.ts'
 import { perform } from './perform.ts'
+import { inSpan } from './traced.ts'
 
 export interface Door {
   /** The JSON of the answer's body, null where it has none. Whatever fails is thrown as a `Refusal`. */
@@ -28,6 +30,7 @@ export interface LocalDoor {
     request: { key: string; method: string; path: string; body: unknown },
   ): Promise<Answer>
   now(): number
+  readonly tracer: Tracer
   /** What the error table makes of anything thrown; logs what is ours. */
   refusal(error: unknown): Refusal
 }
@@ -55,12 +58,12 @@ async function run(
   signal: AbortSignal | undefined,
 ): Promise<string | null> {
   const { input, key, raw } = prepareFlat(op, options.actor, args)
-  const ctx = options.context(signal)
   const { method } = op
-  const answer =
+  const answer = await inSpan(options.tracer, op, options.context(signal), (ctx) =>
     key === undefined
-      ? await perform(op, ctx, input)
-      : await options.once(op, ctx, input, { key, method, path: pathOf(op, raw), body: raw.body })
+      ? perform(op, ctx, input)
+      : options.once(op, ctx, input, { key, method, path: pathOf(op, raw), body: raw.body }),
+  )
   return answer.body === null || answer.body === undefined ? null : writeJson(answer.body)
 }
 

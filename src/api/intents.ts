@@ -27,7 +27,7 @@ import {
   updateIntent,
   writeWatches,
 } from '../store/intents.ts'
-import { type Actor, type Context, idParam, operation, ownerOf } from './contract.ts'
+import { type Actor, type Context, flag, idParam, operation, ownerOf } from './contract.ts'
 import {
   type CreateBody,
   compact,
@@ -178,7 +178,8 @@ const createIntentOp = operation({
     const createdBy = makerOf(ctx.actor, body.created_by ?? null)
     const row = await ctx.db.tx(async (tx) => {
       refuse([...errors, ...(wish.enabled ? await limitErrors(tx, owner) : [])])
-      const who = { id: newId(), userId: owner, createdBy }
+      const { traceparent = null } = ctx
+      const who = { id: newId(), userId: owner, createdBy, traceparent }
       const made = await insertIntent(tx, who, { ...wish, anchor_at: now, next_check })
       await watch(tx, made)
       return made
@@ -197,9 +198,7 @@ const listIntentsOp = operation({
   query: z.object({
     user_id: userId.optional().describe('Required of admin and service keys.'),
     trigger_type: intentView.shape.trigger_type.optional(),
-    enabled: z
-      .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
-      .optional(),
+    enabled: flag.optional(),
     ticker: z.string().min(1).max(32).optional(),
     ...page,
   }),

@@ -79,3 +79,9 @@ export function page<T>(data: readonly T[], next: readonly unknown[] | null): Pa
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ data: z.array(item), next_cursor: z.string().nullable() })
 }
+
+/** A query holds words; other doors hand in what they mean. */
+export const flag = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+  { error: 'must be true or false' },
+)

@@ -51,17 +51,27 @@ export async function inOneTransaction(
   return answer
 }
 
-/** Keeps "something changed" back until there is something to see: whoever looks before the commit sees nothing. */
+/**
+ * Keeps what is said to the house back until it is so: whoever looks before the commit sees nothing, and the files of
+ * a work whose deletion does not commit must stay.
+ */
 function gatherHints(house: House) {
-  let gathered: Parameters<House['changed']>[] = []
-  const gathering: House = { ...house, changed: (...hint) => gathered.push(hint) }
+  let gathered: (() => void)[] = []
+  const gathering: House = {
+    ...house,
+    changed: (...hint) => gathered.push(() => house.changed(...hint)),
+    work: {
+      ...house.work,
+      dropFiles: (...work) => gathered.push(() => house.work.dropFiles(...work)),
+    },
+  }
   return {
     house: gathering,
     forget() {
       gathered = []
     },
     passOn() {
-      for (const hint of gathered) house.changed(...hint)
+      for (const say of gathered) say()
     },
   }
 }

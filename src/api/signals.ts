@@ -165,6 +165,7 @@ const postSignal = operation({
   body,
   status: 202,
   creates: true,
+  audit: 'own',
   roles: ['admin', 'service', 'agent', 'user'],
   output: view,
   async run(ctx, { body }) {
@@ -172,9 +173,11 @@ const postSignal = operation({
     const now = await databaseNow(ctx.db)
     const errors = ruleErrors(body, now)
     if (errors.length > 0) throw new Refusal('rule', errors)
-    const signal = signalOf(body, userId, now)
+    const { traceparent = null, entry: audit = null } = ctx
+    const signal = { ...signalOf(body, userId, now), traceparent, audit }
     const [taken] = await ctx.house.signal([signal], ctx.inTransaction ? ctx.db : null)
     if (taken === undefined) throw new Error('the signal was not taken')
+    if (ctx.inTransaction && taken.promoted > 0) ctx.house.changed('turns')
     const { kind, at } = signal
     const when = kind === 'calendar' ? {} : { at }
     const ticker = kind === 'price' ? { ticker: tickerKey(body.ticker ?? '') } : {}

@@ -30,17 +30,26 @@ export function answered(span: Span, status: number): void {
 }
 
 /** `execute` within a span of its own, for doors that have no request of their own to trace. */
-export async function executeTraced(
+export function executeTraced(
   tracer: Tracer,
   op: Operation,
   ctx: Context,
   raw: RawInput,
 ): Promise<Answer> {
+  return inSpan(tracer, op, ctx, (inner) => execute(op, inner, raw))
+}
+
+export async function inSpan(
+  tracer: Tracer,
+  op: Operation,
+  ctx: Context,
+  run: (ctx: Context) => Promise<Answer>,
+): Promise<Answer> {
   const span = operationSpan(tracer, op, ctx.requestId, ctx.traceparent ?? null)
   span.set({ 'wakeful.actor.role': ctx.actor.role })
   try {
     const inner = { ...ctx, traceparent: span.traceparent }
-    const answer = await span.run(() => execute(op, inner, raw))
+    const answer = await span.run(() => run(inner))
     answered(span, answer.status ?? op.status)
     return answer
   } catch (error) {

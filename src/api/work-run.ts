@@ -33,11 +33,15 @@ export function runRules(
 }
 
 /** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */
-export async function queueRun(tx: Db, work: WorkRow): Promise<OutputRow> {
+export async function queueRun(
+  { traceparent = null }: Context,
+  tx: Db,
+  work: WorkRow,
+): Promise<OutputRow> {
   const { bucket, id: workId, user_id: userId, agent_type: agentType } = work
   const ids = { eventId: newId(), outputId: newId() }
   const sessionKey = workSession(userId, agentType, workId).key
-  const run = { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null }
+  const run = { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null, traceparent }
   const queued = await queueRuns(tx, [run])
   // Deleted between our look and our lock. Refusing undoes the number its session has given.
   if (!queued.has(ids.eventId)) throw new Refusal('not_found', `there is no work ${workId}`)

@@ -31,6 +31,7 @@ import {
 import {
   type Answer,
   type Context,
+  flag,
   idParam,
   listQuery,
   opaqueJson,
@@ -139,10 +140,11 @@ const createWorkOp = operation({
         agentType: body.agent_type,
         parameters: given.text,
         projectId: body.project_id ?? null,
+        traceparent: ctx.traceparent ?? null,
       })
       const row = await found({ ...ctx, actor: { ...ctx.actor, userId } }, id, tx)
       const runs = plan.frequency_cron === null || body.run_first
-      return { row, notes: plan.notes, output: runs ? await queueRun(tx, row) : null }
+      return { row, notes: plan.notes, output: runs ? await queueRun(ctx, tx, row) : null }
     })
     const { row, output, notes } = made
     ctx.house.changed(output === null ? 'clock' : 'turns')
@@ -172,8 +174,7 @@ const createWorkOp = operation({
   },
 })
 
-const active = z
-  .enum(['true', 'false'])
+const active = flag
   .optional()
   .describe('Only work that will run on its schedule, or only work that will not.')
 
@@ -192,7 +193,7 @@ const listWorkOp = operation({
   async run(ctx, { query }) {
     const rows = await listWork(ctx.db, {
       userId: ctx.actor.userId,
-      active: query.active === undefined ? null : query.active === 'true',
+      active: query.active ?? null,
       projectId: query.project_id ?? null,
       limit: query.limit + 1,
       after: query.cursor ?? null,
@@ -301,7 +302,7 @@ const runWorkOp = operation({
   async run(ctx, { params }) {
     const output = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx)
-      const queued = await queueRun(tx, work)
+      const queued = await queueRun(ctx, tx, work)
       // Counted after the row was locked by the queueing: parallel calls see one another.
       if ((await waitingRuns(tx, work)) > WAITING_MAX)
         throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)

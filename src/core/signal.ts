@@ -3,6 +3,7 @@
  * says here what makes a fact the same one when it is told again, whoever tells it.
  */
 import { createHash } from 'node:crypto'
+import type { AuditHead } from './audit.ts'
 import { fold } from './words.ts'
 
 export const SIGNAL_KINDS = ['price', 'news', 'event', 'calendar'] as const
@@ -36,6 +37,10 @@ export interface NewSignal {
   readonly endsAt?: Date | null
   /** Of a calendar entry: it was called off. */
   readonly gone?: boolean
+  /** The trace it was told in. */
+  readonly traceparent?: string | null
+  /** Who told it, for the audit log. */
+  readonly audit?: AuditHead | null
 }
 
 export interface PriceFact {

@@ -1,10 +1,12 @@
 /** `POST /mcp`: the same guards, credentials and limits as every operation; the protocol itself is handed in. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
+import { UNTRACED } from '../core/trace.ts'
 import { refuseRest } from './methods.ts'
 import { HttpCaller } from './operation.ts'
 import { readText } from './reading.ts'
 import type { Caller } from './server.ts'
+import { incoming } from './spans.ts'
 
 /** Answers one message of the protocol, as whoever sent it. */
 export type McpAnswerer = (
@@ -28,6 +30,8 @@ export function addMcpRoute(
     handler: async (request, reply) => {
       const text = readText(request.body, request.headers)
       if (text === undefined) throw new Refusal('malformed', 'body: is required')
+      // The tool that is called has a span of its own; the request only hands on the caller's trace.
+      request.span = UNTRACED.start('mcp', { parent: incoming(request.headers) })
       const caller = new HttpCaller(request, reply)
       const response = await answer(caller, { text, headers: passedOn(request) })
       return reply.send(response)

@@ -31,7 +31,7 @@ export function operationHooks(op: Operation, { tracer = UNTRACED, onAnswer }: S
 }
 
 /** The caller's trace. One that breaks the rules counts as none; two headers reach us joined, which breaks them. */
-function incoming(headers: IncomingHttpHeaders): string | null {
+export function incoming(headers: IncomingHttpHeaders): string | null {
   if (headers.traceparent === undefined) return null
   const state = headers.tracestate
   const context = readTraceContext(

@@ -128,6 +128,8 @@ export const sayPreview: Say = (view, args, now) => {
 
 // Intents
 
+/** How many a list holds where no limit is given. */
+const INTENTS_SHOWN = 50
 const intentName = (view: Fields) => `Intent ${quoted(text(view, 'intent_name'))}`
 
 function intentTimes(view: Fields, now: number): string {
@@ -143,6 +145,7 @@ function intentState(view: Fields, now: number): string {
   return sentences(
     `is ${state}${what === '' ? '' : `: ${what}`}.`,
     view.enabled !== false && times !== '' && `Next check: ${times}.`,
+    view.agent_id === null && 'It names no agent_id, so a worker outside has to fetch and run it.',
     `Its id is ${text(view, 'id')}.`,
   )
 }
@@ -153,8 +156,18 @@ export const sayUpdatedIntent: Say = (view, _args, now) =>
   sentences(`${intentName(view)} was changed and ${intentState(view, now)}`, notesText(view))
 export const sayDeletedIntent: Say = (_answer, args) =>
   `The intent ${String(args.id ?? '')} was deleted and will not be checked again.`
-export const sayIntents: Say = (answer, _args, now) =>
-  listText(answer, ['intent', 'intents'], (view) => `${intentName(view)} ${intentState(view, now)}`)
+export const sayIntents: Say = (answer, args, now) => {
+  const shown = list(answer.data).length
+  const said = listText(
+    answer,
+    ['intent', 'intents'],
+    (view) => `${intentName(view)} ${intentState(view, now)}`,
+  )
+  // These lists have no cursor: a full page may not be the last one.
+  const full = shown > 0 && shown >= Number(args.limit ?? INTENTS_SHOWN)
+  const offset = Number(args.offset ?? 0) + shown
+  return full ? `${said}\nThere may be more: call again with offset ${offset}.` : said
+}
 
 // Work
 
@@ -166,8 +179,9 @@ function workState(work: Fields, now: number): string {
   const known = next.length > 0 ? next : first === null ? [] : [first]
   const times = timesText(known, zoneOf(work), now)
   const rhythm = text(work, 'description') || text(work, 'frequency')
+  const paused = work.is_active === false && text(work, 'frequency') !== 'once'
   return sentences(
-    work.is_active === false ? `does not repeat or is paused (${rhythm}).` : `runs ${rhythm}.`,
+    paused ? `is paused; its rhythm is ${rhythm}.` : `runs ${rhythm}.`,
     work.is_active !== false && times !== '' && `Next run: ${times}.`,
     `Its id is ${text(work, 'id')}.`,
   )

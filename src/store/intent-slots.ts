@@ -12,7 +12,7 @@ import { type SlotEvent, takeSeqs } from './heads.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
-  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason`
+  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent`
 
 export interface IntentSlot extends StoredTerms, Memory {
   readonly bucket: number
@@ -26,6 +26,8 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly evaluation_ms: number | null
   readonly quiet_execution: string | null
   readonly quiet_reason: string | null
+  /** The trace it was made in. */
+  readonly traceparent: string | null
   /** The database's time when it was locked. */
   readonly now: Date
 }
@@ -201,6 +203,8 @@ export interface Fire extends SlotEvent {
   readonly fact: string | null
   readonly evaluationMs: number
   readonly looks: number
+  /** The trace its turn goes on in. */
+  readonly traceparent: string | null
 }
 
 /** Context and metadata stay in the database: they go from the intent's row into the event's, verbatim. */
@@ -210,10 +214,10 @@ const TAKE = `with taken as (
         again = i.again::json, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
         calls_avoided = t.calls_avoided + i.looks - 1, quiet_execution = null, quiet_reason = null
     from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::boolean[], $8::timestamptz[], $9::text[], $10::text[],
-      $11::int[], $12::int[], $13::text[], $14::text[], $15::int[])
-      i(bucket, id, event_id, scheduled_for, missed_count, was_met, seen_at, again, fact, evaluation_ms, looks, data, session_key, seq)
+      $11::int[], $12::int[], $13::text[], $14::text[], $15::int[], $16::text[])
+      i(bucket, id, event_id, scheduled_for, missed_count, was_met, seen_at, again, fact, evaluation_ms, looks, data, session_key, seq, traceparent)
     where t.bucket = i.bucket and t.id = i.id
-    returning t.bucket, t.id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata, t.traceparent,
+    returning t.bucket, t.id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata, i.traceparent,
       i.event_id, i.scheduled_for, i.missed_count, i.data, i.session_key, i.seq)
   insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
   select bucket, session_key, seq, event_id, 'intent',
@@ -244,6 +248,7 @@ export async function takeIntents(tx: Db, fires: readonly Fire[]): Promise<void>
     fires.map((f) => f.data),
     fires.map((f) => f.sessionKey),
     seqs,
+    fires.map((f) => f.traceparent),
   ])
 }
 

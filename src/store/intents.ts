@@ -107,17 +107,22 @@ export async function countEnabled(tx: Db, userId: string): Promise<number> {
   return row?.count ?? 0
 }
 
-const INSERT = `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, created_at, updated_at,
+const INSERT = `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, created_at, updated_at,
     ${PLAN.map(([name]) => name).join(', ')})
-  values ($2, $3::uuid, $4, $5, ${NOW}, ${NOW}, ${planParameters(6).join(', ')})
+  values ($2, $3::uuid, $4, $5, $6, ${NOW}, ${NOW}, ${planParameters(7).join(', ')})
   returning ${INTENT}`
 
 export async function insertIntent(
   tx: Db,
-  who: { readonly id: string; readonly userId: string; readonly createdBy: string },
+  who: {
+    readonly id: string
+    readonly userId: string
+    readonly createdBy: string
+    readonly traceparent: string | null
+  },
   plan: IntentPlan,
 ): Promise<IntentRow> {
-  const owner = [bucketOf(who.userId), who.id, who.userId, who.createdBy]
+  const owner = [bucketOf(who.userId), who.id, who.userId, who.createdBy, who.traceparent]
   const [row] = await tx.query<IntentRow>(INSERT, [tx.now(), ...owner, ...planValues(plan)])
   if (row === undefined) throw new Error(`intent ${who.id} was not written`)
   return row

@@ -26,13 +26,13 @@ export interface TakenSignal {
 const IDENTITY = `kind, coalesce(user_id, ''), fact`
 
 /** In the order of their identity, so that two tellers of the same facts wait for one another instead of for each other. */
-const KEEP = `insert into wakeful.signals as s (id, kind, user_id, key, fact, payload, at, ends_at, created_at)
-  select id, kind, user_id, key, fact, payload::json, at, ends_at, ${NOW}
-  from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::timestamptz[])
-    i(id, kind, user_id, key, fact, payload, at, ends_at)
+const KEEP = `insert into wakeful.signals as s (id, kind, user_id, key, fact, payload, at, ends_at, traceparent, created_at)
+  select id, kind, user_id, key, fact, payload::json, at, ends_at, traceparent, ${NOW}
+  from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::timestamptz[], $10::text[])
+    i(id, kind, user_id, key, fact, payload, at, ends_at, traceparent)
   order by ${IDENTITY}
   on conflict (${IDENTITY}) do update
-    set payload = excluded.payload, at = excluded.at, ends_at = excluded.ends_at, key = excluded.key
+    set payload = excluded.payload, at = excluded.at, ends_at = excluded.ends_at, key = excluded.key, traceparent = excluded.traceparent
     where s.kind = 'calendar' and (s.at, s.ends_at, s.payload::text) is distinct from (excluded.at, excluded.ends_at, excluded.payload::text)
   returning id, kind, coalesce(user_id, '') as owner, fact`
 
@@ -54,6 +54,7 @@ export async function keepSignals(tx: Db, signals: readonly NewSignal[]): Promis
     kept.map((s) => s.payload),
     kept.map((s) => s.at),
     kept.map((s) => s.endsAt ?? null),
+    kept.map((s) => s.traceparent ?? null),
   ])
   const fresh = new Map(rows.map((row) => [`${row.kind} ${row.owner} ${row.fact}`, row.id]))
   const rest = kept.filter((signal) => !fresh.has(identityOf(signal)))

@@ -39,16 +39,16 @@ const SETTLE = `with freed as (
       $14::int[], $15::text[], $16::text[], $17::int[])
     i(bucket, event_id, title, content, metadata, file_url, file_format, file_name, file_key, file_bytes, error, note, missed_more)
   where o.bucket = i.bucket and o.event_id = i.event_id and o.status in ('pending', 'running')
-  returning o.event_id`
+  returning o.event_id, o.traceparent`
 
-/** Answers the events of the outputs that were written: the others' work is gone. */
+/** Answers the events of the outputs that were written, with the trace of each: the others' work is gone. */
 export async function settleRuns(
   tx: Db,
   ended: readonly EndedRun[],
   freed: readonly FreedWork[],
-): Promise<Set<string>> {
+): Promise<Map<string, string | null>> {
   const done = ended.map(({ result }) => ('error' in result ? null : result))
-  const rows = await tx.query<{ event_id: string }>(SETTLE, [
+  const rows = await tx.query<{ event_id: string; traceparent: string | null }>(SETTLE, [
     tx.now(),
     freed.map(({ work }) => work.bucket),
     freed.map(({ work }) => work.id),
@@ -67,7 +67,7 @@ export async function settleRuns(
     done.map((d) => d?.progressNote ?? null),
     ended.map((e) => e.missedMore),
   ])
-  return new Set(rows.map((row) => row.event_id))
+  return new Map(rows.map((row) => [row.event_id, row.traceparent]))
 }
 
 export interface Notice {
@@ -75,6 +75,8 @@ export interface Notice {
   readonly eventId: string
   readonly workId: string
   readonly payload: string
+  /** The trace of the run. */
+  readonly traceparent: string | null
 }
 
 /**
@@ -111,9 +113,10 @@ export async function appendNotices(tx: Db, notices: readonly Notice[]): Promise
     return added.map((notice, index) => ({ notice, seq: last_seq - added.length + 1 + index }))
   })
   await tx.query(
-    `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, created_at)
-     select i.bucket, i.key, i.seq, i.event_id, 'work', i.payload::json, i.work_id, ${NOW}
-     from unnest($2::smallint[], $3::text[], $4::int[], $5::uuid[], $6::text[], $7::uuid[]) i(bucket, key, seq, event_id, payload, work_id)`,
+    `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, traceparent, created_at)
+     select i.bucket, i.key, i.seq, i.event_id, 'work', i.payload::json, i.work_id, i.traceparent, ${NOW}
+     from unnest($2::smallint[], $3::text[], $4::int[], $5::uuid[], $6::text[], $7::uuid[], $8::text[])
+       i(bucket, key, seq, event_id, payload, work_id, traceparent)`,
     [
       tx.now(),
       numbered.map(({ notice }) => notice.session.bucket),
@@ -122,6 +125,7 @@ export async function appendNotices(tx: Db, notices: readonly Notice[]): Promise
       numbered.map(({ notice }) => notice.eventId),
       numbered.map(({ notice }) => notice.payload),
       numbered.map(({ notice }) => notice.workId),
+      numbered.map(({ notice }) => notice.traceparent),
     ],
   )
 }

@@ -22,6 +22,8 @@ export interface QueuedRun {
     readonly nextRunAt: Date | null
     readonly missedCount: number
   } | null
+  /** The trace it was asked for in, if any; else it goes on in that of its work. */
+  readonly traceparent: string | null
 }
 
 export interface DueWork extends WorkSchedule {
@@ -29,12 +31,14 @@ export interface DueWork extends WorkSchedule {
   readonly id: string
   readonly user_id: string
   readonly agent_type: string
+  /** The trace it was made in. */
+  readonly traceparent: string | null
   readonly now: Date
 }
 
 const SCHEDULE = (t: string) =>
   `${t}.bucket, ${t}.id, ${t}.user_id, ${t}.agent_type, ${t}.frequency_cron, ${t}.timezone, ${t}.anchor_at, ${t}.is_active,
-   ${t}.next_run_at, ${t}.scheduled_for`
+   ${t}.next_run_at, ${t}.scheduled_for, ${t}.traceparent`
 
 const DUE = `with due as materialized (${dueRows(WORK, SCHEDULE('t'), '$2::int')})
   select n.next_ms, ${NOW} as now, d.* from (select ${nextDueMs(WORK)} as next_ms) n left join due d on true`
@@ -56,10 +60,12 @@ const TAKE = `with taken as (
         scheduled_for = coalesce(i.slot, w.scheduled_for),
         next_run_at = case when i.slot is null then w.next_run_at else i.next_run_at end,
         is_active = case when i.slot is null then w.is_active else i.next_run_at is not null end
-    from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::int[], $8::timestamptz[], $9::timestamptz[], $10::int[])
-      i(bucket, id, event_id, output_id, session_key, seq, slot, next_run_at, missed_count)
+    from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::int[], $8::timestamptz[], $9::timestamptz[], $10::int[],
+      $11::text[])
+      i(bucket, id, event_id, output_id, session_key, seq, slot, next_run_at, missed_count, traceparent)
     where w.bucket = i.bucket and w.id = i.id
-    returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone, w.traceparent,
+    returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
+      coalesce(i.traceparent, w.traceparent) as traceparent,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count,
       coalesce(i.slot, date_trunc('milliseconds', ${NOW})) as scheduled_for),
   made as (
@@ -101,14 +107,14 @@ export async function queueRuns(tx: Db, runs: readonly QueuedRun[]): Promise<Set
     runs.map((r) => r.slot?.at ?? null),
     runs.map((r) => r.slot?.nextRunAt ?? null),
     runs.map((r) => r.slot?.missedCount ?? 0),
+    runs.map((r) => r.traceparent),
   ])
   return new Set(made.map((row) => row.id))
 }
 
 export interface PromotedWork {
-  readonly promoted: number
+  readonly due: readonly DueWork[]
   readonly nextMs: number | null
-  readonly latenessMs: number
 }
 
 /** Turns up to `limit` due works into runs, in one short transaction; another clock's are skipped. */
@@ -121,15 +127,9 @@ export async function promoteWork(
     const rows = await tx.query<DueWork & { next_ms: number | null }>(DUE, [tx.now(), limit])
     const nextMs = rows[0]?.next_ms ?? null
     const due = rows.filter((row) => row.id !== null)
-    if (due.length === 0) return { promoted: 0, nextMs, latenessMs: 0 }
-    await queueRuns(tx, plan(due))
-    const latenessMs = due.reduce((most, work) => Math.max(most, lateMs(work)), 0)
-    return { promoted: due.length, nextMs, latenessMs }
+    if (due.length > 0) await queueRuns(tx, plan(due))
+    return { due, nextMs }
   })
-}
-
-function lateMs({ now, next_run_at }: DueWork): number {
-  return next_run_at === null ? 0 : now.getTime() - next_run_at.getTime()
 }
 
 interface RunRef {

@@ -33,13 +33,15 @@ export interface NewWork extends ScheduleState {
   readonly agentType: string
   readonly parameters: string
   readonly projectId: string | null
+  /** The trace it was made in. */
+  readonly traceparent: string | null
 }
 
 export async function insertWork(tx: Db, work: NewWork): Promise<void> {
   await tx.query(
     `insert into wakeful.work (bucket, id, task, agent_type, parameters, project_id, user_id, frequency, frequency_cron, timezone,
-       anchor_at, is_active, next_run_at, created_at, updated_at)
-     values ($2, $3, $4, $5, $6::json, $7, $8, $9, $10, $11, $12, $13, $14, ${NOW}, ${NOW})`,
+       anchor_at, is_active, next_run_at, traceparent, created_at, updated_at)
+     values ($2, $3, $4, $5, $6::json, $7, $8, $9, $10, $11, $12, $13, $14, $15, ${NOW}, ${NOW})`,
     [
       tx.now(),
       bucketOf(work.userId),
@@ -55,6 +57,7 @@ export async function insertWork(tx: Db, work: NewWork): Promise<void> {
       work.anchor_at,
       work.is_active,
       work.next_run_at,
+      work.traceparent,
     ],
   )
 }

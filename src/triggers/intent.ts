@@ -38,7 +38,7 @@ import {
 } from '../store/intent-slots.ts'
 import { useFacts } from '../store/signals.ts'
 import { type Look, lookAround } from './intent-look.ts'
-import type { SlotOutcome, Trigger } from './trigger.ts'
+import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
 
 const BATCH = 1000
 const PREVIEW_MAX = 200
@@ -57,9 +57,10 @@ export function intentTrigger(policy: Policy): Trigger {
         if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
         const looks = await lookAround(tx, slots)
         const { fired, checks } = await act(tx, looks, { policy, startedMs, regular: true })
-        const latenessMs = fired.reduce((most, { slot }) => Math.max(most, lateMs(slot)), 0)
+        const rows = fired.map((fire) => promotedRow(fire, lateMs(fire.slot)))
+        const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
         const more = slots.length === BATCH
-        return { promoted: fired.length, more, nextMs: soonest(nextMs, checks), latenessMs }
+        return { promoted: rows.length, more, nextMs: soonest(nextMs, checks), latenessMs, rows }
       }),
 
     async settle(tx, outcomes) {
@@ -84,6 +85,13 @@ export function intentTrigger(policy: Policy): Trigger {
   }
 }
 
+export function promotedRow(fire: Fire, latenessMs: number): PromotedRow {
+  const { traceparent, sessionKey, scheduledFor } = fire
+  if (traceparent === null) return { latenessMs }
+  const triggerId = fire.slot.id
+  return { latenessMs, trace: { traceparent, sessionKey, triggerId, scheduledFor } }
+}
+
 function lateMs({ now, next_check }: IntentSlot): number {
   return next_check === null ? 0 : Math.max(0, now.getTime() - next_check.getTime())
 }
@@ -103,14 +111,19 @@ export interface Acting {
   readonly startedMs: number
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
+  /** The trace in which the signal was told that fires one which was made in none. */
+  readonly traceOf?: (signal: number) => string | null
 }
+
+/** With the signal that fired it, if one did. */
+export type Fired = Fire & Pick<Look, 'signal'>
 
 /** Carries out what the looks came to, within the transaction that holds the locks. */
 export async function act(
   tx: Db,
   looks: readonly Look[],
   acting: Acting,
-): Promise<{ fired: readonly Look[]; checks: readonly Check[] }> {
+): Promise<{ fired: readonly Fired[]; checks: readonly Check[] }> {
   const firing = looks.filter((look) => look.outcome === 'fire').toSorted(bySlot)
   const sessions = firing.map(({ slot }) => sessionOf(slot))
   const counters = firing.length === 0 ? new Map() : await countersOf(tx, sessions)
@@ -118,8 +131,7 @@ export async function act(
   const checks: Check[] = looks
     .filter((look) => look.outcome !== 'fire')
     .map((look) => checkOf(look, evaluationMs, acting.regular))
-  const fires: Fire[] = []
-  const fired: Look[] = []
+  const fired: Fired[] = []
   firing.forEach((look, index) => {
     const session = sessions[index] ?? sessionOf(look.slot)
     // Judged before the event is made: what the gate would hold back needs no agent. The turn's commit judges again.
@@ -128,11 +140,13 @@ export async function act(
       checks.push(blockedCheck(look, verdict, evaluationMs))
       return
     }
-    fired.push(look)
-    fires.push({ ...session, ...fireOf(look), eventId: newId(), evaluationMs })
+    const { slot, signal } = look
+    const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
+    const made = { ...session, ...fireOf(look), eventId: newId(), evaluationMs }
+    fired.push({ ...made, signal, traceparent: traceparent ?? null })
   })
   await writeChecks(tx, checks)
-  await takeIntents(tx, fires)
+  await takeIntents(tx, fired)
   return { fired, checks }
 }
 

@@ -3,9 +3,11 @@
  * once, by the same path as the clock's.
  */
 import { performance } from 'node:perf_hooks'
+import type { AuditEntry } from '../core/audit.ts'
 import { type NewSignal, tickerKey } from '../core/signal.ts'
 import type { Policy } from '../core/turn.ts'
 import { wordsOf } from '../core/words.ts'
+import { writeAudit } from '../store/audit.ts'
 import type { Db } from '../store/db.ts'
 import { byKey } from '../store/due.ts'
 import { type IntentSlot, lockIntents, type Note, writeNotes } from '../store/intent-slots.ts'
@@ -18,8 +20,9 @@ import {
   type WatchKey,
   watchers,
 } from '../store/signals.ts'
-import { act } from './intent.ts'
+import { act, promotedRow } from './intent.ts'
 import { LOOK_AGAIN, type Look, lookAtSignals, type Told } from './intent-look.ts'
+import type { PromotedRow } from './trigger.ts'
 
 /** Intents looked at in one transaction; what is told may concern many more. */
 const CHUNK = 1000
@@ -31,6 +34,19 @@ interface Concern {
   readonly told: Told[]
 }
 
+/** What became of one signal, and each intent that it fired. */
+export interface SignalTaken extends TakenSignal {
+  readonly rows: readonly PromotedRow[]
+}
+
+/** What the signals told together have fired so far. */
+interface Firing {
+  readonly policy: Policy
+  readonly signals: readonly NewSignal[]
+  /** For each signal. */
+  readonly rows: PromotedRow[][]
+}
+
 /**
  * Keeping and the first thousand intents are one transaction; further ones follow in transactions of their own,
  * and what a crash leaves out there the clock sees at its next look.
@@ -39,28 +55,39 @@ export async function takeSignals(
   db: Db,
   signals: readonly NewSignal[],
   policy: Policy,
-): Promise<TakenSignal[]> {
-  const promoted = signals.map(() => 0)
+): Promise<SignalTaken[]> {
+  const firing: Firing = { policy, signals, rows: signals.map(() => []) }
   const { kept, rest } = await byKey(db, async (tx) => {
-    promoted.fill(0)
+    for (const rows of firing.rows) rows.length = 0
     const { kept, fresh } = await keep(tx, signals)
+    await writeAudit(tx, auditOf(signals, kept))
     const concerns = policy.autonomy ? await concernedBy(tx, fresh) : []
     const first = concerns.slice(0, CHUNK)
-    const left = await fireWaiting(tx, first, policy, promoted)
+    const left = await fireWaiting(tx, first, firing)
     return { kept, rest: [left, ...chunks(concerns.slice(CHUNK))] }
   })
   for (const [index, chunk] of rest.entries()) {
-    const left =
-      index === 0 ? chunk : await byKey(db, (tx) => fireWaiting(tx, chunk, policy, promoted))
+    const left = index === 0 ? chunk : await byKey(db, (tx) => fireWaiting(tx, chunk, firing))
     const changed = left.length === 0 ? [] : await byKey(db, (tx) => noteInFlight(tx, left))
     // Those settled in between.
-    if (changed.length > 0) await byKey(db, (tx) => fireWaiting(tx, changed, policy, promoted))
+    if (changed.length > 0) await byKey(db, (tx) => fireWaiting(tx, changed, firing))
   }
   return signals.map((_, index) => ({
     id: kept[index]?.id ?? '',
     stored: kept[index]?.fresh ?? false,
-    promoted: promoted[index] ?? 0,
+    promoted: firing.rows[index]?.length ?? 0,
+    rows: firing.rows[index] ?? [],
   }))
+}
+
+type Kept = Awaited<ReturnType<typeof keepSignals>>[number] | undefined
+
+/** What was known before has changed nothing. */
+function auditOf(signals: readonly NewSignal[], kept: readonly Kept[]): AuditEntry[] {
+  return signals.flatMap(({ audit, userId }, index) => {
+    const { id, fresh } = kept[index] ?? { id: null, fresh: false }
+    return audit && fresh ? { ...audit, objectId: id, owner: userId } : []
+  })
 }
 
 function chunks(concerns: readonly Concern[]): Concern[][] {
@@ -79,9 +106,7 @@ async function keep(tx: Db, signals: readonly NewSignal[]) {
     tx,
     told.map(({ signal }) => signal),
   )
-  const kept: (Awaited<ReturnType<typeof keepSignals>>[number] | undefined)[] = signals.map(
-    () => undefined,
-  )
+  const kept: Kept[] = signals.map(() => undefined)
   told.forEach(({ place }, index) => {
     kept[place] = rows[index]
   })
@@ -138,18 +163,19 @@ function keysOf({ kind, key, payload }: NewSignal): string[] {
 async function fireWaiting(
   tx: Db,
   concerns: readonly Concern[],
-  policy: Policy,
-  promoted: number[],
+  { policy, signals, rows }: Firing,
 ): Promise<Concern[]> {
   if (concerns.length === 0) return []
   const startedMs = performance.now()
   const { slots, left, told } = await held(tx, concerns, 'waiting')
   const looks = await lookAtSignals(tx, slots, told)
   const [later, now] = parted(looks)
-  const { fired } = await act(tx, now, { policy, startedMs, regular: false })
+  const { fired } = await act(tx, now, {
+    ...{ policy, startedMs, regular: false },
+    traceOf: (signal) => signals[signal]?.traceparent ?? null,
+  })
   await writeNotes(tx, later.map(noteOf))
-  for (const { signal } of fired)
-    if (signal !== null) promoted[signal] = (promoted[signal] ?? 0) + 1
+  for (const fire of fired) if (fire.signal !== null) rows[fire.signal]?.push(promotedRow(fire, 0))
   return left
 }
 

@@ -11,7 +11,7 @@ import {
   type QueuedRun,
   withdrawnRuns,
 } from '../store/work-slots.ts'
-import type { SlotOutcome, Trigger } from './trigger.ts'
+import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
 
 const BATCH = 1000
 
@@ -22,8 +22,10 @@ export const workTrigger: Trigger = {
   began: beginRuns,
 
   async promote(db) {
-    const { promoted, ...rest } = await promoteWork(db, BATCH, (due) => due.map(runOf))
-    return { promoted, more: promoted === BATCH, ...rest }
+    const { due, nextMs } = await promoteWork(db, BATCH, (due) => due.map(runOf))
+    const rows = due.map(promotedRow)
+    const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
+    return { promoted: rows.length, more: rows.length === BATCH, nextMs, latenessMs, rows }
   },
 
   /** A failed run is not tried again: its output says why, and the schedule goes on. */
@@ -45,10 +47,19 @@ export const workTrigger: Trigger = {
     }
     const written = await settleRuns(tx, ended, freed)
     const notices = outcomes.flatMap((outcome) =>
-      written.has(outcome.eventId) ? noticeOf(outcome) : [],
+      written.has(outcome.eventId) ? noticeOf(outcome, written.get(outcome.eventId) ?? null) : [],
     )
     if (notices.length > 0) await appendNotices(tx, notices)
   },
+}
+
+function promotedRow(work: DueWork): PromotedRow {
+  const { now, next_run_at: scheduledFor, traceparent } = work
+  if (scheduledFor === null) return { latenessMs: 0 }
+  const latenessMs = now.getTime() - scheduledFor.getTime()
+  if (traceparent === null) return { latenessMs }
+  const sessionKey = workSession(work.user_id, work.agent_type, work.id).key
+  return { latenessMs, trace: { traceparent, sessionKey, triggerId: work.id, scheduledFor } }
 }
 
 function runOf(work: DueWork): QueuedRun {
@@ -57,7 +68,7 @@ function runOf(work: DueWork): QueuedRun {
   const ids = { eventId: newId(), outputId: newId() }
   const sessionKey = workSession(userId, agentType, workId).key
   const slot = { at: work.next_run_at, ...takeSlot(work, work.now) }
-  return { bucket, workId, ...ids, sessionKey, userId, agentType, slot }
+  return { bucket, workId, ...ids, sessionKey, userId, agentType, slot, traceparent: null }
 }
 
 function resultOf(outcome: SlotOutcome): EndedRun['result'] {
@@ -71,7 +82,9 @@ function outputOf({ committed, asks }: SlotOutcome): FinishedRun | null {
   return asks.flatMap((ask) => ('output' in ask ? [ask.output] : [])).at(-1) ?? null
 }
 
-function noticeOf(outcome: SlotOutcome): Notice[] {
+function noticeOf(outcome: SlotOutcome, traceparent: string | null): Notice[] {
   const notice = outputOf(outcome)?.notice ?? null
-  return notice === null ? [] : [{ ...notice, eventId: newId(), workId: outcome.triggerId }]
+  return notice === null
+    ? []
+    : [{ ...notice, eventId: newId(), workId: outcome.triggerId, traceparent }]
 }

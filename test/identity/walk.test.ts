@@ -43,7 +43,7 @@ const BODIES: Record<string, object> = {
   fire_intent: { status: 'success' },
   claim_intent: { seconds: 60 },
   post_signal: { kind: 'price', ticker: 'X', price: 1 },
-  create_work: { task: PLANTED, agent_type: 'report', frequency: 'daily at 9am' },
+  create_work: { task: PLANTED, agent_type: 'reporting', frequency: 'daily at 9am' },
   update_work: { task: PLANTED },
 }
 
@@ -54,6 +54,10 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     made(await s.call(keys.agent, 'POST', `${path}/messages`, { text: PLANTED }))
     made(await s.call(keys.agent, 'PUT', `${path}/timers/tea`, BODIES.put_timer))
     return { session_key: 'ann:bot:t', timer_id: 'tea' }
+  },
+  '/v1/work/{id}': async (s, keys) => {
+    const { body } = made(await s.call(keys.agent, 'POST', '/v1/work', BODIES.create_work))
+    return { id: body.work.id, run_number: body.output.run_number }
   },
 }
 
