@@ -2,6 +2,7 @@
 import { alarms } from './alarms.ts'
 import type { Operation } from './contract.ts'
 import { intents } from './intent-reports.ts'
+import { ledger } from './ledger.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
@@ -18,4 +19,5 @@ export const operations: readonly Operation[] = [
   ...sources,
   ...work,
   ...schedules,
+  ...ledger,
 ]
