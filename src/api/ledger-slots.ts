@@ -1,7 +1,7 @@
 /** The facts about slots, gathered for a whole page at once. */
 import { missedBy } from '../core/alarm.ts'
 import { scheduleOf, termsOf } from '../core/intent.ts'
-import type { MessageFact, SlotFacts } from '../core/ledger.ts'
+import { EXPIRED, type MessageFact, type SlotFacts } from '../core/ledger.ts'
 import { missed, next, ScheduleError } from '../core/schedule/index.ts'
 import { parseSessionKey } from '../core/session.ts'
 import type { Db } from '../store/db.ts'
@@ -191,7 +191,7 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
     facts: {
       from: 'check',
       status: check.status,
-      expired: check.error_message === 'expires_at passed',
+      expired: !reported && check.error_message === EXPIRED,
       reported,
       gate: fields(check.gate_result),
       seen: fields(check.trigger_data),

@@ -126,6 +126,8 @@ export interface Judged {
   readonly reason: Reason | null
 }
 
+/** What the record of an intent says that was past its expires_at. */
+export const EXPIRED = 'expires_at passed'
 /** What a turn says that was not run because its slot was cancelled before. */
 const WITHDRAWN = /^not run: the \w+ was cancelled before its turn began$/
 /** What a turn says whose slot was deleted under it. */
