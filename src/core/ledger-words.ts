@@ -53,7 +53,9 @@ function sentence(told: Told, clock: Clock): string {
   }
 }
 
-function deliveredWords({ facts, attempts }: Told, when: string): string {
+function deliveredWords({ facts, attempts, reason }: Told, when: string): string {
+  if (reason?.rule === 'output_deleted')
+    return `Completed at ${when}; deleted since, with its output`
   const tries = attempts > 1 ? `, at attempt ${attempts}` : ''
   if (facts.from === 'wake') return `Taken by the receiver at ${when}${tries}`
   if (facts.from === 'check') return `Reported as done at ${when}`
@@ -125,7 +127,6 @@ function errorWords({ facts }: Told, reason: Reason | null): string {
 }
 
 function cancelledWords({ kind, facts, reason, attempts }: Told, when: string): string {
-  if (reason?.rule === 'deleted') return `The ${kind} was deleted with its output`
   if (facts.from === 'cancel' && kind === 'timer')
     return `Cancelled at ${when}, before it was due: the user spoke, or it was called off`
   if (reason?.rule === 'cancelled_while_calling')

@@ -199,9 +199,9 @@ function judgeMessages(messages: readonly MessageFact[]): Judged {
   return failed('delivery_failed', messages.find(({ error }) => error !== null)?.error ?? null)
 }
 
-/** Of a run whose turn has committed. */
+/** Of a run whose turn has committed. Its work may have been deleted since, and the output with it. */
 function judgeOutput(output: OutputFact | null): Judged {
-  if (output === null) return cancelled('deleted')
+  if (output === null) return { outcome: 'delivered', reason: { rule: 'output_deleted' } }
   if (output.status === 'failed') return failed('run_failed', output.error)
   return output.status === 'completed' ? plain('delivered') : plain('pending')
 }

@@ -125,7 +125,7 @@ const REPORT = `with settled as (
   insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, trigger_data, gate_result,
     message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer, scheduled_for)
   select bucket, $8::uuid, id, user_id, ${NOW}, trigger_type, $9, $10::json, $11::json, $12, $13, $14::int, $15::int, $16::int,
-    $17, $18::uuid, $19::json, case when $20::timestamptz <= ${NOW} then $20::timestamptz end
+    $17, $18::uuid, $19::json, case when trigger_type in ('cron', 'interval', 'once') and $20::timestamptz <= ${NOW} then $20::timestamptz end
   from settled`
 
 /** Of a row that is locked. `answer` is kept with a report under a token, for when it comes again. */
@@ -156,7 +156,7 @@ export async function writeReport(
     report.error_message,
     report.claim_token,
     report.claim_token === null ? null : answer,
-    // The slot is the time it was due at; a report that came sooner is about none.
+    // The slot of a schedule is the time it was due at; a report that came sooner is about none.
     row.next_check,
   ])
 }

@@ -97,7 +97,12 @@ describe('the outcome of a slot', () => {
     ['run done', event({ turns: [turn()], output: output('completed') }), 'delivered', null],
     ['run failed', event({ turns: [turn()], output: output('failed') }), 'failed', 'run_failed'],
     ['run queued', event({ output: output('pending') }), 'pending', 'waits_for_turn'],
-    ['run gone with its work', event({ turns: [turn()], output: null }), 'cancelled', 'deleted'],
+    [
+      'run gone with its work',
+      event({ turns: [turn()], output: null }),
+      'delivered',
+      'output_deleted',
+    ],
     [
       'run kept, turn pruned',
       event({ passed: true, output: output('completed') }),

@@ -115,7 +115,11 @@ export interface Death {
 export interface House {
   readonly app: App
   readonly recorder: Recorder
-  readonly call: (name: string, args?: object) => Promise<Record<string, never>>
+  readonly call: (
+    name: string,
+    args?: object,
+    options?: { actAs?: string },
+  ) => Promise<Record<string, never>>
   now(): number
   /** Moves the clock without running anything. */
   sleep(ms: number): void

@@ -15,43 +15,55 @@ export interface Trigger {
   readonly attemptsMax: number
   cancelledAt: number | null
   firedNow: boolean
+  /** With all that was kept of it. */
+  deleted: boolean
 }
 
 export interface Life {
   readonly triggers: readonly Trigger[]
-  act(minute: number): Promise<void>
+  act(minute: number, minutes: number): Promise<void>
+  /** What is asked for at once, at an instant that is no slot of anything. */
+  ask(minute: number, minutes: number): Promise<void>
   end(): Promise<void>
 }
 
 type Dice = () => number
+type Action = () => Promise<void>
 
 export function live(house: House, user: string, dice: Dice): Life {
   const triggers: Trigger[] = []
-  const actions = new Map<number, (() => Promise<void>)[]>()
-  const at = (minute: number, action: () => Promise<void>) =>
-    actions.set(minute, [...(actions.get(minute) ?? []), action])
+  const actions = new Map<number, Action[]>()
+  const asks = new Map<number, Action[]>()
+  const put = (map: typeof actions) => (minute: number, action: Action) => {
+    map.set(minute, [...(map.get(minute) ?? []), action])
+  }
+  const at = put(actions)
   const pick = (below: number) => Math.floor(dice() * below)
   // Some have no connection: what is said to them waits.
   if (dice() < 0.15) house.recorder.offline.add(user)
   const made = (trigger: Partial<Trigger> & Pick<Trigger, 'kind' | 'id'>): Trigger => {
     const rest = { user, by: 'event', everyMs: null, anchor: house.now(), attemptsMax: 1 } as const
-    const whole = { ...rest, cancelledAt: null, firedNow: false, ...trigger }
+    const whole = { ...rest, cancelledAt: null, firedNow: false, deleted: false, ...trigger }
     triggers.push(whole)
     return whole
   }
-  const context = { house, user, pick, dice, made, at }
+  const context = { house, user, pick, dice, made, at, asked: put(asks) }
   const kinds = [setTimers, setAlarm, setAlarm, setIntent, setWork]
   for (let n = 1 + pick(2); n > 0; n--) kinds[pick(kinds.length)]?.(context)
   for (let n = pick(3); n > 0; n--) at(5 + pick(120), () => speak(context, triggers))
   return {
     triggers,
-    async act(minute) {
-      for (const action of actions.get(minute) ?? []) await action()
-    },
+    act: (minute, minutes) => carryOut(actions, minute, minutes),
+    ask: (minute, minutes) => carryOut(asks, minute, minutes),
     async end() {
       for (const trigger of triggers) await cancel(house, trigger)
     },
   }
+}
+
+async function carryOut(planned: Map<number, Action[]>, from: number, minutes: number) {
+  for (let minute = from; minute < from + minutes; minute++)
+    for (const action of planned.get(minute) ?? []) await action()
 }
 
 interface Context {
@@ -60,7 +72,8 @@ interface Context {
   readonly pick: (below: number) => number
   readonly dice: Dice
   readonly made: (trigger: Partial<Trigger> & Pick<Trigger, 'kind' | 'id'>) => Trigger
-  readonly at: (minute: number, action: () => Promise<void>) => void
+  readonly at: (minute: number, action: Action) => void
+  readonly asked: (minute: number, action: Action) => void
 }
 
 /** Ends what timers of the conversation have not begun. */
@@ -83,7 +96,7 @@ function setTimers({ house, user, pick, made, at }: Context): void {
   })
 }
 
-function setAlarm({ house, user, pick, dice, made, at }: Context): void {
+function setAlarm({ house, user, pick, dice, made, at, asked: ask }: Context): void {
   const recurring = dice() < 0.5
   const byCall = dice() < 0.3
   const everyMs = (10 + pick(30)) * MINUTE
@@ -91,14 +104,15 @@ function setAlarm({ house, user, pick, dice, made, at }: Context): void {
   const begins = pick(60)
   let trigger: Trigger | null = null
   at(begins, async () => {
-    const alarm = await house.call('set_alarm', {
+    const asked = {
       ...(recurring
         ? { kind: 'cron', cron_expr: `@every ${everyMs / MINUTE}m` }
         : { kind: 'once', delay_seconds: everyMs / 1000 }),
       ...(byCall ? {} : { agent_id: 'bot' }),
       ...(dice() < 0.5 ? { conversation_id: 'chat' } : {}),
-      ...{ wake_message: 'wake up', max_failures: attemptsMax, user_id: user },
-    })
+      ...{ wake_message: 'wake up', max_failures: attemptsMax },
+    }
+    const alarm = await house.call('set_alarm', asked, { actAs: user })
     const by = byCall ? 'call' : 'event'
     const id = String(alarm.id)
     trigger = made({ kind: 'alarm', id, by, attemptsMax, everyMs: recurring ? everyMs : null })
@@ -108,14 +122,14 @@ function setAlarm({ house, user, pick, dice, made, at }: Context): void {
       if (trigger !== null) await cancel(house, trigger)
     })
   if (dice() < 0.4)
-    at(begins + 1 + pick(60), async () => {
+    ask(begins + 1 + pick(60), async () => {
       if (trigger === null) return
       await house.call('fire_alarm_now', { id: trigger.id }).then(
         () => {
           if (trigger !== null) trigger.firedNow = true
         },
         (error: Error) => {
-          if (!/active/.test(error.message)) throw error
+          if (!/this alarm is/.test(error.message)) throw error
         },
       )
       // Before anything ran it.
@@ -169,7 +183,7 @@ function gridBefore(now: number, minutes: number): number {
   return START + Math.floor((now - START) / (minutes * MINUTE)) * minutes * MINUTE
 }
 
-function setWork({ house, user, pick, dice, made, at }: Context): void {
+function setWork({ house, user, pick, dice, made, at, asked }: Context): void {
   const begins = pick(60)
   const minutes = 10 + pick(30)
   const recurring = dice() < 0.6
@@ -183,12 +197,14 @@ function setWork({ house, user, pick, dice, made, at }: Context): void {
     trigger = made({ kind: 'work', id: answer.work.id, everyMs })
   })
   if (dice() < 0.3)
-    at(begins + 1 + pick(60), async () => {
-      if (trigger !== null) await house.call('run_work', { id: trigger.id })
+    asked(begins + 1 + pick(30), async () => {
+      if (trigger?.deleted === false) await house.call('run_work', { id: trigger.id })
     })
   if (dice() < 0.2)
-    at(begins + pick(60), async () => {
-      if (trigger !== null) await cancel(house, trigger)
+    asked(begins + pick(60), async () => {
+      if (trigger === null) return
+      trigger.deleted = true
+      await cancel(house, trigger)
     })
 }
 
@@ -203,5 +219,6 @@ async function cancel(house: House, trigger: Trigger): Promise<void> {
   }
   trigger.cancelledAt = house.now()
   if (trigger.kind === 'intent') await house.call('update_intent', { id, enabled: false })
-  else await house.call('delete_work', { id })
+  else if (trigger.deleted) await house.call('delete_work', { id })
+  else await house.call('update_work', { id, is_active: false })
 }
