@@ -6,6 +6,7 @@ import type { Operation } from './contract.ts'
 import { doctor } from './doctor.ts'
 import { intents } from './intent-reports.ts'
 import { keys } from './keys.ts'
+import { ledger } from './ledger.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
@@ -23,6 +24,7 @@ const areas = [
   sources,
   work,
   schedules,
+  ledger,
   keys,
   agentAuth,
   tickets,

@@ -47,7 +47,7 @@ const AREAS = {
   },
   timers: { put: 'put_timer', list: 'list_timers', cancel: 'cancel_timer' },
   schedules: { preview: 'preview_schedule' },
-  ledger: { explain: 'explain', list: 'list_ledger' },
+  ledger: { list: 'get_ledger' },
   keys: { create: 'create_key', list: 'list_keys', revoke: 'revoke_key' },
   agents: {
     register: 'register_agent',

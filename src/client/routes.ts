@@ -40,6 +40,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   list_work_outputs: 'GET /v1/work/{id}/outputs',
   get_work_output: 'GET /v1/work/{id}/outputs/{run_number}',
   preview_schedule: 'POST /v1/schedules/preview',
+  get_ledger: 'GET /v1/ledger',
   create_key: 'POST /v1/keys creates',
   list_keys: 'GET /v1/keys',
   revoke_key: 'DELETE /v1/keys/{id}',

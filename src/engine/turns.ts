@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks'
 import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import { deletedText, withdrawnText } from '../core/ledger.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Failure, Policy } from '../core/turn.ts'
 import { type Db, isUnavailable } from '../store/db.ts'
@@ -192,7 +193,7 @@ export class TurnsService implements Service {
     const { traceparent } = span
     if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
       const text = withdrawn
-        ? `not run: the ${claim.type} was cancelled before its turn began`
+        ? withdrawnText(claim.type)
         : `given up: the process died ${claim.deaths} times during this turn`
       const failure = { terminal: true, retryAfterMs: 0, text }
       return { claim, token, traceparent, result: null, failure }
@@ -314,7 +315,7 @@ export class TurnsService implements Service {
     const gone = await this.#withdrawn(claims, (trigger) => trigger.abortsWithdrawn ?? false)
     for (const { claim, run } of all) {
       if (gone.has(claim.event_id) && !run.over)
-        run.abort(new TerminalError(`the ${claim.type} was deleted while it ran`))
+        run.abort(new TerminalError(deletedText(claim.type)))
     }
   }
 

@@ -227,7 +227,7 @@ export async function cancelAlarm(db: Db, scope: AlarmScope, id: string): Promis
       ...values,
     ])
     if (row === undefined) return getAlarm(tx, scope, id)
-    if (row.kind === 'cron') await dropExtras(tx, [row])
+    if (row.kind === 'cron') await cancelExtras(tx, [row])
     return row
   })
 }
@@ -252,17 +252,20 @@ export async function cancelOwnAlarms(
       alarms.map((a) => a.agentId),
     ],
   )
-  if (rows.length > 0) await dropExtras(tx, rows)
+  if (rows.length > 0) await cancelExtras(tx, rows)
 }
 
-async function dropExtras(
+/** They stay as rows: that they were asked for and cancelled is part of the record. */
+async function cancelExtras(
   tx: Db,
   parents: readonly { bucket: number; id: string }[],
 ): Promise<void> {
   await tx.query(
-    `delete from wakeful.alarms a using unnest($1::smallint[], $2::uuid[]) p(bucket, id)
-     where a.bucket = p.bucket and a.parent_id = p.id`,
-    [parents.map((p) => p.bucket), parents.map((p) => p.id)],
+    `update wakeful.alarms a
+     set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+     from unnest($2::smallint[], $3::uuid[]) p(bucket, id)
+     where a.bucket = p.bucket and a.parent_id = p.id and a.status = 'active'`,
+    [tx.now(), parents.map((p) => p.bucket), parents.map((p) => p.id)],
   )
 }
 

@@ -1,5 +1,7 @@
 /** Intents as workers outside see them: which are due, whose they are for a while, and what became of a check. */
+import { newId } from '../core/ids.ts'
 import type { ExecutionStatus, Settled } from '../core/intent.ts'
+import { EXPIRED } from '../core/ledger.ts'
 import type { Db } from './db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, NOW } from './due.ts'
 import { INTENT, type IntentRow, ofUser } from './intents.ts'
@@ -121,9 +123,9 @@ const REPORT = `with settled as (
     where t.bucket = $2 and t.id = $3::uuid
     returning t.bucket, t.id, t.user_id, t.trigger_type)
   insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, trigger_data, gate_result,
-    message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer)
+    message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer, scheduled_for)
   select bucket, $8::uuid, id, user_id, ${NOW}, trigger_type, $9, $10::json, $11::json, $12, $13, $14::int, $15::int, $16::int,
-    $17, $18::uuid, $19::json
+    $17, $18::uuid, $19::json, case when trigger_type in ('cron', 'interval', 'once') and $20::timestamptz <= ${NOW} then $20::timestamptz end
   from settled`
 
 /** Of a row that is locked. `answer` is kept with a report under a token, for when it comes again. */
@@ -154,6 +156,8 @@ export async function writeReport(
     report.error_message,
     report.claim_token,
     report.claim_token === null ? null : answer,
+    // The slot of a schedule is the time it was due at; a report that came sooner is about none.
+    row.next_check,
   ])
 }
 
@@ -194,10 +198,14 @@ export async function expireIntents(db: Db, limit: number): Promise<number> {
   const gone = `enabled = true and expires_at is not null and agent_id is null and expires_at <= ${NOW} - interval '1 hour'
     and (claimed_until is null or claimed_until <= ${NOW})`
   const rows = await db.query(
-    `update wakeful.scheduled_intents set enabled = false, next_check = null, claim_token = null, claimed_until = null, updated_at = ${NOW}
-     where (bucket, id) in (select bucket, id from wakeful.scheduled_intents where ${gone} order by expires_at limit $2::int)
-       and ${gone} returning 1`,
-    [db.now(), limit],
+    `with ended as (
+       update wakeful.scheduled_intents set enabled = false, next_check = null, claim_token = null, claimed_until = null, updated_at = ${NOW}
+       where (bucket, id) in (select bucket, id from wakeful.scheduled_intents where ${gone} order by expires_at limit $2::int)
+         and ${gone} returning bucket, id, user_id, trigger_type)
+     insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, error_message, last_seen_at)
+     select bucket, ($3::uuid[])[row_number() over ()], id, user_id, ${NOW}, trigger_type, 'condition_not_met', '${EXPIRED}', ${NOW}
+     from ended returning 1`,
+    [db.now(), limit, Array.from({ length: limit }, newId)],
   )
   return rows.length
 }

@@ -89,6 +89,8 @@ export interface Check {
   readonly again: string | null
   /** The slot that still waits to be fired. */
   readonly scheduledFor: Date | null
+  /** The slot that was looked at, where it is one of a schedule. */
+  readonly lookedFor: Date | null
   readonly evaluationMs: number
   /** How many looks this stands for. */
   readonly looks: number
@@ -136,7 +138,7 @@ export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<voi
     checks.map((c) => c.gate),
     checks.map((c) => c.evaluationMs),
     errors,
-    slots,
+    checks.map((c) => c.lookedFor),
     looks,
   ])
   await tx.query(WRITE_CHECKS, [

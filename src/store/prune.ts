@@ -9,6 +9,7 @@ const HOT = [
   'effects',
   'autonomy_timers',
   'alarms',
+  'alarm_wakes',
   'scheduled_intents',
   'intent_executions',
   'signals',
@@ -72,6 +73,11 @@ export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise
       `t.created_at < ${before} and t.seq <= (select s.done_seq from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key)`,
     ],
     ['wakeful.autonomy_timers', `t.status <> 'pending' and t.updated_at < ${before}`],
+    ['wakeful.alarm_wakes', `t.finished_at < ${before}`],
+    [
+      'wakeful.alarms',
+      `t.parent_id is not null and t.status = 'cancelled' and t.updated_at < ${before}`,
+    ],
     ['wakeful.intent_executions', `coalesce(t.last_seen_at, t.executed_at) < ${before}`],
     ['wakeful.audit_log', `t.at < ${before}`],
   ] as const

@@ -2,7 +2,7 @@
  * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
-import { type Attempt, missedBy, settleAlarm } from '../core/alarm.ts'
+import { type Attempt, missedBy, settleAlarm, storableText } from '../core/alarm.ts'
 import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarm-draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
@@ -19,6 +19,7 @@ import {
   withdrawnEvents,
   writeSlots,
 } from '../store/alarm-slots.ts'
+import { recordWakes, type WakeRecord } from '../store/alarm-wakes.ts'
 import {
   type AlarmRow,
   alarmsByKey,
@@ -40,6 +41,7 @@ import type {
 } from './trigger.ts'
 
 const BATCH = 1000
+const ERROR_MAX = 2000
 
 export const alarmTrigger: Trigger = {
   type: 'alarm',
@@ -202,7 +204,10 @@ export function alarmWakes(target: { url: string; bearer: string | null }): Wake
       const slots = await lockByToken(tx, held)
       const slotOf = ({ call, token }: WakeResult) => slots.get(`${call.id} ${token}`)
       const settled = results.flatMap((result) => settledWake(slotOf(result), result))
-      if (settled.length > 0) await writeSlots(tx, settled)
+      if (settled.length > 0) {
+        await recordWakes(tx, settled.map(recordOf))
+        await writeSlots(tx, settled)
+      }
       return results.map((result) => slotOf(result) !== undefined)
     },
   }
@@ -241,6 +246,25 @@ function bodyOf(wake: ClaimedWake): string {
   )
 }
 
-function settledWake(slot: AlarmSlot | undefined, { attempt }: WakeResult): SettledSlot[] {
-  return slot === undefined ? [] : [{ slot, state: settleAlarm(slot, attempt, slot.now) }]
+interface SettledWake extends SettledSlot {
+  readonly attempt: Attempt
+}
+
+function settledWake(slot: AlarmSlot | undefined, { attempt }: WakeResult): SettledWake[] {
+  return slot === undefined ? [] : [{ slot, state: settleAlarm(slot, attempt, slot.now), attempt }]
+}
+
+/** A slot that is to be tried again keeps its delivery id. */
+function recordOf({ slot, state, attempt }: SettledWake): WakeRecord {
+  const again = state.status === 'active' && state.delivery_id === slot.delivery_id
+  return {
+    bucket: slot.bucket,
+    deliveryId: slot.delivery_id,
+    alarmId: slot.parent_id ?? slot.id,
+    scheduledFor: slot.scheduled_for,
+    missedCount: missedBy(slot, slot.scheduled_for, slot.now),
+    attempts: slot.attempt,
+    status: attempt.taken ? 'taken' : again ? 'retrying' : 'failed',
+    error: attempt.taken ? null : storableText(attempt.error, ERROR_MAX),
+  }
 }

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { storableText } from '../core/alarm.ts'
 import { judge, QUIET, type Verdict } from '../core/gate.ts'
 import { newId } from '../core/ids.ts'
-import { afterReport, termsOf } from '../core/intent.ts'
+import { afterReport, isConditionType, termsOf } from '../core/intent.ts'
 import {
   afterTurn,
   blockOf,
@@ -15,6 +15,7 @@ import {
   slotOf,
   turnStatus,
 } from '../core/intent-turn.ts'
+import { EXPIRED } from '../core/ledger.ts'
 import { parseSessionKey } from '../core/session.ts'
 import type { Policy } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
@@ -172,7 +173,7 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
   const status = outcome === 'failed' ? 'failed' : 'condition_not_met'
   const ended = outcome === 'expired'
   const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, slot.now)
-  const error = ended ? 'expires_at passed' : outcome === 'failed' ? look.reason : null
+  const error = ended ? EXPIRED : outcome === 'failed' ? look.reason : null
   return {
     ...recorded(look, status, look.reason, evaluationMs),
     gate: null,
@@ -180,6 +181,8 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
     nextCheck: regular ? nextLook(look, next_check) : lookAt,
     enabled: !ended,
     scheduledFor: null,
+    lookedFor:
+      ended || isConditionType(terms.trigger_type) ? null : slotOf(terms, slot.now).scheduledFor,
   }
 }
 
@@ -209,14 +212,19 @@ function blockedCheck(
     wasMet: false,
     again: slot.again,
     scheduledFor: keptSlot(terms, scheduledFor, next_check, slot.now),
+    lookedFor: isConditionType(terms.trigger_type) ? null : scheduledFor,
   }
 }
 
 function recorded(look: Look, status: Check['status'], reason: string, evaluationMs: number) {
-  const { slot, data, wasMet, seenAt, again, looks } = look
+  const { slot, terms, data, wasMet, seenAt, again, looks } = look
   const said = storableText(`${status} ${reason}`, ERROR_MAX)
+  // Each slot of a schedule has a record of its own; only looks at one and the same are counted together.
+  const same = isConditionType(terms.trigger_type) || slot.scheduled_for !== null
   const executionId =
-    slot.quiet_execution !== null && slot.quiet_reason === said ? slot.quiet_execution : newId()
+    same && slot.quiet_execution !== null && slot.quiet_reason === said
+      ? slot.quiet_execution
+      : newId()
   return {
     slot,
     executionId,

@@ -106,6 +106,11 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), work, user, newId(), at],
     ],
     [
+      `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, user_id, name, scheduled_for, attempts, status, created_at, finished_at)
+       values ($1, $2, $3, $4, 'n', $5, 1, 'taken', $5, $5)`,
+      [bucket, newId(), newId(), user, at],
+    ],
+    [
       `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at) values ($1, 'price', $2, 'X', $3, '{}', $4, $4)`,
       [newId(), user, newId(), at],
     ],

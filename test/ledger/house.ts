@@ -1,0 +1,280 @@
+/**
+ * A house whose engine can die: an app for its doors and its store, and beside it engines of our own, one after the
+ * other, with a recorder where the channel would be, one where the receiver would be, and one inside the agents. What the
+ * recorders saw owes nothing to the tables.
+ */
+import { createHash } from 'node:crypto'
+import { pino } from 'pino'
+import { type AgentFunction, agent } from '../../src/agents/function.ts'
+import type { Channel } from '../../src/channels/channel.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Attempt } from '../../src/core/alarm.ts'
+import { RetryableError, TerminalError } from '../../src/core/errors.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
+import type { Moment, Signals } from '../../src/engine/signals.ts'
+import { callsOf } from '../../src/index.ts'
+import { App } from '../../src/main.ts'
+import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
+import { intentTrigger } from '../../src/triggers/intent.ts'
+import { timerTrigger } from '../../src/triggers/timer.ts'
+import { workTrigger } from '../../src/triggers/work.ts'
+import { Workshop } from '../../src/workshop.ts'
+
+export const START = Date.UTC(2026, 0, 1)
+const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
+/** Long enough that no heartbeat of a dead engine comes while a test runs. */
+const LEASE_MS = 600_000
+const NEVER = new Promise<never>(() => undefined)
+
+export type Did = 'say' | 'silent' | 'fail' | 'terminal'
+
+/** One run of an agent, an executor or a receiver over a slot. */
+export interface Run {
+  readonly did: Did
+  readonly at: number
+  /** The process came back from its commit. */
+  committed: boolean
+}
+
+/** The same for everybody who asks: what is done at the nth run over a slot. */
+export function behaviour(slot: string, run: number): Did {
+  const byte = createHash('sha1').update(`${slot} ${run}`).digest()[0] ?? 0
+  if (byte < 140) return 'say'
+  if (byte < 175) return 'silent'
+  return byte < 240 ? 'fail' : 'terminal'
+}
+
+export class Recorder implements Channel {
+  readonly name = 'websocket'
+  readonly runs = new Map<string, Run[]>()
+  /** How often each slot's message arrived. */
+  readonly heard = new Map<string, number>()
+  readonly offline = new Set<string>()
+  /** Of each session, how far it has heard. */
+  readonly #sessions = new Map<string, number>()
+  readonly #open = new Map<string, Run>()
+
+  run(slot: string, session: string | null, now: number): Did {
+    const runs = this.runs.get(slot) ?? []
+    const run = { did: behaviour(slot, runs.length), at: now, committed: session === null }
+    runs.push(run)
+    this.runs.set(slot, runs)
+    if (session !== null) {
+      if (!this.#sessions.has(session)) this.#sessions.set(session, 0)
+      this.#open.set(session, run)
+    }
+    return run.did
+  }
+
+  committed(session: string): void {
+    const run = this.#open.get(session)
+    if (run !== undefined) run.committed = true
+  }
+
+  /** Another attempt begins: what ran there before did not come back from its commit. */
+  begins(session: string): void {
+    this.#open.delete(session)
+  }
+
+  knows(session: string): void {
+    if (!this.#sessions.has(session)) this.#sessions.set(session, 0)
+  }
+
+  wanted() {
+    return [...this.#sessions].flatMap(([key, after]) => {
+      const user = key.split(':')[0] ?? ''
+      if (this.offline.has(user)) return []
+      return [{ bucket: bucketOf(user), key, after, doneAfter: Number.MAX_SAFE_INTEGER }]
+    })
+  }
+
+  offer(rows: Parameters<Channel['offer']>[0]) {
+    return rows.map((row) => {
+      const { content } = JSON.parse(row.payload) as { content: string }
+      this.heard.set(content, (this.heard.get(content) ?? 0) + 1)
+      this.#sessions.set(row.session_key, Number(row.position))
+      const { bucket, session_key: key, position } = row
+      return { bucket, key, position, outcome: 'completed' as const }
+    })
+  }
+
+  watched() {
+    return []
+  }
+
+  show(): void {}
+}
+
+/** Where the next death is: at the nth time this moment is reached. */
+export interface Death {
+  readonly moment: Moment
+  readonly nth: number
+}
+
+export interface House {
+  readonly app: App
+  readonly recorder: Recorder
+  readonly call: (
+    name: string,
+    args?: object,
+    options?: { actAs?: string },
+  ) => Promise<Record<string, never>>
+  now(): number
+  /** Moves the clock without running anything. */
+  sleep(ms: number): void
+  advanceTo(at: number): Promise<void>
+  /** Lets the process die at that moment, if it comes; another takes over. */
+  arm(death: Death): void
+  deaths(): number
+  stop(): Promise<void>
+}
+
+export async function openHouse(database: string): Promise<House> {
+  let now = START
+  let deaths = 0
+  let armed: { moment: Moment; left: number } | null = null
+  const recorder = new Recorder()
+  const app = await App.open({
+    config: readConfig({
+      ...{ DATABASE_URL: database, PORT: '0', LOG_LEVEL: 'silent' },
+      ...{ WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/', WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true' },
+    }),
+    agents: new Map([['bot', agent(botOf(recorder, () => now))]]),
+    work: new Map([['scribe', scribeOf(recorder, () => now)]]),
+    log: pino({ level: 'silent' }),
+    now: () => new Date(now),
+  })
+  await app.start()
+
+  const options = engineOptions(app, recorder, () => now)
+  let process_ = born()
+  function born() {
+    let die: () => void = () => undefined
+    const death = new Promise<'died'>((done) => {
+      die = () => done('died')
+    })
+    let dead = false
+    const signals: Signals = {
+      async reach(moment, key) {
+        if (moment === 'claimed') recorder.begins(key)
+        if (moment === 'committed') recorder.committed(key)
+        if (!dead && armed?.moment === moment && --armed.left < 0) {
+          armed = null
+          dead = true
+          deaths++
+          die()
+        }
+        if (dead) await NEVER
+      },
+    }
+    return { engine: new Engine({ ...options, signals }), death }
+  }
+
+  /** Runs what is due; a process that dies on the way leaves its leases behind. */
+  async function quiesce(): Promise<number | null> {
+    for (;;) {
+      const done = await Promise.race([process_.engine.quiesce(), process_.death])
+      if (done !== 'died') return done
+      process_ = born()
+    }
+  }
+
+  return {
+    app,
+    recorder,
+    call: callsOf(app).call as House['call'],
+    now: () => now,
+    sleep: (ms) => {
+      now += ms
+    },
+    async advanceTo(target) {
+      for (;;) {
+        const nextMs = await quiesce()
+        if (nextMs === null || now + nextMs > target) break
+        now = Math.min(target, now + Math.max(1, Math.ceil(nextMs - 1e-6)))
+      }
+      now = Math.max(now, target)
+      await quiesce()
+    },
+    arm: ({ moment, nth }) => {
+      armed = { moment, left: nth }
+    },
+    deaths: () => deaths,
+    stop: () => app.stop(),
+  }
+}
+
+function engineOptions(app: App, recorder: Recorder, now: () => number): EngineOptions {
+  const files = { removeUnder: async () => 0 }
+  const workshop = new Workshop({
+    store: app.store,
+    agents: new Map([['bot', agent(botOf(recorder, now))]]),
+    executors: new Map([['scribe', scribeOf(recorder, now)]]),
+    files: files as unknown as ConstructorParameters<typeof Workshop>[0]['files'],
+    trouble: () => undefined,
+  })
+  return {
+    store: app.store,
+    agents: workshop.agents,
+    triggers: [timerTrigger, alarmTrigger, intentTrigger(POLICY), workTrigger],
+    channels: [recorder],
+    wakes: {
+      source: alarmWakes({ url: 'http://127.0.0.1:9/', bearer: null }),
+      call: async (request) => receive(recorder, request.body, now()),
+    },
+    sources: {
+      sources: [],
+      fetch: () => NEVER,
+      take: async () => [],
+    },
+    policy: POLICY,
+    leaseMs: LEASE_MS,
+    timerPollMs: 250,
+    effectPollMs: 100,
+    retention: { checkpointsKept: 3, keepMs: null },
+    meter: new Proxy({}, { get: () => () => undefined }) as EngineOptions['meter'],
+    services: new Set<string>(),
+  }
+}
+
+interface SlotPayload {
+  readonly alarm_id?: string
+  readonly intent_id?: string
+  readonly timer_id?: string
+  readonly scheduled_for?: string
+}
+
+/** Says the name of its slot, if it says anything. */
+function botOf(recorder: Recorder, now: () => number): AgentFunction {
+  return (turn) => {
+    const { key } = turn.session
+    if (turn.event.type === 'user_message') {
+      recorder.knows(key)
+      return
+    }
+    const payload = turn.event.payload as SlotPayload
+    const slot =
+      payload.timer_id ?? `${payload.alarm_id ?? payload.intent_id} ${payload.scheduled_for}`
+    const did = recorder.run(slot, key, now())
+    if (did === 'say') turn.reply(slot)
+    if (did === 'fail') throw new RetryableError({ message: 'not now' })
+    if (did === 'terminal') throw new TerminalError('never')
+  }
+}
+
+function scribeOf(recorder: Recorder, now: () => number) {
+  return async (run: { workId: string; userId: string; scheduledFor: Date }) => {
+    const slot = `${run.workId} ${run.scheduledFor.toISOString()}`
+    const did = recorder.run(slot, `${run.userId}:scribe:${run.workId}`, now())
+    if (did === 'fail' || did === 'terminal') throw new Error('no paper')
+    return { title: slot, content: 'done' }
+  }
+}
+
+function receive(recorder: Recorder, body: string, now: number): Attempt {
+  const { alarm_id, scheduled_for } = JSON.parse(body) as SlotPayload
+  const did = recorder.run(`${alarm_id} ${scheduled_for}`, null, now)
+  if (did === 'say' || did === 'silent') return { taken: true }
+  return { taken: false, error: '503', terminal: did === 'terminal', retryAfter: null }
+}
