@@ -29,16 +29,25 @@ export class JsonError extends Error {
   }
 }
 
-const NONE: ReadonlySet<string> = new Set()
+type Names = Pick<ReadonlySet<string>, 'has'>
+const NONE: Names = new Set<string>()
+const EVERY: Names = { has: () => true }
+/** What the items of a list are called where members have names. */
+const ITEM = ''
 
 /** Reads one JSON text. Top-level members named in `opaque` come back as `RawJson`, fully checked. */
-export function readJson(text: string, opaque: ReadonlySet<string> = NONE): unknown {
+export function readJson(text: string, opaque: Names = NONE): unknown {
   return new Reader(text, opaque, false).document()
 }
 
 /** The same, but every number comes back as `RawJson`, digit for digit. */
 export function readExact(text: string): unknown {
   return new Reader(text, NONE, true).document()
+}
+
+/** One level only: the members of an object, or the items of a list, come back as `RawJson` of any size, fully checked. */
+export function readLevel(text: string): unknown {
+  return new Reader(text, EVERY, false, Number.POSITIVE_INFINITY).document()
 }
 
 /** Space, tab, line feed, carriage return: JSON's only white space. */
@@ -61,16 +70,18 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /** One pass over the text by character codes; `pos` is the next character to look at. */
 class Reader {
   private readonly text: string
-  private readonly opaque: ReadonlySet<string>
+  private readonly opaque: Names
   private readonly keepNumbers: boolean
+  private readonly opaqueMax: number
   private pos = 0
   private depth = 0
 
   /** With `keepNumbers` a number comes back as `RawJson`, digit for digit. */
-  constructor(text: string, opaque: ReadonlySet<string>, keepNumbers: boolean) {
+  constructor(text: string, opaque: Names, keepNumbers: boolean, opaqueMax = OPAQUE_BYTES_MAX) {
     this.text = text
     this.opaque = opaque
     this.keepNumbers = keepNumbers
+    this.opaqueMax = opaqueMax
   }
 
   document(): unknown {
@@ -116,10 +127,11 @@ class Reader {
 
   private array(): unknown[] {
     this.enter()
+    const opaque = this.depth === 1 && this.opaque.has(ITEM)
     const result: unknown[] = []
     if (this.closes(93)) return result
     for (;;) {
-      result.push(this.value())
+      result.push(opaque ? this.opaqueValue(ITEM) : this.value())
       if (this.ends(93)) return result
     }
   }
@@ -133,8 +145,8 @@ class Reader {
     inner.value()
     this.pos = inner.pos
     const text = this.text.slice(start, this.pos)
-    if (utf8Length(text, OPAQUE_BYTES_MAX) > OPAQUE_BYTES_MAX) {
-      throw this.refused(`${quote(key)} is larger than ${OPAQUE_BYTES_MAX} bytes`, start)
+    if (utf8Length(text, this.opaqueMax) > this.opaqueMax) {
+      throw this.refused(`${quote(key)} is larger than ${this.opaqueMax} bytes`, start)
     }
     return new RawJson(text)
   }
