@@ -5,6 +5,7 @@
  */
 import ipaddr from 'ipaddr.js'
 import { callRefusal, isLoopback } from './core/address.ts'
+import { isWebhookSecret, SECRET_FORM } from './core/webhook.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -229,7 +230,6 @@ function readLangfuse(read: Reader): Config['langfuse'] {
 const HTTP_URL = 'an http:// or https:// URL'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
-const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
 
 function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
@@ -251,13 +251,6 @@ function isToken(value: string): boolean {
 
 function isAdminKey(value: string): boolean {
   return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
-}
-
-function isWebhookSecret(value: string): boolean {
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
-  if (encoded === undefined || encoded.length % 4 !== 0) return false
-  const { length } = Buffer.from(encoded, 'base64')
-  return length >= 24 && length <= 64
 }
 
 /** The environment of this process; nobody else reads it. */

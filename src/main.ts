@@ -2,13 +2,14 @@
  * The composition root: store, engine, channels and doors are put together here and nowhere else.
  * The server listens before the database is there, and says 503 until it is.
  */
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
+import { AgentRegistry } from './agents/registry.ts'
+import { remoteAgent } from './agents/remote.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
@@ -19,13 +20,14 @@ import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
-import { SECRET_PREFIX } from './core/webhook.ts'
+import { newWebhookSecret } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
 import type { Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
 import { createReport } from './report.ts'
+import { forgetRemoved, readAgents } from './store/agents.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { ALARMS, dueLagMs, SESSIONS, TIMERS, WAKES } from './store/due.ts'
 import { backToPending, positionOf } from './store/effects.ts'
@@ -48,6 +50,7 @@ const DAY_MS = 86_400_000
 const APPEND_MAX = 500
 const APPEND_QUEUE_MAX = 20_000
 const ALARMS_MAX = 500
+const AGENTS_POLL_MS = 1_000
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
@@ -68,6 +71,7 @@ export class App {
   readonly #appends: GroupCommit<NewEvent, Appended>
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
   readonly #webhooks: Webhooks
+  readonly #agents: AgentRegistry
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
@@ -100,6 +104,11 @@ export class App {
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
       allowPrivate: config.allowPrivateWebhooks,
     })
+    this.#agents = new AgentRegistry({
+      own: options.agents,
+      read: () => readAgents(store.engine),
+      remote: (row) => remoteAgent(row, (call, signal) => this.#webhooks.ask(call, signal)),
+    })
     const { meter } = this.#report
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
@@ -112,7 +121,8 @@ export class App {
     })
     this.engine = new Engine({
       store,
-      agents: options.agents,
+      agents: this.#agents,
+      more: [{ service: this.#agents, pollMs: AGENTS_POLL_MS }],
       triggers: [timerTrigger, alarmTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
@@ -144,10 +154,18 @@ export class App {
       onFull: tooManyWait,
       onBatch: (size) => meter.batch('alarms', size),
     })
+    const registry = this.#agents
     this.#house = {
       append: (event) => this.append(event),
-      knowsAgent: (agentId) => options.agents.has(agentId),
-      agentIds: [...options.agents.keys()],
+      knowsAgent: (agentId, userId) => registry.knows(agentId, userId),
+      get agentIds() {
+        return registry.names
+      },
+      remoteAgents: {
+        own: [...options.agents].map(([id, { kind, timeoutMs }]) => ({ id, kind, timeoutMs })),
+        allowPrivate: config.allowPrivateWebhooks,
+        changed: () => registry.refresh(),
+      },
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
@@ -177,11 +195,9 @@ export class App {
       }
     }
     if (this.#stopped) return
-    this.#webhookSecret ??= await keepSetting(
-      this.store.db,
-      'webhook_secret',
-      `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`,
-    )
+    this.#webhookSecret ??= await keepSetting(this.store.db, 'webhook_secret', newWebhookSecret())
+    await forgetRemoved(this.store.db, [...this.#options.agents.keys()])
+    await this.#agents.refresh()
     this.#ready = true
     if (this.#options.now === undefined) this.engine.start()
   }

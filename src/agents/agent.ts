@@ -1,4 +1,5 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
+import { newId } from '../core/ids.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Wish } from '../core/turn.ts'
 import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
@@ -50,3 +51,18 @@ export interface Agent {
 }
 
 export const AGENT_TIMEOUT_MS = 60_000
+
+/** The result of an agent whose whole memory is one JSON object. */
+export function stateResult(input: TurnInput, wishes: readonly Wish[], state: string): TurnResult {
+  const checkpointId = newId()
+  const point: Point = {
+    threadId: input.session.key,
+    ns: '',
+    id: checkpointId,
+    parentId: input.checkpointId,
+    type: 'state',
+    checkpoint: state,
+    metadata: {},
+  }
+  return { wishes, checkpointId, points: [point] }
+}

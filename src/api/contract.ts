@@ -41,7 +41,8 @@ export const NOBODY: Actor = Object.freeze({
 export interface House {
   /** Appends an event in a commit shared with others that are ready. */
   append(event: NewEvent): Promise<Appended>
-  knowsAgent(agentId: string): boolean
+  /** Is there such an agent, for this user if one is named? */
+  knowsAgent(agentId: string, userId?: string): boolean
   /** The names of the agents that run here. */
   readonly agentIds: readonly string[]
   /** Alarms without an agent are delivered to a URL. */
@@ -51,6 +52,21 @@ export interface House {
   /** Something changed that a service may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy
+  readonly remoteAgents: RemoteAgents
+}
+
+/** What registering agents needs of the house. */
+export interface RemoteAgents {
+  /** The agents of this process. */
+  readonly own: readonly {
+    readonly id: string
+    readonly kind: string
+    readonly timeoutMs: number
+  }[]
+  /** Outgoing calls may reach private and loopback addresses. */
+  readonly allowPrivate: boolean
+  /** The table changed: this process looks at once, the others within a second. */
+  changed(): Promise<void>
 }
 
 export interface Context {

@@ -20,11 +20,15 @@ import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
 import type { Signals } from './signals.ts'
 
+/** Who runs which turns: a map, or whatever is asked like one. */
+export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
+
 export interface TurnsOptions {
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
-  readonly agents: ReadonlyMap<string, Agent>
+  /** Looked at on every tick: agents may come and go. */
+  readonly agents: Agents
   readonly triggers: Triggers
   readonly policy: Policy
   readonly leaseMs: number
@@ -56,7 +60,6 @@ const STOP_GRACE_MS = 8_000
 export class TurnsService implements Service {
   readonly name = 'turns'
   readonly #options: TurnsOptions
-  readonly #agentIds: string[]
   readonly #running = new Map<string, Running>()
   readonly #commits: GroupCommit<Finished, Committed>
   #heartbeat: NodeJS.Timeout | null = null
@@ -64,7 +67,6 @@ export class TurnsService implements Service {
 
   constructor(options: TurnsOptions) {
     this.#options = options
-    this.#agentIds = [...options.agents.keys()]
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,
@@ -89,7 +91,7 @@ export class TurnsService implements Service {
       limit,
       this.#options.leaseMs,
       token,
-      this.#agentIds,
+      [...this.#options.agents.keys()],
     )
     const withdrawn = await this.#withdrawn(turns)
     await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
@@ -170,10 +172,9 @@ export class TurnsService implements Service {
         : `given up: the process died ${claim.deaths} times during this turn`
       return { claim, token, result: null, failure: { terminal: true, retryAfterMs: 0, text } }
     }
-    const agent = this.#options.agents.get(claim.agent_id)
-    if (agent === undefined)
-      throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
     try {
+      const agent = this.#options.agents.get(claim.agent_id)
+      if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       const result = await run.start(() => agent.run(this.#input(claim, run)))
       return { claim, token, result, failure: null }
     } catch (error) {

@@ -43,6 +43,7 @@ const emptyHouse: Context['house'] = {
   setAlarm: () => Promise.reject(new Error('no alarms in this test')),
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
+  remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
 }
 
 const note = z.object({
