@@ -5,6 +5,7 @@
  */
 import ipaddr from 'ipaddr.js'
 import { callRefusal, isLoopback } from './core/address.ts'
+import { KEY_PART } from './core/session.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/webhook.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
@@ -21,6 +22,7 @@ const AUTONOMY_COOLDOWN_MS = 15_000
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
+const TELEGRAM_API_ROOT = 'https://api.telegram.org'
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const ADMIN_KEY_CHARACTERS_MIN = 32
@@ -67,6 +69,13 @@ export interface Config {
     readonly key: string | null
     readonly name: string | null
   }
+  /** Null unless a bot's token is set. */
+  readonly telegram: {
+    readonly token: string
+    readonly apiRoot: string
+    /** Who chats talk to where no session is named; null: the only agent there is. */
+    readonly agentId: string | null
+  } | null
   readonly logLevel: LogLevel
   readonly logFormat: 'json' | 'pretty'
 }
@@ -112,6 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       key: read.text('WAKEFUL_MODEL_KEY'),
       name: read.text('WAKEFUL_MODEL'),
     },
+    telegram: readTelegram(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
@@ -225,6 +235,15 @@ function readLangfuse(read: Reader): Config['langfuse'] {
   const other = publicKey === null ? 'LANGFUSE_SECRET_KEY' : 'LANGFUSE_PUBLIC_KEY'
   if (publicKey !== secretKey) read.refuse(missing, 'nothing', `a key, since ${other} is set`)
   return null
+}
+
+function readTelegram(read: Reader): Config['telegram'] {
+  const isBot = (value: string) => /^\d{1,15}:[\w-]{20,100}$/.test(value)
+  const token = read.checked('TELEGRAM_BOT_TOKEN', isBot, "a bot's token", 'secret')
+  const apiRoot = read.checked('TELEGRAM_API_ROOT', isHttpUrl, HTTP_URL) ?? TELEGRAM_API_ROOT
+  const isName = (value: string) => KEY_PART.test(value)
+  const agentId = read.checked('TELEGRAM_AGENT', isName, 'the name of an agent')
+  return token === null ? null : { token, apiRoot: apiRoot.replace(/\/+$/, ''), agentId }
 }
 
 const HTTP_URL = 'an http:// or https:// URL'

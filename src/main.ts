@@ -15,6 +15,7 @@ import { operations } from './api/operations.ts'
 import { authenticator } from './auth.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { WebSocketChannel } from './channels/websocket.ts'
+import { type Chats, openChats } from './chats.ts'
 import type { Config } from './config.ts'
 import type { AlarmDraft } from './core/alarm-draft.ts'
 import { Refusal } from './core/errors.ts'
@@ -22,7 +23,7 @@ import { newId } from './core/ids.ts'
 import { tzDataVersion } from './core/schedule/index.ts'
 import { newWebhookSecret } from './core/webhook.ts'
 import { Engine } from './engine/engine.ts'
-import type { Signals } from './engine/signals.ts'
+import { SILENT, type Signals } from './engine/signals.ts'
 import { checkLocal } from './http/guard.ts'
 import { createServer } from './http/server.ts'
 import { openSockets, type SocketDoor } from './http/socket.ts'
@@ -72,6 +73,7 @@ export class App {
   readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
   readonly #webhooks: Webhooks
   readonly #agents: AgentRegistry
+  readonly #telegram: Chats | null
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
@@ -109,6 +111,7 @@ export class App {
       read: () => readAgents(store.engine),
       remote: (row) => remoteAgent(row, (call, signal) => this.#webhooks.ask(call, signal)),
     })
+    this.#telegram = this.#chats(config)
     const { meter } = this.#report
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
@@ -122,7 +125,10 @@ export class App {
     this.engine = new Engine({
       store,
       agents: this.#agents,
-      more: [{ service: this.#agents, pollMs: AGENTS_POLL_MS }],
+      more: [
+        { service: this.#agents, pollMs: AGENTS_POLL_MS },
+        ...(this.#telegram?.services ?? []),
+      ],
       triggers: [timerTrigger, alarmTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
@@ -166,6 +172,7 @@ export class App {
         allowPrivate: config.allowPrivateWebhooks,
         changed: () => registry.refresh(),
       },
+      telegram: this.#telegram?.bot ?? null,
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#setAlarm(draft, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
@@ -278,6 +285,17 @@ export class App {
     }
   }
 
+  #chats(config: Config): Chats | null {
+    const { store } = this
+    return openChats(config, {
+      ...{ store, meter: this.#report.meter, signals: this.#options.signals ?? SILENT },
+      waits: this.#options.now === undefined,
+      append: (event) => this.append(event),
+      knows: ({ agentId, userId }) => this.#agents.knows(agentId, userId),
+      changed: () => this.engine.hints.hint('outbox'),
+    })
+  }
+
   async #setAlarm(draft: AlarmDraft, tx: Db | null): Promise<NewAlarm> {
     const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
     if (set === undefined) throw new Error('the alarm was not set')
@@ -319,6 +337,7 @@ export class App {
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
+    this.#telegram?.halt()
     await Promise.all([this.#server?.close(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#webhooks.close()])
     this.#closing = true

@@ -53,6 +53,12 @@ export interface House {
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy
   readonly remoteAgents: RemoteAgents
+  /** The bot, where one is set up. */
+  readonly telegram: {
+    /** Who chats talk to where no session is named; null: the only agent there is. */
+    readonly agentId: string | null
+    username(): Promise<string>
+  } | null
 }
 
 /** What registering agents needs of the house. */

@@ -4,6 +4,7 @@ import { alarms } from './alarms.ts'
 import type { Operation } from './contract.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
+import { telegram } from './telegram.ts'
 import { timers } from './timers.ts'
 
 export const operations: readonly Operation[] = [
@@ -12,4 +13,5 @@ export const operations: readonly Operation[] = [
   ...alarms,
   ...schedules,
   ...agents,
+  ...telegram,
 ]

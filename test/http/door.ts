@@ -44,6 +44,7 @@ const emptyHouse: Context['house'] = {
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
   remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
+  telegram: null,
 }
 
 const note = z.object({
