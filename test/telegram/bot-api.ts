@@ -105,15 +105,15 @@ export class BotApi {
     })
   }
 
-  /** An offset confirms everything before it; without news it waits as long as asked to. */
+  /** Everything from the offset on; without news it waits as long as asked to. */
   async #poll(
     { offset = 0, timeout = 0, limit = 100 }: Loose,
     response: ServerResponse,
   ): Promise<void> {
     this.polls++
-    while (this.#updates.length > 0 && this.#updates[0].update_id < offset) this.#updates.shift()
-    if (this.#updates.length === 0 && timeout > 0) await this.#wait(timeout * 1000, response)
-    if (!response.destroyed) answer(response, this.#updates.slice(0, limit))
+    const news = () => this.#updates.filter((update) => update.update_id >= offset)
+    if (news().length === 0 && timeout > 0) await this.#wait(timeout * 1000, response)
+    if (!response.destroyed) answer(response, news().slice(0, limit))
   }
 
   async #wait(ms: number, response: ServerResponse): Promise<void> {
