@@ -13,6 +13,8 @@ export interface TurnEvent {
   /** JSON text as it was posted. */
   readonly payload: string
   readonly createdAt: Date
+  /** The slot it stands for, where a trigger made it: a failed slot may come again as another event. */
+  readonly slot?: string
 }
 
 export interface TurnInput {

@@ -5,6 +5,7 @@
  */
 import type { RetryAfter } from '../core/alarm.ts'
 import { RetryableError, TerminalError } from '../core/errors.ts'
+import type { EventType } from '../core/session.ts'
 import type { AgentRow } from '../store/agents.ts'
 import { type EventRow, recentEvents } from '../store/events.ts'
 import { type Agent, stateResult, type TurnInput } from './agent.ts'
@@ -18,13 +19,15 @@ const HISTORY_MAX_BYTES = 256 * 1024
 /** Later than the turn's own deadline, which has the better words. */
 const LATE_MS = 1_000
 const RETRY_AFTER_MAX_MS = 3_600_000
+/** Their triggers count failures by rules of their own: no single answer ends them. */
+const OWN_RULES: ReadonlySet<EventType> = new Set(['alarm', 'intent', 'work'])
 const RETRY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 503])
 
 export interface RemoteCall {
   readonly url: string
   readonly bearer: null
   readonly secrets: readonly string[]
-  /** The same for all attempts at one event. */
+  /** The same for all attempts at one event, or at one slot. */
   readonly id: string
   readonly at: Date
   readonly body: string
@@ -59,7 +62,7 @@ export function remoteAgent(row: AgentRow, ask: Ask): Agent {
           url: row.url,
           bearer: null,
           secrets: [row.secret],
-          id: `${session.key}:${input.event.seq}`,
+          id: input.event.slot ?? `${session.key}:${input.event.seq}`,
           at: input.startedAt,
           body: turnBody(input, history, row.timeout_ms),
           timeoutMs: row.timeout_ms + LATE_MS,
@@ -67,7 +70,7 @@ export function remoteAgent(row: AgentRow, ask: Ask): Agent {
         },
         input.signal,
       )
-      const { state, wishes } = readAnswer(taken(reply, input.startedAt), input)
+      const { state, wishes } = readAnswer(taken(reply, input), input)
       return stateResult(input, wishes, state ?? input.state ?? '{}')
     },
   }
@@ -110,7 +113,7 @@ function eventText({ id, seq, type, payload, created_at: at }: Shown): string {
 }
 
 /** The text of a 2xx answer; anything else is how the turn fails. */
-function taken(reply: RemoteReply, now: Date): string {
+function taken(reply: RemoteReply, { event, startedAt }: TurnInput): string {
   if ('error' in reply) throw new Error(reply.error)
   const { status, text, cut, retryAfter } = reply
   if (status >= 200 && status < 300) {
@@ -119,10 +122,10 @@ function taken(reply: RemoteReply, now: Date): string {
   }
   const message = text.trim() === '' ? `HTTP ${status}` : `HTTP ${status}: ${text.trim()}`
   if (RETRY_STATUSES.has(status)) {
-    const retryAfterMs = Math.min(waitMs(retryAfter, now), RETRY_AFTER_MAX_MS)
+    const retryAfterMs = Math.min(waitMs(retryAfter, startedAt), RETRY_AFTER_MAX_MS)
     throw new RetryableError({ retryAfterMs, message })
   }
-  if (status >= 400 && status < 500) throw new TerminalError(message)
+  if (status >= 400 && status < 500 && !OWN_RULES.has(event.type)) throw new TerminalError(message)
   throw new Error(status < 400 ? `${message} (redirects are not followed)` : message)
 }
 

@@ -64,8 +64,8 @@ const createLink = operation({
   description:
     'Whoever opens it first, within 15 minutes, gets the session’s messages and may speak in it. A new link ends earlier unused ones.',
   body,
+  // No Idempotency-Key: answering again would need the code itself, and only its hash is kept.
   status: 201,
-  creates: true,
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({
     session_key: z.string(),

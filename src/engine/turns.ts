@@ -201,6 +201,7 @@ export class TurnsService implements Service {
         type: claim.type,
         payload: claim.payload,
         createdAt: claim.event_created_at,
+        ...slotOf(claim),
       },
       state: claim.state,
       checkpointId: claim.checkpoint_id,
@@ -295,6 +296,10 @@ const leaseOf = ({ claim, token }: Running) => ({
   key: claim.session_key,
   token,
 })
+
+function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: string } {
+  return id === null || at === null ? {} : { slot: `${id}:${at.getTime()}` }
+}
 
 function failureOf(error: unknown): Failure {
   const terminal = error instanceof TerminalError

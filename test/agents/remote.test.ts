@@ -136,6 +136,30 @@ eachStore('remote agents', (store) => {
       expect((await at().get(other.id)).status).toBe('cancelled')
     })
 
+    it('rulings 18 and 21: an alarm that fails is tried again by its own ladder, also after a 4xx, under one webhook-id', async () => {
+      const { server } = await remote(text(410, 'gone fishing'))
+      const alarm = await at().set(
+        { kind: 'once', delay_seconds: 1, agent_id: 'far', conversation_id: 't' },
+        { 'wakeful-act-as': 'ann' },
+      )
+      await at().advanceBy(1_000)
+      expect(await at().get(alarm.id)).toMatchObject({
+        status: 'active',
+        failure_count: 1,
+        last_error: 'HTTP 410: gone fishing',
+      })
+      server.answer = text(429, 'busy', { 'retry-after': '100' })
+      await at().advanceBy(30_000)
+      server.answer = says('back')
+      await at().advanceBy(99_999)
+      expect(server.received).toHaveLength(2)
+      await at().advanceBy(1)
+      expect((await at().get(alarm.id)).status).toBe('fired')
+      const ids = server.received.map((call) => call.headers['webhook-id'])
+      expect(ids).toHaveLength(3)
+      expect(new Set(ids).size).toBe(1)
+    })
+
     it('no answer body is an answer without wishes', async () => {
       const { server } = await remote(text(204, ''))
       await say('hi')
