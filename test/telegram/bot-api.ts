@@ -44,6 +44,20 @@ export class BotApi {
     return api
   }
 
+  /** Outlives the test; whoever keeps it stops it. */
+  keep(): this {
+    open.delete(this)
+    return this
+  }
+
+  /** As if nobody had written or heard anything yet. */
+  reset(): void {
+    this.#updates.splice(0)
+    this.sent.splice(0)
+    this.attempts = 0
+    this.refuse = () => null
+  }
+
   get env() {
     return { TELEGRAM_BOT_TOKEN: TOKEN, TELEGRAM_API_ROOT: this.root }
   }

@@ -1,49 +1,59 @@
 /** Telegram: a chat stands for a session. What is written there becomes events, what the agent says arrives there in order. */
 import { randomUUID } from 'node:crypto'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { bucketOf } from '../../src/core/session.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
-import { type Row, type Stage, stage } from '../alarms/stage.ts'
+import { advanceBot, releaseBot, takeBot } from '../../src/store/telegram.ts'
+import { type Row, type Stage, type StageOptions, sharedStage, stage } from '../alarms/stage.ts'
 import { type Loose, problem } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 import { BotApi } from './bot-api.ts'
 
 const KEY = 'ann:bot:t'
-const CHAT = 77
+
+/** Another one in each test: the bot remembers whom it has given a hint. */
+let CHAT = 100
+let OTHER = 1100
+
+const agents: NonNullable<StageOptions['agents']> = {
+  bot: (turn) => {
+    const { text } = turn.event.payload as { text?: string }
+    if (turn.event.type === 'timer') return turn.reply('still there?')
+    if (text?.startsWith('count ')) {
+      for (let n = 1; n <= Number(text.slice(6)); n++) turn.reply(String(n))
+    } else if (text?.startsWith('long')) turn.reply(`${'word '.repeat(2000)}end`)
+    else turn.reply(`you said: ${text}`)
+    if (text === 'later') turn.followUp('nudge', { inSeconds: 60 })
+  },
+}
 
 eachStore('telegram', (store) => {
-  let database: string | undefined
   let bot: BotApi
   let s: Stage
-
-  /** One app for each test, on one database: it is emptied, not made anew. */
+  beforeAll(async () => {
+    bot = (await BotApi.start()).keep()
+  })
+  afterAll(() => bot.stop())
+  const options: StageOptions = {
+    agents,
+    get env() {
+      return { ...bot.env, AUTONOMY_COOLDOWN_MS: '0' }
+    },
+  }
+  const at = sharedStage(store, options)
   beforeEach(async () => {
-    bot = await BotApi.start()
-    database =
-      store.name === 'postgres' ? (database ?? (await store.database())) : await store.database()
-    s = await opened()
-    await s.reset()
+    s = at()
+    bot.reset()
+    CHAT++
+    OTHER++
     await s.app.store.db.exec(
       'truncate wakeful.telegram_links, wakeful.telegram_codes, wakeful.telegram_bots, wakeful.autonomy_timers',
     )
   })
-
-  const opened = () =>
-    stage(database ?? 'memory:', {
-      agents: {
-        bot: (turn) => {
-          const { text } = turn.event.payload as { text?: string }
-          if (turn.event.type === 'timer') return turn.reply('still there?')
-          if (text?.startsWith('count ')) {
-            for (let n = 1; n <= Number(text.slice(6)); n++) turn.reply(String(n))
-          } else if (text?.startsWith('long')) turn.reply(`${'word '.repeat(2000)}end`)
-          else turn.reply(`you said: ${text}`)
-          if (text === 'later') turn.followUp('nudge', { inSeconds: 60 })
-        },
-      },
-      env: { ...bot.env, AUTONOMY_COOLDOWN_MS: '0' },
-    })
 
   const code = async (key = KEY): Promise<string> => {
     const made = await s.call('POST', '/v1/telegram/links', { session_key: key })
@@ -97,16 +107,16 @@ eachStore('telegram', (store) => {
       const second = await code()
       await write(`/start ${first}`)
       await write(`/start ${second}`)
-      await write(`/start ${second}`, 78)
+      await write(`/start ${second}`, OTHER)
       expect(bot.texts(CHAT)).toEqual([
         expect.stringContaining('no longer valid'),
         expect.stringContaining('Linked'),
       ])
-      expect(bot.texts(78)).toEqual([expect.stringContaining('no longer valid')])
+      expect(bot.texts(OTHER)).toEqual([expect.stringContaining('no longer valid')])
       const third = await code()
       s.sleep(15 * 60_000)
-      await write(`/start ${third}`, 78)
-      expect(bot.texts(78).at(-1)).toContain('no longer valid')
+      await write(`/start ${third}`, OTHER)
+      expect(bot.texts(OTHER).at(-1)).toContain('no longer valid')
       expect(await s.query('select chat_id from wakeful.telegram_links')).toEqual([
         { chat_id: CHAT },
       ])
@@ -117,7 +127,7 @@ eachStore('telegram', (store) => {
       await write('hello??')
       await write('/stop')
       bot.write(-5, 'hello', 'group')
-      await write(`/start ${'x'.repeat(5000)}`, 79)
+      await write(`/start ${'x'.repeat(5000)}`, OTHER)
       expect(bot.texts(CHAT)).toEqual([expect.stringContaining('not linked')])
       expect(bot.texts(-5)).toEqual([])
       expect(await eventCount()).toBe(0)
@@ -195,11 +205,11 @@ eachStore('telegram', (store) => {
 
     it('429 waits as long as Telegram asks, and delays no other chat', async () => {
       await link()
-      await link('bob:bot:t', 78)
+      await link('bob:bot:t', OTHER)
       bot.refuse = ({ chat_id: chat }) => (chat === CHAT ? { code: 429, retryAfter: 40 } : null)
       await write('hi')
-      await write('hi', 78)
-      expect(bot.texts(78)).toEqual(['you said: hi'])
+      await write('hi', OTHER)
+      expect(bot.texts(OTHER)).toEqual(['you said: hi'])
       bot.refuse = () => null
       await s.advanceBy(39_999)
       expect(bot.texts(CHAT)).toEqual([])
@@ -366,19 +376,40 @@ eachStore('telegram', (store) => {
     })
 
     it('a restart goes on where the last process was', async () => {
+      const kept = store.name === 'pglite' ? mkdtempSync(join(tmpdir(), 'wakeful-telegram-')) : null
+      const place = kept === null ? await store.database() : `pglite:${kept}`
+      s = await stage(place, options)
       await link()
       await write('one')
       const [before] = await s.query('select * from wakeful.telegram_bots')
-      if (store.name === 'pglite') return expect(before.next_update_id).toBe(1002)
       await s.stop()
-      const [released] = await (async () => {
-        s = await opened()
-        return s.query('select * from wakeful.telegram_bots')
-      })()
-      expect(released).toMatchObject({ next_update_id: before.next_update_id, claim_token: null })
+      s = await stage(place, options)
+      const [after] = await s.query('select * from wakeful.telegram_bots')
+      expect(after).toMatchObject({ next_update_id: before.next_update_id, claim_token: null })
       await write('two')
       expect(bot.texts(CHAT)).toEqual(['you said: one', 'you said: two'])
       expect(await eventCount()).toBe(2)
+      await s.stop()
+      if (kept !== null) rmSync(kept, { recursive: true })
+    })
+
+    it('invariant 5: one process reads at a time, and one that lost its lease does not say how far it was', async () => {
+      const { db } = s.app.store
+      const [one, two] = [randomUUID(), randomUUID()]
+      expect(await takeBot(db, 7, one, 30_000)).toBe(0)
+      expect(await takeBot(db, 7, two, 30_000)).toBeNull()
+      s.sleep(29_999)
+      expect(await takeBot(db, 7, one, 30_000)).toBe(0)
+      s.sleep(29_999)
+      expect(await takeBot(db, 7, two, 30_000)).toBeNull()
+      s.sleep(1)
+      expect(await takeBot(db, 7, two, 30_000)).toBe(0)
+      expect(await advanceBot(db, 7, one, 5)).toBe(false)
+      expect(await advanceBot(db, 7, two, 9)).toBe(true)
+      await releaseBot(db, 7, one)
+      expect(await takeBot(db, 7, one, 30_000)).toBeNull()
+      await releaseBot(db, 7, two)
+      expect(await takeBot(db, 7, one, 30_000)).toBe(9)
     })
   })
 })
