@@ -5,6 +5,8 @@
  */
 import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
 import { namesTicker, readJsonPath } from './core/json-path.ts'
+import { KEY_PART } from './core/session.ts'
+import { isWebhookSecret, SECRET_FORM } from './core/webhook.ts'
 import type { FilesSettings } from './files/open.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
@@ -12,8 +14,9 @@ import {
   isDatabaseUrl,
   isHost,
   isHttpUrl,
+  isOwner,
+  isPriceUrl,
   isToken,
-  isWebhookSecret,
   Reader,
   shown,
 } from './variables.ts'
@@ -36,6 +39,7 @@ const FILES = '.wakeful/files'
 const S3_REGION = 'us-east-1'
 /** Asked by one key, on average; twice as much at once. */
 const RATE_PER_SECOND = 200
+const TELEGRAM_API_ROOT = 'https://api.telegram.org'
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 /** A shorter lease could not be extended in time by its heartbeat. */
@@ -101,6 +105,13 @@ export interface Config {
   }
   /** Where files of runs are kept. */
   readonly files: FilesSettings
+  /** Null unless a bot's token is set. */
+  readonly telegram: {
+    readonly token: string
+    readonly apiRoot: string
+    /** Who chats talk to where no session is named; null: the only agent there is. */
+    readonly agentId: string | null
+  } | null
   readonly logLevel: LogLevel
   readonly logFormat: 'json' | 'pretty'
 }
@@ -157,6 +168,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       name: read.text('WAKEFUL_MODEL'),
     },
     files: readFiles(read),
+    telegram: readTelegram(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
@@ -355,6 +367,15 @@ const S3_PLACE =
   /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
 const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
 const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
+function readTelegram(read: Reader): Config['telegram'] {
+  const isBot = (value: string) => /^\d{1,15}:[\w-]{20,100}$/.test(value)
+  const token = read.checked('TELEGRAM_BOT_TOKEN', isBot, "a bot's token", 'secret')
+  const apiRoot = read.checked('TELEGRAM_API_ROOT', isHttpUrl, HTTP_URL) ?? TELEGRAM_API_ROOT
+  const isName = (value: string) => KEY_PART.test(value)
+  const agentId = read.checked('TELEGRAM_AGENT', isName, 'the name of an agent')
+  return token === null ? null : { token, apiRoot: apiRoot.replace(/\/+$/, ''), agentId }
+}
+
 const HTTP_URL = 'an http:// or https:// URL'
 const URLS_MAX = 100
 const PRICE_URL = 'an http:// or https:// URL with {ticker} or {tickers} after the host'
@@ -362,19 +383,9 @@ const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
-const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
-
-function isPriceUrl(value: string): boolean {
-  const one = value.includes('{ticker}') !== value.includes('{tickers}')
-  return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
-}
 
 function isEndpoint(value: string): boolean {
   return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
-}
-
-function isOwner(value: string): boolean {
-  return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
 }
 
 /** The environment of this process; nobody else reads it. */

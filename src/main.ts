@@ -2,32 +2,26 @@
  * The composition root: store, engine, channels and doors are put together here and nowhere else.
  * The server listens before the database is there, and says 503 until it is.
  */
-import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
-import { builtInExecutors } from './agents/executors/index.ts'
-import { HttpModel } from './agents/model.ts'
 import type { Actor, Context, House } from './api/contract.ts'
 import type { Door } from './api/door.ts'
 import { operations } from './api/operations.ts'
 import { type WebhookRequest, Webhooks } from './channels/webhook.ts'
 import { WebSocketChannel } from './channels/websocket.ts'
-import { wallClock } from './clock.ts'
+import type { Chats, openChats } from './chats.ts'
 import { SharedCommits } from './commits.ts'
 import type { Config } from './config.ts'
 import { Refusal } from './core/errors.ts'
 import { newId } from './core/ids.ts'
 import type { NewSignal } from './core/signal.ts'
-import { SECRET_PREFIX } from './core/webhook.ts'
+import { newWebhookSecret } from './core/webhook.ts'
 import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { Engine } from './engine/engine.ts'
-import type { Signals } from './engine/signals.ts'
-import type { FileKeeper } from './files/keeper.ts'
-import { openFiles } from './files/open.ts'
-import { fileSweep } from './files/sweep.ts'
+import { SILENT, type Signals } from './engine/signals.ts'
 import { closing } from './http/closing.ts'
 import { onceByKey } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
@@ -37,6 +31,7 @@ import { arrivedReport, createReport } from './report.ts'
 import { sourcesOf } from './sources/configured.ts'
 import { Fetcher } from './sources/fetcher.ts'
 import type { Source } from './sources/source.ts'
+import { Staff } from './staff.ts'
 import { type Db, isUnavailable } from './store/db.ts'
 import { backToPending, positionOf } from './store/effects.ts'
 import type { Appended, NewEvent } from './store/events.ts'
@@ -46,7 +41,6 @@ import { openStore, type Store } from './store/open.ts'
 import { ownedBy } from './store/owned.ts'
 import { keepSetting } from './store/settings.ts'
 import type { TakenSignal } from './store/signals.ts'
-import { knownFiles } from './store/work-files.ts'
 import { openTracing, type Tracing } from './tracing.ts'
 import { alarmTrigger, alarmWakes } from './triggers/alarm.ts'
 import { intentTrigger } from './triggers/intent.ts'
@@ -54,7 +48,6 @@ import { timerTrigger } from './triggers/timer.ts'
 import { workTrigger } from './triggers/work.ts'
 import { VERSION } from './version.ts'
 import { Watch } from './watch.ts'
-import { Workshop } from './workshop.ts'
 
 export { VERSION }
 
@@ -89,12 +82,8 @@ export class App {
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
-  readonly #files: FileKeeper
-  /** Names the database beside other installations that share a place for files. */
-  #installation = ''
-  readonly #workshop: Workshop
-  /** Asked by the executors that write. */
-  readonly #model: HttpModel
+  readonly #staff: Staff
+  readonly #telegram: Chats | null
   readonly #house: House
   readonly #doors: DoorOptions
   readonly #identity: Identity
@@ -116,14 +105,21 @@ export class App {
     })
     try {
       const tracing = await openTracing(config, VERSION)
-      return new App({ ...options, sources }, store, tracing)
+      // Loaded by those who have a bot: the others start a tenth of a second sooner.
+      const chats = config.telegram === null ? null : await import('./chats.ts')
+      return new App({ ...options, sources }, store, tracing, chats?.openChats ?? null)
     } catch (error) {
       await store.close()
       throw error
     }
   }
 
-  private constructor(options: AppOptions, store: Store, tracing: Tracing) {
+  private constructor(
+    options: AppOptions,
+    store: Store,
+    tracing: Tracing,
+    open: typeof openChats | null,
+  ) {
     const { config } = options
     this.#options = options
     this.store = store
@@ -147,19 +143,19 @@ export class App {
       arrived: (message) => meter.delivery(arrivedReport(message)),
       tracer: tracing.tracer,
     })
-    const timeOfDay = () => new Date(wallClock())
-    this.#files = openFiles(config.files, () => this.#installation, timeOfDay)
-    this.#model = new HttpModel(config.model, { now: timeOfDay })
-    this.#workshop = new Workshop({
+    this.#staff = new Staff({
+      config,
       store,
       agents: options.agents,
-      executors: this.#executors(),
-      files: this.#files,
+      work: options.work ?? new Map(),
+      webhooks: this.#webhooks,
       trouble: (where, error) => meter.trouble(where, error),
     })
+    this.#telegram = open === null ? null : this.#chats(config, open)
     this.engine = new Engine({
       store,
-      agents: this.#workshop.agents,
+      agents: this.#staff.agents,
+      more: [...this.#staff.services, ...(this.#telegram?.services ?? [])],
       triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config)), workTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
@@ -176,11 +172,7 @@ export class App {
         checkpointsKept: config.checkpointsKept,
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
-      sweep: fileSweep({
-        files: this.#files,
-        known: (keys) => knownFiles(store.db, keys),
-        now: timeOfDay,
-      }),
+      sweep: this.#staff.sweep,
       meter,
       tracer: tracing.tracer,
       services: new Set<string>(config.services),
@@ -193,16 +185,20 @@ export class App {
       hints: this.engine.hints,
       tracer: tracing.tracer,
     })
+    const staff = this.#staff
     this.#house = {
       append: (event) => this.append(event),
-      knowsAgent: (agentId) => options.agents.has(agentId),
-      agentIds: [...options.agents.keys()],
+      knowsAgent: (agentId, userId) => staff.agents.knows(agentId, userId),
+      get agentIds() {
+        return staff.agents.names
+      },
+      ...staff.house,
+      telegram: this.#telegram?.bot ?? null,
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#commits.setAlarm(draft, tx),
       signal: (signals, tx) => this.signal(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
-      work: this.#workshop.house,
     }
     this.#doors = {
       context: (actor, caller) => this.context(actor, caller),
@@ -233,13 +229,6 @@ export class App {
     })
   }
 
-  /** Those built in, unless the app has somebody else of that name; then the app's own. */
-  #executors(): ReadonlyMap<string, Executor> {
-    const { agents, work } = this.#options
-    const builtIn = builtInExecutors({ db: this.store.db, model: this.#model })
-    return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...(work ?? [])])
-  }
-
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
   async start(): Promise<void> {
     let wait = DATABASE_WAIT_MS
@@ -257,12 +246,8 @@ export class App {
     }
     if (this.#stopped) return
     await this.#identity.requireAdmin()
-    this.#webhookSecret ??= await keepSetting(
-      this.store.db,
-      'webhook_secret',
-      `${SECRET_PREFIX}${randomBytes(32).toString('base64')}`,
-    )
-    this.#installation = await keepSetting(this.store.db, 'installation', newId())
+    this.#webhookSecret ??= await keepSetting(this.store.db, 'webhook_secret', newWebhookSecret())
+    await this.#staff.start()
     this.#ready = true
     if (this.#options.now === undefined) this.engine.start()
   }
@@ -283,7 +268,7 @@ export class App {
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
       tracer: this.#tracing.tracer,
       onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
-      files: this.#files,
+      files: this.#staff.files,
       health: () => this.#watch.health(),
       ready: async () => this.#ready,
       metrics: async () => ({
@@ -353,6 +338,17 @@ export class App {
     }
   }
 
+  #chats(config: Config, open: typeof openChats): Chats | null {
+    const { store } = this
+    return open(config, {
+      ...{ store, meter: this.#report.meter, signals: this.#options.signals ?? SILENT },
+      waits: this.#options.now === undefined,
+      append: (event) => this.append(event),
+      knows: ({ agentId, userId }) => this.#staff.agents.knows(agentId, userId),
+      changed: () => this.engine.hints.hint('outbox'),
+    })
+  }
+
   /** Keeps facts and fires what they make true. */
   signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
     return this.#commits.signal(signals, tx)
@@ -367,11 +363,11 @@ export class App {
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
-    this.#workshop.release()
+    this.#staff.release()
+    this.#telegram?.halt()
     await Promise.all([this.#closeServer?.(), this.#ready ? this.engine.stop() : undefined])
     await Promise.all([this.#commits.idle(), this.#webhooks.close(), this.#fetcher.close()])
-    await this.#workshop.idle()
-    await Promise.all([this.#files.close(), this.#model.close(), this.#identity.close()])
+    await Promise.all([this.#staff.close(), this.#identity.close()])
     this.#closing = true
     await this.store.close()
     this.#report.close()

@@ -77,9 +77,11 @@ export function isAdminKey(value: string): boolean {
   return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
 }
 
-export function isWebhookSecret(value: string): boolean {
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
-  if (encoded === undefined || encoded.length % 4 !== 0) return false
-  const { length } = Buffer.from(encoded, 'base64')
-  return length >= 24 && length <= 64
+export function isPriceUrl(value: string): boolean {
+  const one = value.includes('{ticker}') !== value.includes('{tickers}')
+  return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
+}
+
+export function isOwner(value: string): boolean {
+  return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
 }

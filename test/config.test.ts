@@ -43,6 +43,7 @@ describe('readConfig', () => {
       logContent: false,
       model: { url: null, key: null, name: null },
       files: { kind: 'directory', path: '.wakeful/files' },
+      telegram: null,
       logLevel: 'info',
       logFormat: 'json',
     })
@@ -185,5 +186,23 @@ describe('readConfig', () => {
       expect(refusal({ WAKEFUL_WEBHOOK_SECRET: whsec(bytes) })).toContain('24 to 64 bytes')
     }
     expect(readConfig({ WAKEFUL_WEBHOOK_SECRET: whsec(64) }).webhookSecret).toBe(whsec(64))
+  })
+
+  test('Telegram is on with a token, which is never repeated', () => {
+    const token = '123456:AAE-0123456789_0123456789'
+    expect(readConfig({ TELEGRAM_BOT_TOKEN: token }).telegram).toEqual({
+      token,
+      apiRoot: 'https://api.telegram.org',
+      agentId: null,
+    })
+    const own = { TELEGRAM_API_ROOT: 'http://127.0.0.1:8081/', TELEGRAM_AGENT: 'companion' }
+    expect(readConfig({ TELEGRAM_BOT_TOKEN: token, ...own }).telegram).toEqual({
+      token,
+      apiRoot: 'http://127.0.0.1:8081',
+      agentId: 'companion',
+    })
+    const wrong = refusal({ TELEGRAM_BOT_TOKEN: 'sesame', TELEGRAM_AGENT: 'a:b' })
+    expect(wrong).not.toContain('sesame')
+    expect(wrong).toMatch(/TELEGRAM_BOT_TOKEN: got .*TELEGRAM_AGENT: got "a:b"/)
   })
 })

@@ -1,4 +1,5 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
+import { newId } from '../core/ids.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Wish } from '../core/turn.ts'
 import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
@@ -12,6 +13,8 @@ export interface TurnEvent {
   /** JSON text as it was posted. */
   readonly payload: string
   readonly createdAt: Date
+  /** The slot it stands for, where a trigger made it: a failed slot may come again as another event. */
+  readonly slot?: string
 }
 
 export interface TurnInput {
@@ -50,3 +53,18 @@ export interface Agent {
 }
 
 export const AGENT_TIMEOUT_MS = 60_000
+
+/** The result of an agent whose whole memory is one JSON object. */
+export function stateResult(input: TurnInput, wishes: readonly Wish[], state: string): TurnResult {
+  const checkpointId = newId()
+  const point: Point = {
+    threadId: input.session.key,
+    ns: '',
+    id: checkpointId,
+    parentId: input.checkpointId,
+    type: 'state',
+    checkpoint: state,
+    metadata: {},
+  }
+  return { wishes, checkpointId, points: [point] }
+}

@@ -4,16 +4,24 @@
  * forgotten `await` cannot speak in somebody else's turn.
  */
 import { TerminalError } from '../core/errors.ts'
-import { isUuid, newId } from '../core/ids.ts'
+import { isUuid } from '../core/ids.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
 import type { Wish } from '../core/turn.ts'
 import { recentEvents } from '../store/events.ts'
-import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+import {
+  AGENT_TIMEOUT_MS,
+  type Agent,
+  stateResult,
+  type TurnInput,
+  type TurnResult,
+} from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
+/** A hundred years. */
+export const FOLLOW_UP_MAX_SECONDS = 10 * 366 * 86_400 * 10
 const PAYLOAD_MAX_BYTES = 64 * 1024
 const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
@@ -159,7 +167,7 @@ function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null 
     if (
       !Number.isFinite(when.inSeconds) ||
       when.inSeconds < 0 ||
-      when.inSeconds > 10 * 366 * 86_400 * 10
+      when.inSeconds > FOLLOW_UP_MAX_SECONDS
     ) {
       throw new TypeError('followUp: inSeconds takes a number of seconds, 0 or more')
     }
@@ -207,17 +215,7 @@ export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}):
         throw error
       }
       const { wishes, state } = Turn.finish(turn)
-      const checkpointId = newId()
-      const point = {
-        threadId: input.session.key,
-        ns: '',
-        id: checkpointId,
-        parentId: input.checkpointId,
-        type: 'state',
-        checkpoint: state,
-        metadata: {},
-      }
-      return { wishes, checkpointId, points: [point] }
+      return stateResult(input, wishes, state)
     },
   }
 }

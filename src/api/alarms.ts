@@ -136,7 +136,7 @@ function targetOf(
   const { house, actor } = ctx
   const wanted = actor.agentId ?? named
   if (wanted !== undefined) {
-    if (house.knowsAgent(wanted)) return { agentId: wanted, errors: [] }
+    if (house.knowsAgent(wanted, actor.userId ?? LOCAL_USER)) return { agentId: wanted, errors: [] }
     return {
       agentId: null,
       errors: [`agent_id: there is no agent ${wanted} here; ${known(house.agentIds)}`],

@@ -44,7 +44,8 @@ export const NOBODY: Actor = Object.freeze({
 export interface House {
   /** Appends an event in a commit shared with others that are ready. */
   append(event: NewEvent): Promise<Appended>
-  knowsAgent(agentId: string): boolean
+  /** Is there such an agent, for this user if one is named? */
+  knowsAgent(agentId: string, userId?: string): boolean
   /** The names of the agents that run here. */
   readonly agentIds: readonly string[]
   /** Alarms without an agent are delivered to a URL. */
@@ -57,6 +58,13 @@ export interface House {
   changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
   readonly policy: Policy
   readonly work: WorkHouse
+  readonly remoteAgents: RemoteAgents
+  /** The bot, where one is set up. */
+  readonly telegram: {
+    /** Who chats talk to where no session is named; null: the only agent there is. */
+    readonly agentId: string | null
+    username(): Promise<string>
+  } | null
 }
 
 /** What operations on work ask of the house. */
@@ -73,6 +81,20 @@ export interface WorkHouse {
   ): Promise<void>
   /** The work is deleted: its files go too. */
   dropFiles(bucket: number, workId: string): void
+}
+
+/** What registering agents needs of the house. */
+export interface RemoteAgents {
+  /** The agents of this process. */
+  readonly own: readonly {
+    readonly id: string
+    readonly kind: string
+    readonly timeoutMs: number
+  }[]
+  /** Outgoing calls may reach private and loopback addresses. */
+  readonly allowPrivate: boolean
+  /** The table changed: this process looks at once, the others within a second. */
+  changed(): Promise<void>
 }
 
 export interface Context {

@@ -1,5 +1,6 @@
 /** All that may be asked of Wakeful, area by area. Every door is made from this table. */
 import { agentAuth } from './agent-auth.ts'
+import { agents } from './agents.ts'
 import { alarms } from './alarms.ts'
 import { audit } from './audit.ts'
 import type { Operation } from './contract.ts'
@@ -11,6 +12,7 @@ import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
 import { sources } from './sources.ts'
+import { telegram } from './telegram.ts'
 import { tickets } from './tickets.ts'
 import { timers } from './timers.ts'
 import { work } from './work.ts'
@@ -25,6 +27,8 @@ const areas = [
   work,
   schedules,
   ledger,
+  agents,
+  telegram,
   keys,
   agentAuth,
   tickets,

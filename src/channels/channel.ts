@@ -13,3 +13,33 @@ export interface Channel {
   watched(keys: readonly string[] | null): Wanted[]
   show(rows: readonly (EventRow & { bucket: number })[]): void
 }
+
+/** A message on its way to a device that nobody holds open. */
+export interface Push {
+  readonly content: string
+  /** Null: nobody is linked any more. */
+  readonly chatId: number | null
+  /** Long messages go out in parts; these have. */
+  readonly partsSent: number
+  /** From 1. */
+  readonly attempt: number
+}
+
+export type PushOutcome =
+  | { readonly type: 'sent' }
+  | {
+      readonly type: 'later'
+      readonly waitMs: number
+      readonly error: string
+      readonly partsSent: number
+    }
+  /** This one will never go; it stays for the sockets. */
+  | { readonly type: 'dropped'; readonly error: string }
+  /** Nobody is there any more: the link ends. */
+  | { readonly type: 'gone'; readonly error: string }
+
+/** How a message leaves without a connection of its own. Never throws. */
+export interface PushChannel {
+  readonly name: string
+  send(push: Push, signal: AbortSignal): Promise<PushOutcome>
+}

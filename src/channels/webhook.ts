@@ -6,7 +6,7 @@
 import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
 import { callRefusal } from '../core/address.ts'
-import type { Attempt } from '../core/alarm.ts'
+import type { Attempt, RetryAfter } from '../core/alarm.ts'
 import { callError, checkedLookup } from '../core/lookup.ts'
 import { traceHeaders } from '../core/trace-context.ts'
 import { retryAfterOf, webhookSignature } from '../core/webhook.ts'
@@ -28,6 +28,29 @@ export interface WebhookRequest {
   readonly body: string
   /** The trace this call belongs to; the receiver may go on with it. */
   readonly traceparent?: string | null
+  /** Instead of the house's own. */
+  readonly secrets?: readonly string[]
+}
+
+/** A call whose answer is wanted, not only its status. */
+export interface WebhookQuestion extends WebhookRequest {
+  readonly timeoutMs: number
+  readonly answerMaxBytes: number
+}
+
+export type WebhookReply =
+  | {
+      readonly status: number
+      readonly text: string
+      /** It was longer than asked for. */
+      readonly cut: boolean
+      readonly retryAfter: RetryAfter | null
+    }
+  /** No answer at all, and why. */
+  | Unanswered
+
+interface Unanswered {
+  readonly error: string
 }
 
 export interface WebhookOptions {
@@ -55,9 +78,28 @@ export class Webhooks {
 
   /** Never throws: whatever goes wrong is a failed attempt that says why. */
   async call(call: WebhookRequest, signal?: AbortSignal): Promise<Attempt> {
-    const refusal = callRefusal(call.url, this.#options.allowPrivate)
-    if (refusal !== null) return failed(`not called: ${refusal}`)
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS
+    const limits = { timeoutMs, bodyTimeoutMs: ANSWER_MAX_MS }
+    const got = await this.#post(call, limits, judge, signal)
+    return 'error' in got && !('taken' in got) ? failed(got.error) : got
+  }
+
+  /** The same for a call whose answer matters, whatever its status. */
+  async ask(call: WebhookQuestion, signal?: AbortSignal): Promise<WebhookReply> {
+    const { timeoutMs, answerMaxBytes } = call
+    const limits = { timeoutMs, bodyTimeoutMs: timeoutMs }
+    const read = (answer: Dispatcher.ResponseData) => replyOf(answer, answerMaxBytes)
+    return this.#post(call, limits, read, signal)
+  }
+
+  async #post<T>(
+    call: WebhookRequest,
+    { timeoutMs, bodyTimeoutMs }: { timeoutMs: number; bodyTimeoutMs: number },
+    read: (answer: Dispatcher.ResponseData) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T | Unanswered> {
+    const refusal = callRefusal(call.url, this.#options.allowPrivate)
+    if (refusal !== null) return { error: `not called: ${refusal}` }
     // One controller for both reasons: `AbortSignal.any` and `.timeout` took a tenth of a burst's time.
     const controller = new AbortController()
     const cut = () => controller.abort()
@@ -75,26 +117,26 @@ export class Webhooks {
         dispatcher: this.#agent,
         signal: controller.signal,
         headersTimeout: timeoutMs,
-        bodyTimeout: ANSWER_MAX_MS,
+        bodyTimeout: bodyTimeoutMs,
       })
-      return await judge(answer)
+      return await read(answer)
     } catch (error) {
-      if (late) return failed(`no answer within ${timeoutMs} ms`)
-      return failed(`the call failed: ${callError(error)}`)
+      if (late) return { error: `no answer within ${timeoutMs} ms` }
+      return { error: `the call failed: ${callError(error)}` }
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', cut)
     }
   }
 
-  #headers({ id, at, body, bearer, traceparent }: WebhookRequest): Record<string, string> {
+  #headers({ id, at, body, bearer, secrets, traceparent }: WebhookRequest): Record<string, string> {
     const seconds = Math.floor(at.getTime() / 1000)
     return {
       'content-type': 'application/json',
       'user-agent': 'wakeful',
       'webhook-id': id,
       'webhook-timestamp': String(seconds),
-      'webhook-signature': webhookSignature(this.#options.secrets(), id, seconds, body),
+      'webhook-signature': webhookSignature(secrets ?? this.#options.secrets(), id, seconds, body),
       ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
       ...traceHeaders(traceparent),
     }
@@ -114,10 +156,29 @@ async function judge(answer: Dispatcher.ResponseData): Promise<Attempt> {
     return { taken: true }
   }
   const text = (await beginningOf(body)).trim()
-  const header = headers['retry-after']
-  const retryAfter = retryAfterOf(Array.isArray(header) ? header[0] : header)
   const error = text === '' ? `HTTP ${statusCode}` : `HTTP ${statusCode}: ${text}`
-  return { ...failed(error), retryAfter }
+  return { ...failed(error), retryAfter: patienceOf(headers) }
+}
+
+function patienceOf(headers: Dispatcher.ResponseData['headers']): RetryAfter | null {
+  const header = headers['retry-after']
+  return retryAfterOf(Array.isArray(header) ? header[0] : header)
+}
+
+/** An answer that breaks off is none: half of it could pass for a whole one. */
+async function replyOf(
+  { statusCode: status, headers, body }: Dispatcher.ResponseData,
+  maxBytes: number,
+): Promise<WebhookReply> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes > maxBytes) break
+  }
+  const text = Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8')
+  return { status, text, cut: bytes > maxBytes, retryAfter: patienceOf(headers) }
 }
 
 function failed(error: string): Attempt & { taken: false } {

@@ -54,7 +54,7 @@ const AREAS = {
     list: 'list_agents',
     get: 'get_agent',
     update: 'update_agent',
-    delete: 'delete_agent',
+    delete: 'remove_agent',
   },
 } as const
 

@@ -31,3 +31,10 @@ export function callRefusal(text: string, allowPrivate: boolean): string | null 
   if (!WEB_PORTS.has(url.port)) return `the port ${url.port}, which is none of the web`
   return null
 }
+
+/** The same for an agent's address. What is said to an agent is private: it goes unencrypted only where private addresses may be called. */
+export function agentUrlRefusal(text: string, allowPrivate: boolean): string | null {
+  const refusal = callRefusal(text, allowPrivate)
+  if (refusal !== null || allowPrivate || new URL(text).protocol === 'https:') return refusal
+  return 'it is no https:// URL'
+}

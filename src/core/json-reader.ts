@@ -29,19 +29,28 @@ export class JsonError extends Error {
   }
 }
 
-const NONE: ReadonlySet<string> = new Set()
+type Names = Pick<ReadonlySet<string>, 'has'>
+const NONE: Names = new Set<string>()
+const EVERY: Names = { has: () => true }
+/** What the items of a list are called where members have names. */
+const ITEM = ''
 
 /**
  * Reads one JSON text. Members named in `opaque` come back as `RawJson`, fully checked: those at the top, or
  * those that lie `level` objects deep.
  */
-export function readJson(text: string, opaque: ReadonlySet<string> = NONE, level = 1): unknown {
-  return new Reader(text, opaque, false, level).document()
+export function readJson(text: string, opaque: Names = NONE, level = 1): unknown {
+  return new Reader(text, opaque, false, { level }).document()
 }
 
 /** The same, but every number comes back as `RawJson`, digit for digit. */
 export function readExact(text: string): unknown {
   return new Reader(text, NONE, true).document()
+}
+
+/** One level only: the members of an object, or the items of a list, come back as `RawJson` of any size, fully checked. */
+export function readLevel(text: string): unknown {
+  return new Reader(text, EVERY, false, { opaqueMax: Number.POSITIVE_INFINITY }).document()
 }
 
 /** Space, tab, line feed, carriage return: JSON's only white space. */
@@ -64,18 +73,25 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /** One pass over the text by character codes; `pos` is the next character to look at. */
 class Reader {
   private readonly text: string
-  private readonly opaque: ReadonlySet<string>
+  private readonly opaque: Names
   private readonly keepNumbers: boolean
   private readonly level: number
+  private readonly opaqueMax: number
   private pos = 0
   private depth = 0
 
   /** With `keepNumbers` a number comes back as `RawJson`, digit for digit. */
-  constructor(text: string, opaque: ReadonlySet<string>, keepNumbers: boolean, level = 1) {
+  constructor(
+    text: string,
+    opaque: Names,
+    keepNumbers: boolean,
+    { level = 1, opaqueMax = OPAQUE_BYTES_MAX } = {},
+  ) {
     this.text = text
     this.opaque = opaque
     this.keepNumbers = keepNumbers
     this.level = level
+    this.opaqueMax = opaqueMax
   }
 
   document(): unknown {
@@ -121,10 +137,11 @@ class Reader {
 
   private array(): unknown[] {
     this.enter()
+    const opaque = this.depth === 1 && this.opaque.has(ITEM)
     const result: unknown[] = []
     if (this.closes(93)) return result
     for (;;) {
-      result.push(this.value())
+      result.push(opaque ? this.opaqueValue(ITEM) : this.value())
       if (this.ends(93)) return result
     }
   }
@@ -138,8 +155,8 @@ class Reader {
     inner.value()
     this.pos = inner.pos
     const text = this.text.slice(start, this.pos)
-    if (utf8Length(text, OPAQUE_BYTES_MAX) > OPAQUE_BYTES_MAX) {
-      throw this.refused(`${quote(key)} is larger than ${OPAQUE_BYTES_MAX} bytes`, start)
+    if (utf8Length(text, this.opaqueMax) > this.opaqueMax) {
+      throw this.refused(`${quote(key)} is larger than ${this.opaqueMax} bytes`, start)
     }
     return new RawJson(text)
   }

@@ -6,7 +6,14 @@
  */
 import { RawJson, readExact } from './json-reader.ts'
 
-export { JSON_DEPTH_MAX, JsonError, OPAQUE_BYTES_MAX, RawJson, readJson } from './json-reader.ts'
+export {
+  JSON_DEPTH_MAX,
+  JsonError,
+  OPAQUE_BYTES_MAX,
+  RawJson,
+  readJson,
+  readLevel,
+} from './json-reader.ts'
 
 /** The value as agents see it; numbers beyond 2^53 lose digits here, and only here. */
 export function parseRaw(raw: RawJson): unknown {

@@ -1,8 +1,21 @@
 /** Standard Webhooks, the pure part: what is signed, and how an answer asks for patience. */
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { RetryAfter } from './alarm.ts'
 
-export const SECRET_PREFIX = 'whsec_'
+const SECRET_PREFIX = 'whsec_'
+const SECRET_BYTES = 32
+export const SECRET_FORM = '"whsec_" and 24 to 64 bytes in base64'
+
+export function newWebhookSecret(): string {
+  return `${SECRET_PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
+}
+
+export function isWebhookSecret(value: string): boolean {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
+  if (encoded === undefined || encoded.length % 4 !== 0) return false
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= 24 && length <= 64
+}
 
 /**
  * `v1,<base64>` over `id.seconds.body`, one for each secret, so that a receiver can change over from an

@@ -1,5 +1,4 @@
 /** The engine: three services, their loops, and the one door by which a test clock drives them. */
-import type { Agent } from '../agents/agent.ts'
 import type { Channel } from '../channels/channel.ts'
 import { type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Policy } from '../core/turn.ts'
@@ -7,7 +6,7 @@ import type { Store } from '../store/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
 import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
-import { LocalHints } from './hints.ts'
+import { LocalHints, type Topic } from './hints.ts'
 import type { Meter } from './meter.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
@@ -15,12 +14,12 @@ import { prunerService, type Retention } from './pruner.ts'
 import { IDLE, Loop, type Service } from './service.ts'
 import { SILENT, type Signals } from './signals.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
-import { TurnsService } from './turns.ts'
+import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
 
 export interface EngineOptions {
   readonly store: Store
-  readonly agents: ReadonlyMap<string, Agent>
+  readonly agents: Agents
   readonly triggers: readonly Trigger[]
   readonly channels: readonly Channel[]
   /** What wakes by a call, and how to call; null where nothing does. */
@@ -39,6 +38,15 @@ export interface EngineOptions {
   readonly signals?: Signals
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
+  /** What else the composition root has running in this process. */
+  readonly more?: readonly Companion[]
+}
+
+/** A service beside the three, with a loop of its own. */
+export interface Companion {
+  readonly service: Service & { onFree?: () => void }
+  readonly pollMs: number
+  readonly topic?: Topic
 }
 
 /** A sweep looks for what is too old this often. */
@@ -146,9 +154,17 @@ export class Engine {
       this.#sources.onFree = () => loop.hint()
     }
     if (services.has('clock')) this.#loop(later(this.#pruner), PRUNE_MS)
+    for (const { service, pollMs, topic } of this.#more) {
+      const loop = this.#loop(service, pollMs, topic)
+      service.onFree = () => loop.hint()
+    }
   }
 
-  #loop(service: Service, pollMs: number, topic?: 'clock' | 'turns' | 'outbox'): Loop {
+  get #more(): readonly Companion[] {
+    return this.#options.more ?? []
+  }
+
+  #loop(service: Service, pollMs: number, topic?: Topic): Loop {
     const loop = new Loop(service, {
       pollMs,
       onError: (where, error) => this.#options.meter.trouble(where, error),
@@ -162,12 +178,7 @@ export class Engine {
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     if (this.#loops.length === 0)
-      await Promise.all([
-        this.turns.close(),
-        this.outbox.close(),
-        this.#wakes?.close(),
-        this.#sources.close(),
-      ])
+      await Promise.all(this.#services().map((service) => service.close?.()))
     await this.#notifier?.stop()
   }
 
@@ -193,7 +204,8 @@ export class Engine {
 
   #services(): Service[] {
     const wakes = this.#wakes === null ? [] : [this.#wakes]
-    return [this.#sources, this.#clock, ...wakes, this.turns, this.outbox]
+    const more = this.#more.map(({ service }) => service)
+    return [this.#sources, this.#clock, ...wakes, this.turns, this.outbox, ...more]
   }
 
   /** One sweep of the pruner, for tests and for the command line. */

@@ -23,11 +23,15 @@ import type { Service, Tick } from './service.ts'
 import type { Signals } from './signals.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 
+/** Who runs which turns: a map, or whatever is asked like one. */
+export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
+
 export interface TurnsOptions {
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
-  readonly agents: ReadonlyMap<string, Agent>
+  /** Looked at on every tick: agents may come and go. */
+  readonly agents: Agents
   readonly triggers: Triggers
   readonly policy: Policy
   readonly leaseMs: number
@@ -65,7 +69,6 @@ const STOP_GRACE_MS = 8_000
 export class TurnsService implements Service {
   readonly name = 'turns'
   readonly #options: TurnsOptions
-  readonly #agentIds: string[]
   readonly #running = new Map<string, Running>()
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
@@ -74,7 +77,6 @@ export class TurnsService implements Service {
 
   constructor(options: TurnsOptions) {
     this.#options = options
-    this.#agentIds = [...options.agents.keys()]
     this.#tracer = options.tracer ?? UNTRACED
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
@@ -101,7 +103,7 @@ export class TurnsService implements Service {
       limit,
       this.#options.leaseMs,
       token,
-      this.#agentIds,
+      [...this.#options.agents.keys()],
     )
     batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
     const withdrawn = await this.#withdrawn(turns)
@@ -198,10 +200,9 @@ export class TurnsService implements Service {
       const failure = { terminal: true, retryAfterMs: 0, text }
       return { claim, token, traceparent, result: null, failure }
     }
-    const agent = this.#options.agents.get(claim.agent_id)
-    if (agent === undefined)
-      throw new Error(`claimed a session of an unknown agent: ${claim.agent_id}`)
     try {
+      const agent = this.#options.agents.get(claim.agent_id)
+      if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
       const result = await span.run(() => run.start(() => agent.run(this.#input(claim, run))))
       return { claim, token, traceparent, result, failure: null }
@@ -229,6 +230,7 @@ export class TurnsService implements Service {
         type: claim.type,
         payload: claim.payload,
         createdAt: claim.event_created_at,
+        ...slotOf(claim),
       },
       state: claim.state,
       checkpointId: claim.checkpoint_id,
@@ -355,6 +357,10 @@ const leaseOf = ({ claim, token }: Running) => ({
   key: claim.session_key,
   token,
 })
+
+function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: string } {
+  return id === null || at === null ? {} : { slot: `${id}:${at.getTime()}` }
+}
 
 function failureOf(error: unknown): Failure {
   const terminal = error instanceof TerminalError

@@ -55,6 +55,8 @@ export interface DueTable {
   readonly lease?: string
   /** SQL type of `key`; text if not said. */
   readonly keyType?: 'uuid'
+  /** Another column of the identity, where `bucket` and `key` are not all of it. */
+  readonly within?: string
 }
 
 export const SESSIONS: DueTable = {
@@ -98,6 +100,15 @@ export const INTENTS: DueTable = {
   live: 'enabled = true and next_check is not null and agent_id is not null and in_flight is null',
 }
 
+/** Messages to be pushed to somebody's device, under a lease. */
+export const EFFECTS: DueTable = {
+  name: 'wakeful.effects',
+  key: 'position',
+  within: 'session_key',
+  due: 'due_at',
+  live: 'due_at is not null',
+}
+
 /**
  * Selects and locks up to `limit` due rows, soonest first. `lock` names another table joined by
  * `join` to be locked instead: rows whose lock is held elsewhere are skipped and the scan goes on,
@@ -132,12 +143,15 @@ export function claimRows(
   returning: string,
   options: { set?: string; where?: string; was?: string } = {},
 ): string {
-  const was = `t.bucket, t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token${options.was ?? ''}`
+  const { within } = table
+  const also = within === undefined ? '' : ` and t.${within} = d.${within}`
+  const named = within === undefined ? '' : ` t.${within},`
+  const was = `t.bucket,${named} t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token${options.was ?? ''}`
   return `update ${table.name} t
     set ${table.lease ?? table.due} = ${NOW} + $3::int * interval '1 millisecond',
         claim_token = $4::uuid, claimed_at = ${NOW}${options.set ?? ''}
     from (${dueRows(table, was, '$2::int', options.where === undefined ? {} : { where: options.where })}) d
-    where t.bucket = d.bucket and t.${table.key} = d.${table.key}
+    where t.bucket = d.bucket and t.${table.key} = d.${table.key}${also}
     returning ${returning}`
 }
 

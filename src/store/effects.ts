@@ -89,7 +89,7 @@ export async function recordReceipts(db: Db, receipts: readonly Receipt[]): Prom
      set status = case when r.done then 'completed' else 'executing' end,
          attempt_count = e.attempt_count + r.attempts,
          last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
-         due_at = null, updated_at = ${NOW}
+         updated_at = ${NOW}
      from r
      where e.bucket = r.bucket and e.session_key = r.key and e.position = r.position
        and e.status in ('pending', 'executing')

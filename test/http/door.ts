@@ -45,6 +45,8 @@ const emptyHouse: Context['house'] = {
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
   work: { types: [], db: noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
+  remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
+  telegram: null,
 }
 
 const note = z.object({

@@ -14,6 +14,8 @@ import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
 
 /** What belongs to no owner, and why. Every other table must keep owners apart. */
 const UNOWNED: Record<string, string> = {
+  agents: 'the operator’s, for all or for one; only admin and service reach them',
+  telegram_bots: 'where the reading of a bot stands',
   migrations: 'the state of the schema',
   settings: "the installation's own",
   api_keys: 'read before there is an owner; owners have no rights on it at all',
@@ -109,6 +111,14 @@ async function furnish(db: Db, user: string): Promise<void> {
       `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, user_id, name, scheduled_for, attempts, status, created_at, finished_at)
        values ($1, $2, $3, $4, 'n', $5, 1, 'taken', $5, $5)`,
       [bucket, newId(), newId(), user, at],
+    ],
+    [
+      `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at) values ($1, $2, $3, $4, $5)`,
+      [bucket, `${user}:bot:t`, user, bucket, at],
+    ],
+    [
+      `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at) values ($1, $2, $3, $4, $4)`,
+      [newId(), bucket, `${user}:bot:t`, at],
     ],
     [
       `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at) values ($1, 'price', $2, 'X', $3, '{}', $4, $4)`,

@@ -1,0 +1,176 @@
+/**
+ * What a remote agent answers a turn with: its new state and its effects. Read strictly, and all that is
+ * wrong is said at once, since whoever mends it sees only the text of the failed turn. State and payloads
+ * stay the text they were written in.
+ */
+import { z } from 'zod'
+import { errorText } from '../core/errors.ts'
+import { isUuid } from '../core/ids.ts'
+import { JsonError, OPAQUE_BYTES_MAX, RawJson, readJson, readLevel } from '../core/json.ts'
+import { localInstant } from '../core/schedule/index.ts'
+import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
+import type { Wish } from '../core/turn.ts'
+import type { TurnInput } from './agent.ts'
+import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
+import { FOLLOW_UP_MAX_SECONDS } from './function.ts'
+
+export interface RemoteAnswer {
+  /** JSON text of an object; null leaves the state as it is. */
+  readonly state: string | null
+  readonly wishes: readonly Wish[]
+}
+
+const ERRORS_MAX = 20
+const FIELDS: ReadonlySet<string> = new Set(['state', 'effects'])
+const PAYLOAD: ReadonlySet<string> = new Set(['payload'])
+
+const payload = z.custom<RawJson>((value) => value instanceof RawJson).optional()
+const timerId = z.string().min(1).max(TIMER_ID_MAX)
+const sendMessage = z.strictObject({
+  type: z.literal('send_message'),
+  content: z
+    .string()
+    .refine((text) => text.trim() !== '', 'must not be blank')
+    .refine(
+      (text) => Buffer.byteLength(text) <= TEXT_MAX_BYTES,
+      `must be at most ${TEXT_MAX_BYTES} bytes`,
+    ),
+})
+const scheduleTimer = z
+  .strictObject({
+    type: z.literal('schedule_timer'),
+    timer_id: timerId,
+    delay_seconds: z.number().min(0).max(FOLLOW_UP_MAX_SECONDS).optional(),
+    fire_at: z
+      .string()
+      .refine((text) => localInstant(text, 'UTC') !== null, 'must be an RFC 3339 instant')
+      .optional(),
+    payload,
+  })
+  .refine((effect) => (effect.delay_seconds === undefined) !== (effect.fire_at === undefined), {
+    error: 'takes exactly one of delay_seconds and fire_at',
+  })
+const cancelTimer = z.strictObject({ type: z.literal('cancel_timer'), timer_id: timerId })
+/** What they may hold is checked where every alarm of a turn is. */
+const setAlarm = z.strictObject({
+  type: z.literal('set_alarm'),
+  fire_at: z.string().optional(),
+  delay_seconds: z.number().optional(),
+  cron_expr: z.string().optional(),
+  schedule: z.string().optional(),
+  timezone: z.string().optional(),
+  label: z.string().optional(),
+  conversation_id: z.string().optional(),
+  wake_message: z.string(),
+  payload,
+  idempotency_key: z.string().optional(),
+  max_failures: z.number().optional(),
+})
+const cancelAlarm = z.strictObject({
+  type: z.literal('cancel_alarm'),
+  id: z.string().refine(isUuid, 'must be the id of an alarm'),
+})
+const effectSchema = z.discriminatedUnion('type', [
+  sendMessage,
+  scheduleTimer,
+  cancelTimer,
+  setAlarm,
+  cancelAlarm,
+])
+type Effect = z.output<typeof effectSchema>
+
+/** Throws one error that says everything that is wrong. */
+export function readAnswer(text: string, input: TurnInput): RemoteAnswer {
+  const errors: string[] = []
+  const { state, effects } = membersOf(text, errors)
+  const kept = stateOf(state, errors)
+  const wishes = effectsOf(effects, errors).flatMap((effect, index) =>
+    wishOf(effect, index, input, errors),
+  )
+  if (errors.length === 0) return { state: kept, wishes }
+  const more = errors.length > ERRORS_MAX ? `; and ${errors.length - ERRORS_MAX} more` : ''
+  throw new Error(`the agent's answer is wrong: ${errors.slice(0, ERRORS_MAX).join('; ')}${more}`)
+}
+
+function membersOf(text: string, errors: string[]): { state?: RawJson; effects?: RawJson } {
+  // An agent with nothing to say may answer with nothing.
+  const level = text.trim() === '' ? {} : tried('answer', errors, () => readLevel(text))
+  if (level === undefined) return {}
+  if (typeof level !== 'object' || level === null || Array.isArray(level)) {
+    errors.push('answer: must be an object {state?, effects}')
+    return {}
+  }
+  for (const name of Object.keys(level))
+    if (!FIELDS.has(name)) errors.push(`${JSON.stringify(name.slice(0, 64))}: is not a known field`)
+  return level as { state?: RawJson; effects?: RawJson }
+}
+
+function stateOf(state: RawJson | undefined, errors: string[]): string | null {
+  if (state === undefined) return null
+  if (!state.text.startsWith('{')) errors.push('state: must be an object')
+  return state.text
+}
+
+function effectsOf(effects: RawJson | undefined, errors: string[]): (Effect | null)[] {
+  if (effects === undefined) return []
+  if (!effects.text.startsWith('[')) {
+    errors.push('effects: must be a list')
+    return []
+  }
+  const items = readLevel(effects.text) as RawJson[]
+  if (items.length > EFFECTS_PER_TURN_MAX) {
+    errors.push(`effects: must have at most ${EFFECTS_PER_TURN_MAX} items, has ${items.length}`)
+    return []
+  }
+  return items.map((item, index) => effectOf(item, `effects[${index}]`, errors))
+}
+
+function effectOf(item: RawJson, where: string, errors: string[]): Effect | null {
+  const value = tried(where, errors, () => readJson(item.text, PAYLOAD))
+  if (value === undefined) return null
+  const parsed = effectSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) {
+    const path = [where, ...issue.path.map(String)].join('.')
+    errors.push(`${path}: ${issue.message}`)
+  }
+  return null
+}
+
+function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: string[]): Wish[] {
+  if (effect === null) return []
+  const payload = 'payload' in effect ? (effect.payload?.text ?? null) : null
+  switch (effect.type) {
+    case 'send_message':
+      return [{ type: 'send_message', content: effect.content }]
+    case 'cancel_timer':
+      return [{ type: 'cancel_timer', timerId: effect.timer_id }]
+    case 'cancel_alarm':
+      return [{ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: effect.id } }]
+    case 'schedule_timer': {
+      const { timer_id: timerId, delay_seconds: delay, fire_at: text } = effect
+      const at = text === undefined ? null : localInstant(text, 'UTC')
+      const fireAt = at === null ? null : new Date(at)
+      const delayMs = delay === undefined ? null : delay * 1000
+      return [{ type: 'schedule_timer', timerId, fireAt, delayMs, payload }]
+    }
+    case 'set_alarm': {
+      const { type: _type, payload: _payload, ...request } = effect
+      const set = tried(`effects[${index}]`, errors, () =>
+        alarmDraft(request as AlarmRequest, payload, input),
+      )
+      return set === undefined ? [] : [{ type: 'ask_trigger', trigger: 'alarm', ask: { set } }]
+    }
+  }
+}
+
+/** What cannot be read becomes one more error. */
+function tried<T>(where: string, errors: string[], read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    const limits = error instanceof JsonError ? ` (payloads take ${OPAQUE_BYTES_MAX} bytes)` : ''
+    errors.push(`${where}: ${errorText(error, 500)}${limits}`)
+    return undefined
+  }
+}

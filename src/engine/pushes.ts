@@ -1,0 +1,177 @@
+/**
+ * The pushes service: sends what is due to devices that hold no connection, the first message of each session
+ * at a time, each under a lease. A chat that is slow or asks for patience delays nobody else's.
+ */
+import { randomUUID } from 'node:crypto'
+import type { PushChannel, PushOutcome } from '../channels/channel.ts'
+import { TURN_DEATHS_MAX } from '../core/backoff.ts'
+import { errorText } from '../core/errors.ts'
+import { parseSessionKey } from '../core/session.ts'
+import { type Db, isUnavailable } from '../store/db.ts'
+import {
+  type ClaimedPush,
+  claimPushes,
+  extendPushes,
+  type SettledPush,
+  settlePushes,
+} from '../store/pushes.ts'
+import { unlinkSession } from '../store/telegram.ts'
+import type { Meter } from './meter.ts'
+import { IDLE, type Service, type Tick } from './service.ts'
+import type { Signals } from './signals.ts'
+
+export interface PushesOptions {
+  readonly channel: PushChannel
+  readonly claims: Db
+  readonly commits: Db
+  readonly leaseMs: number
+  readonly meter: Meter
+  readonly signals: Signals
+}
+
+interface Running {
+  readonly push: ClaimedPush
+  readonly token: string
+  readonly controller: AbortController
+  done: Promise<void>
+}
+
+/** Telegram takes about thirty messages a second. */
+const CONCURRENCY = 64
+const SETTLE_RETRY_MS = 200
+const STOP_GRACE_MS = 5_000
+const ERROR_MAX = 500
+
+export class PushesService implements Service {
+  readonly name = 'pushes'
+  /** Called when a message is done: the session's next one may be due. */
+  onFree: () => void = () => undefined
+  readonly #options: PushesOptions
+  readonly #running = new Map<string, Running>()
+  #heartbeat: NodeJS.Timeout | null = null
+
+  constructor(options: PushesOptions) {
+    this.#options = options
+  }
+
+  async tick(): Promise<Tick> {
+    const limit = CONCURRENCY - this.#running.size
+    if (limit <= 0) return IDLE
+    const { claims, leaseMs } = this.#options
+    const token = randomUUID()
+    const { pushes, nextMs } = await claimPushes(claims, limit, leaseMs, token)
+    for (const push of pushes) this.#start(push, token)
+    if (pushes.length > 0)
+      this.#heartbeat ??= setInterval(() => this.#extend(), leaseMs / 3).unref()
+    return { did: pushes.length, more: pushes.length === limit, nextMs }
+  }
+
+  async settle(): Promise<void> {
+    while (this.#running.size > 0)
+      await Promise.all([...this.#running.values()].map((each) => each.done))
+  }
+
+  /** What is being sent may finish; what does not in time is cut and due again. */
+  async close(): Promise<void> {
+    const cut = setTimeout(() => {
+      for (const each of this.#running.values()) each.controller.abort()
+    }, STOP_GRACE_MS)
+    await this.settle()
+    clearTimeout(cut)
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    this.#heartbeat = null
+  }
+
+  #start(push: ClaimedPush, token: string): void {
+    const running: Running = {
+      ...{ push, token, done: Promise.resolve() },
+      controller: new AbortController(),
+    }
+    const key = `${keyOf(push)} ${token}`
+    this.#running.set(key, running)
+    running.done = this.#take(running).finally(() => {
+      this.#running.delete(key)
+      this.onFree()
+    })
+  }
+
+  /** Send, settle, signal. */
+  async #take({ push, token, controller }: Running): Promise<void> {
+    const { channel, signals, meter } = this.#options
+    await signals.reach('claimed', push.id)
+    const outcome = await this.#send(push, controller.signal)
+    await signals.reach('delivered', push.id)
+    const ours = await this.#settleOne(push, token, outcome)
+    if (ours === null) return
+    if (!ours) meter.leasesLost(1)
+    else if (outcome.type === 'sent') meter.delivered(channel.name, 1)
+    else meter.trouble(channel.name, new Error(outcome.error))
+    await signals.reach('committed', push.id)
+  }
+
+  async #send(push: ClaimedPush, signal: AbortSignal): Promise<PushOutcome> {
+    const { push_deaths: deaths, attempt_count: attempt, parts_sent: partsSent } = push
+    if (deaths >= TURN_DEATHS_MAX)
+      return { type: 'dropped', error: `given up: the process died ${deaths} times sending this` }
+    const { content } = JSON.parse(push.payload) as { content: string }
+    return this.#options.channel.send({ content, chatId: push.chat_id, partsSent, attempt }, signal)
+  }
+
+  /** Tried until the database answers; without an answer the lease runs out, and it is sent again. */
+  async #settleOne(
+    push: ClaimedPush,
+    token: string,
+    outcome: PushOutcome,
+  ): Promise<boolean | null> {
+    const { commits, meter } = this.#options
+    for (let tries = 0; ; tries++) {
+      try {
+        if (outcome.type === 'gone') return await this.#unlink(push)
+        const [ours] = await settlePushes(commits, [settled(push, token, outcome)])
+        return ours ?? false
+      } catch (error) {
+        meter.trouble('pushes', error)
+        const over = tries * SETTLE_RETRY_MS > this.#options.leaseMs
+        if (!isUnavailable(error) || over) return null
+        await new Promise((done) => setTimeout(done, SETTLE_RETRY_MS))
+      }
+    }
+  }
+
+  /** Another chat may have been linked meanwhile: then its own turn comes when this lease ends. */
+  async #unlink(push: ClaimedPush): Promise<boolean> {
+    const session = parseSessionKey(push.session_key)
+    if (session === null) return false
+    return unlinkSession(this.#options.commits, session, push.chat_id)
+  }
+
+  #extend(): void {
+    const all = [...this.#running.values()]
+    if (all.length === 0) return
+    const { claims, leaseMs, meter } = this.#options
+    extendPushes(claims, all.map(heldOf), leaseMs)
+      .then((held) => {
+        for (const each of all) if (!held.has(keyOf(each.push))) each.controller.abort()
+      })
+      .catch((error) => meter.trouble('heartbeat', error))
+  }
+}
+
+const keyOf = (push: ClaimedPush) => `${push.session_key} ${push.position}`
+
+function heldOf({ push, token }: Pick<Running, 'push' | 'token'>) {
+  return { bucket: push.bucket, key: push.session_key, position: push.position, token }
+}
+
+type Settleable = Exclude<PushOutcome, { type: 'gone' }>
+
+function settled(push: ClaimedPush, token: string, outcome: Settleable): SettledPush {
+  const later = outcome.type === 'later'
+  return {
+    ...heldOf({ push, token }),
+    outcome: outcome.type,
+    waitMs: later ? outcome.waitMs : 0,
+    partsSent: later ? outcome.partsSent : push.parts_sent,
+    error: outcome.type === 'sent' ? null : errorText(outcome.error, ERROR_MAX),
+  }
+}
