@@ -2,6 +2,7 @@
 
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { fakeModel, saying } from '../agents/fake-model.ts'
 import { stage as openStage, type Stage, type StageOptions } from '../alarms/stage.ts'
 import { connect } from '../mcp/stage.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -134,6 +135,31 @@ eachStore('a trace', (store) => {
       TRACE,
       OTHER,
     ])
+  })
+
+  it('has the calls of a model that work makes, with what they cost', async () => {
+    const model = await fakeModel(saying('A lot.'))
+    const s = await stage(await store.database(), {
+      env: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: seen.url,
+        WAKEFUL_MODEL_URL: model.url,
+        WAKEFUL_MODEL: 'tiny',
+      },
+    })
+    const body = { task: 'herons', agent_type: 'research' }
+    await ok(s, '/v1/work', body, within(TRACE))
+    await s.settle()
+    await s.stop()
+    await model.stop()
+    const spans = seen.of(TRACE)
+    const chat = one(spans, 'chat tiny')
+    expect(chat.parentSpanId).toBe(one(spans, 'turn').spanId)
+    expect(chat.attributes).toMatchObject({
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.usage.output_tokens': 34,
+      'gen_ai.response.finish_reasons': ['stop'],
+    })
   })
 
   it('comes in with a tool of MCP', async () => {
