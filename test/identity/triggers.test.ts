@@ -139,6 +139,39 @@ eachStore('owners and what they set off', (store) => {
     })
   })
 
+  describe('an admin who acts for one and names another', () => {
+    const MAKES = {
+      '/v1/intents': { ...watch('NAMED', 1), user_id: 'bea' },
+      '/v1/work': { task: 't', agent_type: 'reporting', user_id: 'bea' },
+      '/v1/signals': { kind: 'event', name: 'named', user_id: 'bea' },
+    }
+    it.each(Object.entries(MAKES))('makes it for whom the body names: %s', async (path, body) => {
+      const { s } = open()
+      const headers = { 'wakeful-act-as': 'ann' }
+      const keyed = { ...headers, 'idempotency-key': `named${path}` }
+      const bodies = path === '/v1/signals' ? [body, { ...body, name: 'again' }] : [body, body]
+      for (const [place, sent] of [headers, keyed].entries()) {
+        const id = `named-${place}${path.replaceAll('/', '-')}`
+        const asked = { ...sent, 'x-request-id': id }
+        const reply = await s.call(ADMIN_KEY, 'POST', path, bodies[place], asked)
+        expect(reply.status, reply.text).toBeLessThan(300)
+        const { work, signal } = reply.body
+        expect((work ?? signal ?? reply.body).user_id).toBe('bea')
+        const log = await s.query('select owner from wakeful.audit_log where request_id = $1', [id])
+        expect(log).toEqual([{ owner: 'bea' }])
+      }
+    })
+
+    it('lists whom the query names', async () => {
+      const { s, bea, ok } = open()
+      const { id } = await ok(bea.agent, 'POST', '/v1/intents', watch('LISTED', 1))
+      const headers = { 'wakeful-act-as': 'ann' }
+      const path = '/v1/intents?user_id=bea&ticker=listed'
+      const { body } = await s.call(ADMIN_KEY, 'GET', path, undefined, headers)
+      expect(body.map((intent: Loose) => intent.id)).toEqual([id])
+    })
+  })
+
   describe('/mcp', () => {
     const client = (s: Stage, key: string) =>
       connect(
