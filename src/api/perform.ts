@@ -18,31 +18,43 @@ export async function perform(op: Operation, ctx: Context, input: Input): Promis
   if (ctx.inTransaction) return runRecorded(op, ctx, input)
   if (changes(op)) {
     if (op.audit === 'own') {
-      return op.run({ ...reaching(op, ctx), entry: headOf(op, ctx, input) }, input)
+      return op.run({ ...reaching(op, ctx, input), entry: headOf(op, ctx, input) }, input)
     }
-    const answer = await inOneTransaction(op, ctx, (inside) => runRecorded(op, inside, input))
+    const answer = await inOneTransaction(op, ctx, input, (inside) =>
+      runRecorded(op, inside, input),
+    )
     return answer.later === undefined ? answer : answer.later()
   }
   // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
-  const { whole } = ctx
-  const scoped = whole !== undefined && whole !== ctx.db && !op.unowned
-  if (scoped) return inOneTransaction(op, ctx, (inside) => op.run(inside, input))
-  return op.run(reaching(op, ctx), input)
+  const reached = reaching(op, ctx, input)
+  const scoped = ctx.whole !== undefined && ctx.whole !== reached.db
+  if (scoped) return inOneTransaction(op, ctx, input, (inside) => op.run(inside, input))
+  return op.run(reached, input)
 }
 
 /** The context with the rows that this operation may see. */
-function reaching(op: Operation, ctx: Context): Context {
-  return op.unowned && ctx.whole !== undefined ? { ...ctx, db: ctx.whole } : ctx
+function reaching(op: Operation, ctx: Context, input: Input): Context {
+  const { whole } = ctx
+  const everything = op.unowned || namedBeside(ctx, input) !== undefined
+  return everything && whole !== undefined ? { ...ctx, db: whole } : ctx
+}
+
+/** Admin and service may name another owner than the one they act for: then it is that one's. */
+function namedBeside({ actor }: Context, { query, body }: Input): string | undefined {
+  if (actor.userId === null || (actor.role !== 'admin' && actor.role !== 'service')) return
+  const named = text(fields(body).user_id) ?? text(fields(query).user_id)
+  return named === actor.userId ? undefined : named
 }
 
 /** Runs `work` in a transaction; what it says to the house is passed on after the commit. */
 export async function inOneTransaction(
   op: Operation,
   ctx: Context,
+  input: Input,
   work: (inside: Context) => Promise<Answer>,
 ): Promise<Answer> {
   const hints = gatherHints(ctx.house)
-  const answer = await reaching(op, ctx).db.tx((db) => {
+  const answer = await reaching(op, ctx, input).db.tx((db) => {
     // A transaction that is run again says everything again.
     hints.forget()
     return work({ ...ctx, db, house: hints.house, inTransaction: true })
@@ -101,7 +113,9 @@ function entryOf(op: Operation, ctx: Context, input: Input, answer: Answer): Aud
   return {
     ...headOf(op, ctx, input),
     objectId: objectOf(input, answer)?.slice(0, OBJECT_ID_MAX) ?? null,
-    owner: op.unowned ? null : (ctx.actor.userId ?? ownerOf(input, answer)),
+    owner: op.unowned
+      ? null
+      : (namedBeside(ctx, input) ?? ctx.actor.userId ?? ownerOf(input, answer)),
   }
 }
 

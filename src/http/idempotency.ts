@@ -85,7 +85,7 @@ export function onceByKey(store: IdempotencyStore): Run {
     }
     inFlight.add(id)
     try {
-      const answer = await inOneTransaction(op, ctx, (inside) =>
+      const answer = await inOneTransaction(op, ctx, input, (inside) =>
         claimAndRun(store, op, inside, input, claim),
       )
       if (answer.later === undefined) return answer

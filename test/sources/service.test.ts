@@ -27,6 +27,7 @@ interface Door {
   ask(method: string, path: string, body?: unknown): Promise<Loose>
   intent(body: Record<string, unknown>): Promise<Loose>
   /** What agents were woken for. */
+  readonly url: string
   fired(): Promise<Loose[]>
 }
 
@@ -39,6 +40,7 @@ async function open(w: World): Promise<Door> {
   }
   return {
     w,
+    url,
     ask,
     intent: (body) =>
       ask('POST', '/v1/intents', {
@@ -162,6 +164,9 @@ eachStore('sources', (store) => {
     await door.w.advanceBy(10 * MINUTE)
     const [well] = (await door.ask('GET', '/v1/sources')).data
     expect(well).toMatchObject({ last_error: null, failures: 0, last_ok_at: expect.any(String) })
+    const metrics = await (await fetch(`${door.url}/metrics`)).text()
+    expect(metrics).toMatch(/wakeful_source_polls\w*\{source="feed",result="failed"\} 1/)
+    expect(metrics).toMatch(/wakeful_source_polls\w*\{source="feed",result="ok"\} 1/)
   })
 
   it('a restart keeps the ETag and the time of the next poll, and tells nothing twice', async () => {
