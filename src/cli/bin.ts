@@ -7,6 +7,7 @@ import { VERSION } from '../main.ts'
 import { migrateCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { serve } from './serve.ts'
+import { tailCommand } from './tail.ts'
 
 const program = new Command('wakeful')
   .description('Lets AI agents act on their own in time')
@@ -24,6 +25,7 @@ program
   .action(async () => (await import('./mcp.ts')).mcp())
 program.addCommand(migrateCommand())
 program.addCommand(previewCommand())
+program.addCommand(tailCommand())
 
 try {
   await program.parseAsync()
