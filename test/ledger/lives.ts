@@ -87,7 +87,6 @@ interface Context {
 
 /** Ends what timers of the conversation have not begun. */
 async function speak({ house, user }: Context, triggers: readonly Trigger[]): Promise<void> {
-  house.recorder.knows(`${user}:bot:chat`)
   await house.call('post_message', { session_key: `${user}:bot:chat`, text: 'hello' })
   for (const trigger of triggers) if (trigger.kind === 'timer') trigger.cancelledAt ??= house.now()
 }
