@@ -86,9 +86,12 @@ function seenOf(house: House, trigger: Trigger, slot: string): string[] {
   if (house.recorder.heard.has(slot)) return ['delivered']
   if (last === undefined) return ['cancelled']
   const good = last.did === 'say' || last.did === 'silent'
-  // A receiver that took a wake may have been called by a process that died before it could write that down.
-  if (trigger.by === 'call' && good)
-    return trigger.cancelledAt === null ? ['delivered'] : ['delivered', 'cancelled']
+  // The process that called may have died before it could write down the answer; then the owner cancelled.
+  if (trigger.by === 'call') {
+    const exhausted = last.did === 'terminal' || runs.length >= trigger.attemptsMax
+    const answered = good ? 'delivered' : exhausted || trigger.firedNow ? 'failed' : 'cancelled'
+    return trigger.cancelledAt === null ? [answered] : [answered, 'cancelled']
+  }
   if (trigger.kind === 'work') return good ? ['delivered'] : ['failed']
   if (last.did === 'say') return ['suppressed']
   if (last.did === 'silent') return ['silent']
@@ -200,12 +203,6 @@ eachStore('the ledger of random lives', (store) => {
 const WANTED = [
   ...['timer delivered', 'timer silent', 'timer failed', 'timer cancelled', 'timer suppressed'],
   ...['alarm delivered', 'alarm silent', 'alarm failed', 'alarm cancelled', 'alarm suppressed'],
-  ...[
-    'alarm sent',
-    'intent delivered',
-    'intent failed',
-    'intent condition_false',
-    'intent suppressed',
-  ],
+  ...['intent delivered', 'intent failed', 'intent condition_false', 'intent suppressed'],
   ...['work delivered', 'work failed', 'work cancelled', 'intent expired'],
 ]
