@@ -101,7 +101,9 @@ async function followed(
   )
   const later = await laterParts(db, open)
   const buckets = later.map((part) => ({ ...part, bucket: open[part.place]?.bucket ?? 0 }))
-  for (const turn of await turnParts(db, uniqueBy(buckets))) {
+  // Of two slots of one instant, one's first event is among the other's later ones: its turns are here already.
+  const unread = uniqueBy(buckets).filter((event) => !turns.has(keyOf(event)))
+  for (const turn of await turnParts(db, unread)) {
     const key = partKey(turn)
     turns.set(key, [...(turns.get(key) ?? []), turn])
   }

@@ -109,7 +109,7 @@ const SOURCES: readonly Source[] = [
     where: 't.event_seq is null',
     columns: `'intent' as kind, t.intent_id as trigger_id, coalesce(t.scheduled_for, t.executed_at) as scheduled_for, null as session_key, null::int as seq`,
     head: CHECK_HEAD,
-    user: (_bucket, user) => `t.user_id = ${user}`,
+    user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
     session: (s) =>
       `t.user_id = ${s.user} and (t.bucket, t.intent_id) in (
          select i.bucket, i.id from wakeful.scheduled_intents i

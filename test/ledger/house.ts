@@ -25,6 +25,7 @@ export const START = Date.UTC(2026, 0, 1)
 const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 /** Long enough that no heartbeat of a dead engine comes while a test runs. */
 const LEASE_MS = 600_000
+const LOOKS = 3
 const NEVER = new Promise<never>(() => undefined)
 
 export type Did = 'say' | 'silent' | 'fail' | 'terminal'
@@ -54,22 +55,23 @@ export class Recorder implements Channel {
   /** Of each session, how far it has heard. */
   readonly #sessions = new Map<string, number>()
   readonly #open = new Map<string, Run>()
+  /** Where something may have been said, and how often to look there: to ask about thousands each time takes long. */
+  readonly #fresh = new Map<string, number>()
 
   run(slot: string, session: string | null, now: number): Did {
     const runs = this.runs.get(slot) ?? []
     const run = { did: behaviour(slot, runs.length), at: now, committed: session === null }
     runs.push(run)
     this.runs.set(slot, runs)
-    if (session !== null) {
-      if (!this.#sessions.has(session)) this.#sessions.set(session, 0)
-      this.#open.set(session, run)
-    }
+    if (session !== null) this.#open.set(session, run)
     return run.did
   }
 
   committed(session: string): void {
     const run = this.#open.get(session)
-    if (run !== undefined) run.committed = true
+    if (run === undefined) return
+    run.committed = true
+    if (run.did === 'say') this.#fresh.set(session, LOOKS)
   }
 
   /** Another attempt begins: what ran there before did not come back from its commit. */
@@ -77,14 +79,13 @@ export class Recorder implements Channel {
     this.#open.delete(session)
   }
 
-  knows(session: string): void {
-    if (!this.#sessions.has(session)) this.#sessions.set(session, 0)
-  }
-
   wanted() {
-    return [...this.#sessions].flatMap(([key, after]) => {
+    return [...this.#fresh].flatMap(([key, looks]) => {
       const user = key.split(':')[0] ?? ''
       if (this.offline.has(user)) return []
+      if (looks > 1) this.#fresh.set(key, looks - 1)
+      else this.#fresh.delete(key)
+      const after = this.#sessions.get(key) ?? 0
       return [{ bucket: bucketOf(user), key, after, doneAfter: Number.MAX_SAFE_INTEGER }]
     })
   }
@@ -249,10 +250,7 @@ interface SlotPayload {
 function botOf(recorder: Recorder, now: () => number): AgentFunction {
   return (turn) => {
     const { key } = turn.session
-    if (turn.event.type === 'user_message') {
-      recorder.knows(key)
-      return
-    }
+    if (turn.event.type === 'user_message') return
     const payload = turn.event.payload as SlotPayload
     const slot =
       payload.timer_id ?? `${payload.alarm_id ?? payload.intent_id} ${payload.scheduled_for}`

@@ -17,6 +17,8 @@ export interface Trigger {
   firedNow: boolean
   /** With all that was kept of it. */
   deleted: boolean
+  /** Looked at again and again, also twice at one instant of a clock that stands still. */
+  readonly watches: boolean
 }
 
 export interface Life {
@@ -43,7 +45,14 @@ export function live(house: House, user: string, dice: Dice): Life {
   if (dice() < 0.15) house.recorder.offline.add(user)
   const made = (trigger: Partial<Trigger> & Pick<Trigger, 'kind' | 'id'>): Trigger => {
     const rest = { user, by: 'event', everyMs: null, anchor: house.now(), attemptsMax: 1 } as const
-    const whole = { ...rest, cancelledAt: null, firedNow: false, deleted: false, ...trigger }
+    const whole = {
+      ...rest,
+      cancelledAt: null,
+      firedNow: false,
+      deleted: false,
+      watches: false,
+      ...trigger,
+    }
     triggers.push(whole)
     return whole
   }
@@ -78,7 +87,6 @@ interface Context {
 
 /** Ends what timers of the conversation have not begun. */
 async function speak({ house, user }: Context, triggers: readonly Trigger[]): Promise<void> {
-  house.recorder.knows(`${user}:bot:chat`)
   await house.call('post_message', { session_key: `${user}:bot:chat`, text: 'hello' })
   for (const trigger of triggers) if (trigger.kind === 'timer') trigger.cancelledAt ??= house.now()
 }
@@ -99,7 +107,7 @@ function setTimers({ house, user, pick, made, at }: Context): void {
 function setAlarm({ house, user, pick, dice, made, at, asked: ask }: Context): void {
   const recurring = dice() < 0.5
   const byCall = dice() < 0.3
-  const everyMs = (10 + pick(30)) * MINUTE
+  const everyMs = 10 * (1 + pick(3)) * MINUTE
   const attemptsMax = 1 + pick(3)
   const begins = pick(60)
   let trigger: Trigger | null = null
@@ -141,7 +149,7 @@ function setIntent(context: Context): void {
   const { house, user, pick, dice, made, at } = context
   const begins = pick(60)
   const type = ['interval', 'cron', 'once', 'price'][pick(4)] ?? 'interval'
-  const minutes = 5 * (1 + pick(8))
+  const minutes = 10 * (1 + pick(3))
   const ticker = `T${user.toUpperCase()}`
   let trigger: Trigger | null = null
   at(begins, async () => {
@@ -153,7 +161,7 @@ function setIntent(context: Context): void {
       },
       price: { trigger_condition: { ticker, operator: '<', value: 100 } },
     }[type]
-    const expires = new Date(house.now() + (30 + pick(60)) * MINUTE).toISOString()
+    const expires = new Date(house.now() + 10 * (3 + pick(6)) * MINUTE + 3_000).toISOString()
     const intent = await house.call('create_intent', {
       ...{ user_id: user, agent_id: 'bot', intent_name: 'watch', action_context: 'tell' },
       ...{ trigger_type: type, ...when },
@@ -161,7 +169,7 @@ function setIntent(context: Context): void {
       ...(dice() < 0.6 ? { thread_id: 'chat' } : {}),
     })
     trigger = made({
-      ...{ kind: 'intent', id: String(intent.id) },
+      ...{ kind: 'intent', id: String(intent.id), watches: type === 'price' },
       ...(type === 'interval' ? { everyMs: minutes * MINUTE } : {}),
       ...(type === 'cron' ? { everyMs: 20 * MINUTE, anchor: gridBefore(house.now(), 20) } : {}),
     })
@@ -185,7 +193,7 @@ function gridBefore(now: number, minutes: number): number {
 
 function setWork({ house, user, pick, dice, made, at, asked }: Context): void {
   const begins = pick(60)
-  const minutes = 10 + pick(30)
+  const minutes = 10 * (1 + pick(3))
   const recurring = dice() < 0.6
   let trigger: Trigger | null = null
   at(begins, async () => {
