@@ -18,6 +18,8 @@ export class Problem extends Error {
 interface Sent {
   readonly method?: string
   readonly body?: unknown
+  /** Whose it is to be, where the caller may act for others. */
+  readonly actAs?: string | undefined
   readonly signal?: AbortSignal
 }
 
@@ -37,15 +39,17 @@ function learnSkew(date: string | null): void {
 
 /** Paths are relative to the page, which keeps a proxy's prefix. */
 export async function answerOf(path: string, sent: Sent = {}): Promise<Response> {
-  const { method = 'GET', body, signal } = sent
+  const { method = 'GET', body, actAs, signal } = sent
   let answer: Response
   try {
     answer = await fetch(path, {
       method,
       ...(signal === undefined ? {} : { signal }),
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(actAs === undefined ? {} : { 'wakeful-act-as': actAs }),
+      },
     })
   } catch (error) {
     if (signal?.aborted) throw error
@@ -58,6 +62,8 @@ export async function answerOf(path: string, sent: Sent = {}): Promise<Response>
 export async function request<T>(path: string, sent: Sent = {}): Promise<T> {
   const answer = await answerOf(path, sent)
   if (!answer.ok) throw await problemOf(answer)
+  // Deleted: there is nothing to read.
+  if (answer.status === 204) return undefined as T
   return (await answer.json()) as T
 }
 
