@@ -2,9 +2,11 @@
 import { agentAuth } from './agent-auth.ts'
 import { alarms } from './alarms.ts'
 import { audit } from './audit.ts'
+import { capabilities } from './capabilities.ts'
 import type { Operation } from './contract.ts'
 import { intents } from './intent-reports.ts'
 import { keys } from './keys.ts'
+import { overviews } from './overview.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
@@ -25,5 +27,7 @@ export const operations: readonly Operation[] = [
   ...sources,
   ...work,
   ...schedules,
+  ...capabilities,
+  ...overviews,
   ...identity,
 ]
