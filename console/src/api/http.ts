@@ -1,4 +1,5 @@
 /** Requests to the server that served this page. Whatever goes wrong comes out as a `Problem`. */
+import { keyRefused, shownKey } from './key.ts'
 
 export class Problem extends Error {
   override readonly name = 'Problem'
@@ -20,6 +21,8 @@ interface Sent {
   readonly body?: unknown
   /** Whose it is to be, where the caller may act for others. */
   readonly actAs?: string | undefined
+  /** To be tried, instead of the one this page shows. */
+  readonly key?: string
   readonly signal?: AbortSignal
 }
 
@@ -40,6 +43,7 @@ function learnSkew(date: string | null): void {
 /** Paths are relative to the page, which keeps a proxy's prefix. */
 export async function answerOf(path: string, sent: Sent = {}): Promise<Response> {
   const { method = 'GET', body, actAs, signal } = sent
+  const key = sent.key ?? shownKey()
   let answer: Response
   try {
     answer = await fetch(path, {
@@ -49,6 +53,7 @@ export async function answerOf(path: string, sent: Sent = {}): Promise<Response>
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(actAs === undefined ? {} : { 'wakeful-act-as': actAs }),
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       },
     })
   } catch (error) {
@@ -56,6 +61,8 @@ export async function answerOf(path: string, sent: Sent = {}): Promise<Response>
     throw new Problem(0, 'The server does not answer', [])
   }
   learnSkew(answer.headers.get('date'))
+  // Not when the key was changed meanwhile: the answer is about the one before.
+  if (answer.status === 401 && key === shownKey()) keyRefused()
   return answer
 }
 

@@ -117,7 +117,7 @@ function NoWork() {
   return (
     <Empty title="No work yet">
       Press “New work”, say what is to be done, by which executor and how often, such as “daily at
-      9am”. Apps do the same with <code className="font-mono text-[0.9em]">POST /v1/work</code>;
+      9am”. Apps do the same with <code className="font-mono text-[0.9em]">POST /v1/work</code>, and
       your own executors are given to{' '}
       <code className="font-mono text-[0.9em]">wakeful({'{ work }'})</code>.
     </Empty>

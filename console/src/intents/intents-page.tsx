@@ -1,0 +1,5 @@
+import { Heading } from '../parts/parts.tsx'
+
+export function IntentsPage() {
+  return <Heading title="Intents" />
+}
