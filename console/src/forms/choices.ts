@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../api/http.ts'
+import type { ListedSession, Page } from '../api/shapes.ts'
 
 interface Capabilities {
   readonly agents: readonly string[]
@@ -40,4 +41,15 @@ export function usePerson(): readonly [string, (person: string) => void] {
 /** Only whoever may act for others can name somebody; for the usual person nothing need be said. */
 export function actFor(person: string): string | undefined {
   return person === LOCAL_PERSON || person === '' ? undefined : person
+}
+
+/** Those who spoke lately. */
+export function usePeople(): readonly string[] {
+  const { data } = useQuery({
+    queryKey: ['people'],
+    queryFn: ({ signal }) => request<Page<ListedSession>>('v1/sessions?limit=100', { signal }),
+    staleTime: FRESH_MS,
+  })
+  const users = (data?.data ?? []).map(({ session_key: key }) => key.split(':')[0] ?? '')
+  return [...new Set([LOCAL_PERSON, ...users])]
 }

@@ -37,7 +37,7 @@ export function usePages<T>({ key, path, rows, everyMs = LOOK_MS, enabled = true
 }
 
 /** The same for lists that answer plain arrays with `limit` and `offset`. */
-export function useOffsets<T>({ key, path, rows, everyMs = LOOK_MS }: Asked) {
+export function useOffsets<T>({ key, path, rows, everyMs = LOOK_MS, enabled = true }: Asked) {
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) => {
@@ -45,6 +45,7 @@ export function useOffsets<T>({ key, path, rows, everyMs = LOOK_MS }: Asked) {
       return request<T[]>(`${path}${mark}limit=${rows}&offset=${pageParam}`, { signal })
     },
     initialPageParam: 0,
+    enabled,
     getNextPageParam: (last, pages) => (last.length < rows ? null : pages.length * rows),
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 2 ? false : everyMs),
     placeholderData: keepPreviousData,
