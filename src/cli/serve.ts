@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
-import { companion } from '../agents/companion.ts'
 import type { Executor } from '../agents/executor.ts'
 import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../log.ts'
 import { App } from '../main.ts'
 import type { Source } from '../sources/source.ts'
+import { demoCompanion } from './demo.ts'
 
 const STOP_MAX_MS = 10_000
 
@@ -79,7 +79,7 @@ interface AppModule {
 export async function loadApp(config: Config): Promise<AppModule> {
   if (config.app === null)
     return {
-      agents: new Map([['companion', companion]]),
+      agents: new Map([['companion', demoCompanion(config)]]),
       work: new Map<string, Executor>(),
       sources: [],
     }
