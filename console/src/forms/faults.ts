@@ -1,5 +1,4 @@
 /** Errors of the server, put beside the field they name. Pure. */
-import { Problem } from '../api/http.ts'
 
 export interface Faults {
   /** What is wrong with this field, or undefined. */
@@ -14,7 +13,7 @@ const NAMED = /^(?:body\.|query\.)?([a-z_]+(?:\.[a-z_]+)*)(?:\[\d+\])?(?::| |\.)
 export function faultsOf(error: Error | null, fields: readonly string[]): Faults {
   const found = new Map<string, string>()
   const rest: string[] = []
-  const errors = error instanceof Problem && error.status > 0 ? error.errors : []
+  const errors = error !== null && 'errors' in error ? (error.errors as readonly string[]) : []
   for (const text of errors) {
     const [, path = '', words = ''] = NAMED.exec(text) ?? []
     const field = fields.find((name) => name === path || path.endsWith(`.${name}`))

@@ -1,6 +1,5 @@
 /** Standing intents as the server shows them, and what their checks saw, in words. Pure. */
 import { textIn } from '../api/shapes.ts'
-import type { Tone } from '../parts/parts.tsx'
 
 export type TriggerType =
   | 'cron'
@@ -71,7 +70,7 @@ export const EXECUTION_WORDS: Readonly<Record<Execution['status'], string>> = {
   condition_not_met: 'not met',
 }
 
-export const EXECUTION_TONES: Readonly<Record<Execution['status'], Tone>> = {
+export const EXECUTION_TONES: Readonly<Record<Execution['status'], 'own' | 'bad' | 'plain'>> = {
   success: 'own',
   failed: 'bad',
   gate_blocked: 'bad',

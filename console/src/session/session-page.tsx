@@ -1,7 +1,6 @@
 /** One session: the conversation beside the corridor that led to it. */
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { rowsOf } from '../api/tail.ts'
 import { Empty } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 import { Composer } from './composer.tsx'
@@ -16,7 +15,7 @@ import { useSession } from './use-session.ts'
 type Side = 'conversation' | 'corridor'
 
 export function SessionPage({ sessionKey, watching }: { sessionKey: string; watching: boolean }) {
-  const { line, query } = useSession(sessionKey, watching)
+  const { line, query, older } = useSession(sessionKey, watching)
   const [side, setSide] = useState<Side>('conversation')
   const rows = query.data
   const agent = sessionKey.split(':')[1] ?? ''
@@ -27,8 +26,8 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
         : passagesOf({
             doneSeq: rows.head?.done_seq ?? 0,
             events: rows.events,
-            turns: rowsOf(rows.turns),
-            effects: rowsOf(rows.effects),
+            turns: rows.turns,
+            effects: rows.effects,
           }),
     [rows],
   )
@@ -57,15 +56,14 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
             loading={query.isPending}
             watching={watching}
             agent={agent}
+            more={rows?.whole === false}
+            older={older}
           />
           <Composer sessionKey={sessionKey} watching={watching} fresh={rows?.head === null} />
         </section>
-        <section
-          aria-label="Corridor"
-          className={`${shown('corridor')} min-h-0 flex-col gap-4 lg:overflow-y-auto`}
-        >
+        <section aria-label="Corridor" className={`${shown('corridor')} min-h-0 flex-col gap-4`}>
           {rows?.head ? (
-            <Corridor head={rows.head} passages={passages} complete={rows.turns.complete} />
+            <Corridor head={rows.head} passages={passages} more={!rows.whole} older={older} />
           ) : (
             <Empty title="The corridor">
               Each event will be shown here with the turn it led to, what the gate said, and what

@@ -121,7 +121,7 @@ function Progress({ output }: { output: Output }) {
       </p>
       <progress
         aria-label={`Progress of run ${output.run_number}`}
-        className="bar w-full"
+        className="h-2 w-full accent-own-mark"
         max={1}
         {...(progress === null ? {} : { value: share })}
       />
