@@ -29,30 +29,35 @@ export function Frame({ children }: { children: ReactNode }) {
       >
         Skip to the page
       </button>
-      <header className="border-b border-line bg-panel lg:sticky lg:top-0 lg:flex lg:h-dvh lg:flex-col lg:border-r lg:border-b-0 lg:px-3 lg:py-4">
-        <div className="flex items-center justify-between px-4 pt-2 lg:px-2 lg:pt-0">
-          <Link
-            href="/"
-            className="flex items-center gap-2 rounded py-1 font-semibold tracking-tight"
-          >
-            <img src="./favicon.svg" alt="" width="24" height="24" />
-            <span>Wakeful</span>
-          </Link>
-          <div className="lg:hidden">
-            <ThemeChoice id="theme-narrow" />
+      <header className="border-b border-line bg-panel lg:border-r lg:border-b-0">
+        <div className="lg:sticky lg:top-0 lg:flex lg:h-dvh lg:flex-col lg:overflow-y-auto lg:px-3 lg:py-4">
+          <div className="flex items-center justify-between px-4 pt-2 lg:px-2 lg:pt-0">
+            <Link
+              href="/"
+              className="flex items-center gap-2 rounded py-1 font-semibold tracking-tight"
+            >
+              <img src="./favicon.svg" alt="" width="24" height="24" />
+              <span>Wakeful</span>
+            </Link>
+            <div className="lg:hidden">
+              <ThemeChoice id="theme-narrow" />
+            </div>
           </div>
-        </div>
-        <Navigation awaiting={awaiting} />
-        <div className="mt-auto hidden flex-col gap-3 px-2 pt-4 text-sm lg:flex">
-          <WhoAmI />
-          <ThemeChoice id="theme" />
-          <p className="text-xs text-muted">
-            Keys: <kbd className="font-mono">g</kbd> and a letter goes to a page,{' '}
-            <kbd className="font-mono">/</kbd> searches.
-          </p>
-          <a href="./docs" className="text-muted underline-offset-4 hover:text-ink hover:underline">
-            API reference
-          </a>
+          <Navigation awaiting={awaiting} />
+          <div className="mt-auto hidden flex-col gap-3 px-2 pt-4 text-sm lg:flex">
+            <WhoAmI />
+            <ThemeChoice id="theme" />
+            <p className="text-xs text-muted">
+              Keys: <kbd className="font-mono">g</kbd> and a letter goes to a page,{' '}
+              <kbd className="font-mono">/</kbd> searches.
+            </p>
+            <a
+              href="./docs"
+              className="text-muted underline-offset-4 hover:text-ink hover:underline"
+            >
+              API reference
+            </a>
+          </div>
         </div>
       </header>
       <main
@@ -83,7 +88,7 @@ function Navigation({ awaiting }: { awaiting: boolean }) {
   return (
     <nav
       aria-label="Main"
-      className="flex gap-1 overflow-x-auto px-2 text-sm [scrollbar-width:none] lg:mt-4 lg:flex-col lg:overflow-visible lg:px-0"
+      className="flex gap-1 overflow-x-auto px-2 text-sm [mask-image:linear-gradient(to_right,black_calc(100%-2.5rem),transparent)] [scrollbar-width:none] max-lg:pr-8 lg:mt-4 lg:[mask-image:none] lg:flex-col lg:overflow-visible lg:px-0"
     >
       {PAGES.map((page) => {
         const here = isAt(page, path)

@@ -7,6 +7,7 @@ import { lasting } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { LagChart } from './lag-chart.tsx'
 import { SourcesPanel } from './sources-panel.tsx'
+import { WaitingPanel } from './waiting-panel.tsx'
 
 const LOOK_MS = 2_000
 const SAMPLES = 60
@@ -41,6 +42,7 @@ export function HealthPage() {
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-2">
           <div className="flex flex-col gap-4">
             <Facts health={data.health} />
+            <WaitingPanel />
             <SourcesPanel />
           </div>
           <Lag lag={data.health.due_lag_ms ?? {}} lags={data.lags} />

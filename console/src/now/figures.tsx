@@ -37,7 +37,11 @@ export function Figures({ figures, turnsPerMinute, failed, heldBack, now }: Prop
       <Figure
         name="Undelivered"
         value={undelivered.toLocaleString()}
-        note={oldest === null ? 'every message was taken' : `oldest from ${fromNow(oldest, now)}`}
+        note={
+          oldest === null
+            ? 'every message was taken'
+            : `oldest ${fromNow(oldest, now).replace(/^now$/, 'just now')}`
+        }
         tone={undelivered > 0 ? 'own' : 'plain'}
       />
       <Figure

@@ -35,7 +35,7 @@ export function Timeline({ span, now, marks, lanes }: Props) {
             key={kind}
             kind={kind}
             clusters={clustered(marks, kind, from, to, APART)}
-            more={lanes[kind].more ? lanes[kind].triggers : 0}
+            more={moreWords(lanes[kind])}
             now={share(now)}
             onTell={setTold}
           />
@@ -65,6 +65,13 @@ export function Timeline({ span, now, marks, lanes }: Props) {
   )
 }
 
+/** What the lane does not show: whole triggers, or only later slots of those shown. */
+function moreWords({ more, triggers, slots }: Overview['lanes'][Kind]): string {
+  if (!more) return ''
+  const shown = new Set(slots.map(({ trigger_id }) => trigger_id)).size
+  return triggers > shown ? `first of ${triggers.toLocaleString()}` : 'not all shown'
+}
+
 function summary(marks: readonly Mark[], from: number, now: number, to: number): string {
   const inside = marks.filter(({ at }) => at >= from && at <= to)
   const coming = inside.filter(({ past }) => past === null).length
@@ -76,7 +83,7 @@ function summary(marks: readonly Mark[], from: number, now: number, to: number):
 interface LaneProps {
   readonly kind: Kind
   readonly clusters: readonly Cluster[]
-  readonly more: number
+  readonly more: string
   readonly now: string
   readonly onTell: (cluster: Cluster | null) => void
 }
@@ -88,9 +95,7 @@ function Lane({ kind, clusters, more, now, onTell }: LaneProps) {
         <KindDot kind={kind} />
         <span className="leading-tight">
           {KIND_NAMES[kind]}
-          {more > 0 && (
-            <span className="block text-xs text-muted">{more.toLocaleString()} in all</span>
-          )}
+          {more !== '' && <span className="block text-xs text-muted">{more}</span>}
         </span>
       </div>
       <div className="relative h-13 border-t border-line">

@@ -44,5 +44,10 @@ const KIND_DOTS: Readonly<Record<Kind, string>> = {
 
 /** The lane's colour, beside its name: never the colour alone. */
 export function KindDot({ kind }: { kind: Kind }) {
-  return <span aria-hidden="true" className={`size-2 shrink-0 rounded-full ${KIND_DOTS[kind]}`} />
+  return (
+    <span
+      aria-hidden="true"
+      className={`inline-block size-2 shrink-0 rounded-full ${KIND_DOTS[kind]}`}
+    />
+  )
 }

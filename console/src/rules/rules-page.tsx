@@ -5,8 +5,7 @@ import { Link } from 'wouter'
 import { serverNow } from '../api/http.ts'
 import { type LedgerEntry, readLedger } from '../api/ledger.ts'
 import { type Rules, readRules } from '../api/overview.ts'
-import { Badge, Empty, Heading, Panel } from '../parts/parts.tsx'
-import { lasting } from '../parts/time.ts'
+import { Empty, Heading, Panel } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 import { Entry } from '../why/entry.tsx'
 
@@ -73,11 +72,7 @@ function InForce({ rules }: { rules: Rules }) {
     <div className="grid grid-cols-1 gap-3 sm:grid-cols-2 xl:grid-cols-4">
       <Rule
         name="May agents act on their own?"
-        value={
-          <Badge tone={rules.autonomy_enabled ? 'good' : 'bad'}>
-            {rules.autonomy_enabled ? 'yes' : 'no'}
-          </Badge>
-        }
+        value={rules.autonomy_enabled ? 'yes' : 'no, they are switched off'}
         variable="AUTONOMY_ENABLED"
       >
         {rules.autonomy_enabled
@@ -93,7 +88,7 @@ function InForce({ rules }: { rules: Rules }) {
       </Rule>
       <Rule
         name="Between two of them"
-        value={`at least ${lasting(rules.cooldown_ms)}`}
+        value={`at least ${rules.cooldown_ms / 1000} s`}
         variable="AUTONOMY_COOLDOWN_MS"
       >
         A message that comes sooner is held back, not sent later.
@@ -132,7 +127,7 @@ function Held({ entries }: { entries: readonly LedgerEntry[] }) {
       </Empty>
     )
   return (
-    <ul className="-mx-4 divide-y divide-line border-y border-line">
+    <ul className="-mx-4 -mb-4 divide-y divide-line border-t border-line">
       {entries.map((entry) => (
         <Entry key={entry.id} entry={entry} />
       ))}

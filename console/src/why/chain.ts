@@ -34,9 +34,20 @@ export function chainOf(entry: LedgerEntry): Step[] {
 
 function seen({ seen }: LedgerEntry): Step[] {
   if (seen === undefined || seen === null) return []
-  const text = JSON.stringify(seen)
+  const text = seenWords(seen)
   const detail = text.length > SEEN_MAX ? `${text.slice(0, SEEN_MAX)}…` : text
   return [{ what: 'Its check saw', detail, tone: 'plain' }]
+}
+
+/** "ticker NVDA, price 141.2": what is plain is told plainly. */
+function seenWords(seen: unknown): string {
+  if (typeof seen !== 'object' || seen === null || Array.isArray(seen)) return JSON.stringify(seen)
+  return Object.entries(seen)
+    .map(([name, value]) => {
+      const told = typeof value === 'string' ? value : JSON.stringify(value)
+      return `${name.replaceAll('_', ' ')} ${told}`
+    })
+    .join(', ')
 }
 
 function turn({ turn }: LedgerEntry): Step[] {

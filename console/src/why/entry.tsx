@@ -14,7 +14,7 @@ export function Entry({ entry }: { entry: LedgerEntry }) {
   return (
     <li>
       <details className="group">
-        <summary className="flex cursor-pointer flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 -outline-offset-2 hover:bg-sunk">
+        <summary className="flex cursor-pointer flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 -outline-offset-2 hover:bg-sunk [&::-webkit-details-marker]:hidden">
           <span className="flex min-w-0 flex-1 basis-80 items-baseline gap-2.5">
             <span className="self-center">
               <KindDot kind={trigger.kind} />
@@ -25,11 +25,15 @@ export function Entry({ entry }: { entry: LedgerEntry }) {
               <span className="block text-sm wrap-anywhere">{words}</span>
             </span>
           </span>
-          <span className="flex items-center gap-3 text-sm text-muted">
+          <span className="flex items-center gap-3 text-sm text-muted max-sm:pl-4.5">
             <OutcomeBadge outcome={outcome} />
             <time dateTime={at} title={timeOf(at, now)} className="sm:w-28 sm:text-right">
               {fromNow(at, now)}
             </time>
+            <span
+              aria-hidden="true"
+              className="size-2 rotate-45 border-r-2 border-b-2 border-edge group-open:-rotate-135"
+            />
           </span>
         </summary>
         <Chain entry={entry} />
