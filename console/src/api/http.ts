@@ -1,5 +1,4 @@
 /** Requests to the server that served this page. Whatever goes wrong comes out as a `Problem`. */
-import { keyRefused, shownKey } from './key.ts'
 
 export class Problem extends Error {
   override readonly name = 'Problem'
@@ -26,6 +25,17 @@ interface Sent {
   readonly signal?: AbortSignal
 }
 
+/** The key to show with each request, and whom to tell when the server does not take it. */
+interface KeyHolder {
+  shown(): string | null
+  refused(): void
+}
+let holder: KeyHolder = { shown: () => null, refused: () => {} }
+
+export function holdKey(by: KeyHolder): void {
+  holder = by
+}
+
 let offsetMs = 0
 /** The Date header has whole seconds only: smaller differences tell nothing. */
 const SKEW_MIN_MS = 2_000
@@ -43,7 +53,7 @@ function learnSkew(date: string | null): void {
 /** Paths are relative to the page, which keeps a proxy's prefix. */
 export async function answerOf(path: string, sent: Sent = {}): Promise<Response> {
   const { method = 'GET', body, actAs, signal } = sent
-  const key = sent.key ?? shownKey()
+  const key = sent.key ?? holder.shown()
   let answer: Response
   try {
     answer = await fetch(path, {
@@ -62,7 +72,7 @@ export async function answerOf(path: string, sent: Sent = {}): Promise<Response>
   }
   learnSkew(answer.headers.get('date'))
   // Not when the key was changed meanwhile: the answer is about the one before.
-  if (answer.status === 401 && key === shownKey()) keyRefused()
+  if (answer.status === 401 && key === holder.shown()) holder.refused()
   return answer
 }
 

@@ -1,4 +1,5 @@
 /** The key this page shows to the server: kept for this tab only, and gone when the tab closes. */
+import { holdKey } from './http.ts'
 
 const PLACE = 'wakeful.key'
 const listeners = new Set<() => void>()
@@ -17,7 +18,7 @@ export function showKey(key: string | null): void {
 }
 
 /** The server answered that it knows nobody by this key. */
-export function keyRefused(): void {
+function keyRefused(): void {
   if (wanted) return
   wanted = true
   tell()
@@ -35,3 +36,5 @@ export function onKeyChange(listener: () => void): () => void {
 function tell(): void {
   for (const listener of listeners) listener()
 }
+
+holdKey({ shown: shownKey, refused: keyRefused })

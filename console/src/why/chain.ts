@@ -1,6 +1,5 @@
 /** The chain behind a slot: due, looked at, gate, turn, messages, receipt, answer. Pure. */
 import type { LedgerEntry } from '../api/ledger.ts'
-import type { Tone } from '../parts/parts.tsx'
 import { lasting } from '../parts/time.ts'
 import { verdictWords } from '../session/words.ts'
 
@@ -8,7 +7,7 @@ export interface Step {
   readonly what: string
   readonly when?: string
   readonly detail?: string
-  readonly tone: Tone
+  readonly tone: 'plain' | 'good' | 'own' | 'bad'
 }
 
 const SEEN_MAX = 600
