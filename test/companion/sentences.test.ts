@@ -1,8 +1,8 @@
 /** The companion's sentences: which row exists afterwards, and the words of the answer. */
 import { beforeEach, expect, it } from 'vitest'
 import { companion } from '../../src/agents/companion.ts'
+import { sharedStage } from '../alarms/stage.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type World, world } from '../setup/worlds.ts'
 
 const KEY = 'ann:companion:t'
 const SECOND = 1000
@@ -10,16 +10,19 @@ const SECOND = 1000
 type Row = Record<string, unknown>
 
 eachStore('the companion', (store) => {
-  let w: World
+  const stage = sharedStage(store, { agents: { companion } })
+  let w: ReturnType<typeof stage>
   beforeEach(async () => {
-    w = await world(store, { companion }, { startAt: '2026-01-01T00:00:00Z' })
+    w = stage()
+    for (const table of ['scheduled_intents', 'intent_executions', 'signals', 'autonomy_timers'])
+      await w.query(`delete from wakeful.${table}`)
   })
 
   /** Says something and answers with what comes back. */
   async function say(text: string): Promise<string> {
     const before = (await replies()).length
-    await w.say(KEY, text)
-    await w.advanceBy(0)
+    await w.call('POST', `/v1/sessions/${KEY}/messages`, { text })
+    await w.settle()
     return (await replies()).slice(before).join('\n---\n')
   }
 
@@ -66,27 +69,27 @@ eachStore('the companion', (store) => {
     expect(await say('tell me when the news mentions fusion')).toContain(
       'a headline mentions “fusion”',
     )
-    expect(await say('check in if I am silent for two days')).toContain(
-      'not heard from you for two days',
+    expect(await say('check in if I am silent for one hour')).toContain(
+      'not heard from you for one hour',
     )
     expect(await intents()).toMatchObject([
       { trigger_type: 'price', max_executions: 1, agent_id: 'companion', thread_id: 't' },
       { trigger_type: 'news', trigger_condition: '{"keywords":["fusion"]}' },
       {
         trigger_type: 'silence',
-        trigger_condition: '{"threshold_hours":48}',
+        trigger_condition: '{"threshold_hours":1}',
         action_type: 'check_in',
       },
     ])
-    await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 140 })
-    await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 125 })
+    await w.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 140 })
+    await w.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 125 })
     await w.advanceBy(SECOND)
     expect((await replies()).at(-1)).toBe('NVDA is below 130. The price is 125.')
     expect(await say('why did you write?')).toMatch(
       /intent “NVDA is below 130”: written, unanswered message 1 of 3/,
     )
-    await w.advanceBy(48 * 3600 * SECOND)
-    expect((await replies()).at(-1)).toBe('You have been silent for two days. All well?')
+    await w.advanceBy(3600 * SECOND)
+    expect((await replies()).at(-1)).toBe('You have been silent for one hour. All well?')
   })
 
   it('reports on a rhythm, the first at once, and tells of each in the conversation', async () => {

@@ -1,7 +1,7 @@
 /** Sentences and what they mean to the companion. Pure. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Meaning, understand } from '../../src/agents/companion/understand.ts'
+import { understand } from '../../src/agents/companion/understand.ts'
 
 const place = { timezone: 'Europe/Berlin', now: new Date('2026-01-01T00:00:00Z') }
 const read = (text: string) => understand(text, place)
@@ -76,7 +76,7 @@ describe('what is unclear says what is missing', () => {
     ['remind me tonight to stretch', { about: 'time' }],
     ['every blue moon water the plants', { about: 'time' }],
     ['every blue moon water the plants at 9', { about: 'time' }],
-    ['remind me every day except Sunday at 9 to run', { about: 'time' }],
+    ['remind me every day except holidays at 9 to run', { about: 'time' }],
     ['every day until Friday water the plants', { about: 'time' }],
     ['report often', { about: 'time' }],
     ['check in if I am silent for ages', { about: 'time' }],
@@ -88,8 +88,9 @@ describe('what is unclear says what is missing', () => {
   })
 
   test('a time that is refused comes with phrases that work', () => {
-    const meaning = read('remind me tonight to stretch') as Extract<Meaning, { about: 'time' }>
-    expect(meaning.errors.join(' ')).toContain('phrases that work')
+    const meaning = read('remind me tonight to stretch')
+    const said = 'errors' in meaning ? meaning.errors.join(' ') : ''
+    expect(said).toContain('phrases that work')
   })
 })
 
