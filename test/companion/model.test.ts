@@ -89,7 +89,7 @@ eachStore('the companion with a model', (store) => {
       { agent_id: 'companion' },
     ])
     expect(await w.query<Row>('select * from wakeful.work')).toMatchObject([{ run_count: 0 }])
-    const { tools: offered } = fake.asked[0]?.body as unknown as {
+    const { tools: offered } = (fake.asked[0] as unknown as { body: object }).body as {
       tools: { function: { name: string; parameters: { properties: object } } }[]
     }
     expect(offered.map((tool) => tool.function.name).sort()).toEqual(

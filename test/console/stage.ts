@@ -20,11 +20,14 @@ export interface Visit {
   close(): Promise<void>
 }
 
+/** `tour`: as on a first visit; else the tour is closed already. */
+type VisitOptions = Parameters<Browser['newContext']>[0] & { readonly tour?: boolean }
+
 export interface Stage {
   readonly url: string
   /** Straight to the store: for more rows than requests would make in time. */
   readonly query: Db['query']
-  visit(options?: Parameters<Browser['newContext']>[0]): Promise<Visit>
+  visit(options?: VisitOptions): Promise<Visit>
   close(): Promise<void>
 }
 
@@ -41,8 +44,11 @@ export async function openStage(
     return {
       url,
       query: (text, values) => app.store.db.query(text, values),
-      visit: async (options) =>
-        watched(await browser.newContext({ timezoneId: 'Europe/Berlin', ...options }), url),
+      visit: async ({ tour = false, ...options } = {}) => {
+        const context = await browser.newContext({ timezoneId: 'Europe/Berlin', ...options })
+        if (!tour) await context.addInitScript(`localStorage.setItem('wakeful.tour', 'closed')`)
+        return watched(context, url)
+      },
       async close() {
         await browser.close()
         await app.stop()
