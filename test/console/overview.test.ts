@@ -107,7 +107,7 @@ describe('now', () => {
     await check.getByText('sent, not read yet').waitFor()
     await send('PUT', `${session}/timers/check-in`, { delay_seconds: 1 })
     const look = region('Wants a look')
-    await look.getByText('held back').waitFor()
+    await look.getByText('Held back at').waitFor()
     expect(await barriers(page)).toEqual([])
     await page.getByRole('link', { name: 'see why' }).click()
     await page.waitForURL(`${url}/#/why/suppressed`)

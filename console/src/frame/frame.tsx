@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { showKey } from '../api/key.ts'
+import { Tour } from '../tour/tour.tsx'
 import { KeyScreen } from './key-screen.tsx'
 import { useKey, useMe } from './me.ts'
 import { isAt, PAGES } from './pages.ts'
@@ -65,6 +66,7 @@ export function Frame({ children }: { children: ReactNode }) {
         tabIndex={-1}
         className="mx-auto w-full max-w-7xl min-w-0 flex-1 px-4 py-5 outline-none sm:px-6 lg:py-7"
       >
+        <Tour />
         {children}
       </main>
       <footer className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-3 text-sm lg:hidden">
@@ -79,16 +81,21 @@ export function Frame({ children }: { children: ReactNode }) {
 
 function Navigation({ awaiting }: { awaiting: boolean }) {
   const [path] = useLocation()
+  const row = useRef<HTMLElement>(null)
   const current = useRef<HTMLAnchorElement>(null)
-  // On a narrow screen the row of pages scrolls sideways: the one we are at is brought into view.
+  // On a narrow screen the row of pages scrolls sideways: the one we are at is brought into view. Not by
+  // `scrollIntoView`, which would also have the next Tab begin there instead of at the top.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is another current link.
   useEffect(() => {
-    current.current?.scrollIntoView({ block: 'nearest', inline: 'center' })
+    if (row.current === null || current.current === null) return
+    const { offsetLeft, offsetWidth } = current.current
+    row.current.scrollLeft = offsetLeft - (row.current.clientWidth - offsetWidth) / 2
   }, [path])
   return (
     <nav
+      ref={row}
       aria-label="Main"
-      className="flex gap-1 overflow-x-auto px-2 text-sm [mask-image:linear-gradient(to_right,black_calc(100%-2.5rem),transparent)] [scrollbar-width:none] max-lg:pr-8 lg:mt-4 lg:[mask-image:none] lg:flex-col lg:overflow-visible lg:px-0"
+      className="relative flex gap-1 overflow-x-auto px-2 text-sm [mask-image:linear-gradient(to_right,black_calc(100%-2.5rem),transparent)] [scrollbar-width:none] max-lg:pr-8 lg:mt-4 lg:[mask-image:none] lg:flex-col lg:overflow-visible lg:px-0"
     >
       {PAGES.map((page) => {
         const here = isAt(page, path)

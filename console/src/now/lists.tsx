@@ -106,16 +106,19 @@ export function WantsALook({ marks, now }: Props) {
       <h2 className="text-sm font-semibold">Wants a look</h2>
       <ul className="mt-1 flex flex-col gap-1.5 text-sm">
         {worst.slice(0, TROUBLES_SHOWN).map((mark) => (
-          <li key={mark.key} className="flex flex-wrap items-baseline gap-x-2">
-            <span className={`font-medium ${isFailed(mark) ? 'text-bad' : 'text-own'}`}>
-              {mark.past !== null && outcomeLabel(mark.past.outcome)}
-            </span>
-            <Link href={mark.href} className="font-medium underline underline-offset-2">
-              {mark.name}
-            </Link>
-            <span className="min-w-0 wrap-anywhere">{mark.past?.words}</span>
-            <span className="text-xs whitespace-nowrap text-muted">
-              {fromNow(instant(mark), now)}
+          <li key={mark.key} className="flex items-baseline gap-2.5">
+            <span
+              aria-hidden="true"
+              className={`size-2.5 shrink-0 ${isFailed(mark) ? 'rotate-45 rounded-xs bg-bad' : 'rounded-sm border-2 border-own-mark'}`}
+            />
+            <span className="min-w-0 wrap-anywhere">
+              <Link href={mark.href} className="font-medium underline underline-offset-2">
+                {mark.name}
+              </Link>{' '}
+              {mark.past?.words}{' '}
+              <span className="text-xs whitespace-nowrap text-muted">
+                {fromNow(instant(mark), now)}
+              </span>
             </span>
           </li>
         ))}
