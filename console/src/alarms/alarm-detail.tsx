@@ -29,7 +29,9 @@ export function AlarmDetail({ id }: { id: string }) {
   })
   return (
     <>
-      <Back href="/alarms" to="All alarms" />
+      <Back href="/alarms" to="All alarms">
+        {data !== undefined && <Badge tone={STATUS_TONES[data.status]}>{data.status}</Badge>}
+      </Back>
       {error !== null && <Trouble error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known alarm={data} />}
@@ -43,10 +45,9 @@ function Known({ alarm }: { alarm: Alarm }) {
   const trouble = troubleOf(alarm)
   return (
     <>
-      <div className="flex flex-wrap items-start justify-between gap-3">
-        <Heading title={titleOf(alarm)}>{alarm.description}</Heading>
-        <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
-      </div>
+      <Heading title={titleOf(alarm)}>
+        <span className="inline-block first-letter:uppercase">{alarm.description}</span>
+      </Heading>
       <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-2">
         <Panel title="When">
           {nexts.length === 0 ? (

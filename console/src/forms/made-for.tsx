@@ -1,4 +1,5 @@
 /** By whom and for whom: the agent that is woken, and the person it acts for. */
+import { seesAll, useMe } from '../frame/me.ts'
 import { useCapabilities } from './choices.ts'
 import { SelectField, TextField } from './fields.tsx'
 
@@ -25,12 +26,15 @@ export function PersonField(props: {
   onChange: (value: string) => void
   fault?: string | undefined
 }) {
+  const me = useMe()
+  // Whoever stands for one person acts for that person alone.
+  if (!seesAll(me)) return null
   return (
     <TextField
       {...props}
       label="For whom"
       maxLength={64}
-      hint="A user id, the first part of their session keys. Keys of one person always act for that person."
+      hint="A user id, the first part of their session keys."
     />
   )
 }

@@ -36,7 +36,13 @@ export function IntentDetail({ id }: { id: string }) {
   })
   return (
     <>
-      <Back href="/intents" to="All intents" />
+      <Back href="/intents" to="All intents">
+        {data !== undefined && (
+          <Badge tone={data.enabled ? 'good' : 'plain'}>
+            {data.enabled ? 'enabled' : 'disabled'}
+          </Badge>
+        )}
+      </Back>
       {error !== null && !deleted && <Trouble error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known intent={data} onDelete={() => setDeleted(true)} />}
@@ -49,14 +55,9 @@ function Known({ intent, onDelete }: { intent: Intent; onDelete: () => void }) {
   const { next_check: next, last_executed: last, expires_at: ends } = intent
   return (
     <>
-      <div className="flex flex-wrap items-start justify-between gap-3">
-        <Heading title={intent.intent_name}>
-          <span className="inline-block first-letter:uppercase">{waitsFor(intent)}</span>
-        </Heading>
-        <Badge tone={intent.enabled ? 'good' : 'plain'}>
-          {intent.enabled ? 'enabled' : 'disabled'}
-        </Badge>
-      </div>
+      <Heading title={intent.intent_name}>
+        <span className="inline-block first-letter:uppercase">{waitsFor(intent)}</span>
+      </Heading>
       <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <History intent={intent} />
         <div className="max-lg:order-first">
@@ -105,7 +106,7 @@ function Actions({ intent, onDelete }: { intent: Intent; onDelete: () => void })
         />
         <span aria-hidden="true">Enabled</span>
       </span>
-      <Button className="text-bad" onClick={() => setAsking(true)}>
+      <Button className="text-bad!" onClick={() => setAsking(true)}>
         Delete
       </Button>
       {asking && (

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import { Link, Route, Switch } from 'wouter'
 import { useAct } from '../forms/act.ts'
 import { PERSON, usePeople, usePerson } from '../forms/choices.ts'
+import { seesAll, useMe } from '../frame/me.ts'
 import { Choice, Search } from '../lists/filters.tsx'
 import { useOffsets } from '../lists/pages.ts'
 import { WindowedList } from '../lists/windowed-list.tsx'
@@ -107,6 +108,8 @@ interface PersonProps {
 
 function Person({ person, refused, onChange }: PersonProps) {
   const people = usePeople()
+  const me = useMe()
+  if (me !== undefined && !seesAll(me)) return null
   return (
     <label className="flex items-center gap-2 text-sm max-sm:w-full">
       <span className="font-medium">Person</span>

@@ -14,6 +14,7 @@ import { conditionOf, KINDS, type Kind, NO_WAITS, scheduleOf, type Waits } from 
 import type { Intent } from './shapes.ts'
 import { WaitFields } from './wait-fields.tsx'
 
+const NAME_FROM_WORDS = 60
 const EXAMPLES = ['every weekday at 8:30', 'every 15 minutes', 'tomorrow at 9am']
 const TIME_FIELDS = ['schedule', 'cron', 'interval_minutes', 'datetime', 'trigger_schedule']
 const FIELDS = [
@@ -48,7 +49,7 @@ async function triggerOf({ kind, waits, phrase, zone }: Draft): Promise<object> 
 async function make(draft: Draft, agent: string, person: string): Promise<Intent> {
   const body = {
     user_id: person,
-    intent_name: draft.name.trim() === '' ? draft.context.slice(0, 60) : draft.name.trim(),
+    intent_name: draft.name.trim() || draft.context.trim().slice(0, NAME_FROM_WORDS) || 'Intent',
     action_context: draft.context,
     timezone: draft.zone.trim(),
     agent_id: agent === '' ? null : agent,

@@ -20,13 +20,14 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   )
 }
 
-/** Above the page of one thing: its name, and the way back. */
-export function Back({ href, to }: { href: string; to: string }) {
+/** Above the page of one thing: the way back, and its state. */
+export function Back(props: { href: string; to: string; children?: ReactNode }) {
   return (
-    <p className="mb-2 text-sm">
-      <Link href={href} className="text-accent underline underline-offset-4">
-        ← {to}
+    <div className="mb-2 flex items-center justify-between gap-3 text-sm">
+      <Link href={props.href} className="text-accent underline underline-offset-4">
+        ← {props.to}
       </Link>
-    </p>
+      {props.children}
+    </div>
   )
 }

@@ -32,7 +32,7 @@ interface ChoiceProps<T extends string> {
 /** One of a few, all of them in sight. */
 export function Choice<T extends string>({ label, choices, value, onChange }: ChoiceProps<T>) {
   return (
-    <fieldset className="flex max-w-full overflow-x-auto rounded-lg bg-sunk p-1 text-sm">
+    <fieldset className="flex max-w-full min-w-0 overflow-x-auto rounded-lg bg-sunk p-1 text-sm">
       <legend className="sr-only">{label}</legend>
       {choices.map(([each, words]) => (
         <button

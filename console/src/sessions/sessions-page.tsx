@@ -34,7 +34,9 @@ export function SessionsPage() {
       </Heading>
       <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <div className="flex min-w-0 flex-col gap-3">
-          <Search label="Search sessions" value={words} onChange={setWords} />
+          <div className="flex">
+            <Search label="Search sessions" value={words} onChange={setWords} />
+          </div>
           {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
           {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
           {rows?.length === 0 && !list.hasNextPage && (wanted === '' ? <NoSessions /> : <None />)}

@@ -15,6 +15,9 @@ const Markdown = lazy(() =>
 /** As many as come with the work itself. */
 const NEWEST_ROWS = 20
 const OLDER_ROWS = 100
+/** Browsers draw each part of a bar by a name of their own. */
+const BAR =
+  'block h-2 w-full appearance-none overflow-hidden rounded-full border-0 bg-sunk [&::-moz-progress-bar]:bg-own-mark [&::-webkit-progress-bar]:bg-sunk [&::-webkit-progress-value]:bg-own-mark'
 const OLDER_LOOK_MS = 60_000
 
 /** `outputs` are the newest, looked at while they run; older ones are read when asked for. */
@@ -29,6 +32,7 @@ export function Outputs({ work, outputs }: { work: Work; outputs: readonly Outpu
   })
   const known = new Set(outputs.map(({ id }) => id))
   const all = [...outputs, ...(older.rows ?? []).filter(({ id }) => !known.has(id))]
+  const newest = all.find(({ content }) => content !== null && content !== '')
   const more = back ? older.hasNextPage : outputs.length >= NEWEST_ROWS
   return (
     <section aria-label="Outputs" className="flex min-w-0 flex-col gap-4">
@@ -37,8 +41,8 @@ export function Outputs({ work, outputs }: { work: Work; outputs: readonly Outpu
           Each run leaves one here. “Run now” does not wait for the next time.
         </Empty>
       )}
-      {all.map((output, index) => (
-        <OutputCard key={output.id} work={work} output={output} open={index === 0} />
+      {all.map((output) => (
+        <OutputCard key={output.id} work={work} output={output} open={output === newest} />
       ))}
       {older.error !== null && <Trouble error={older.error} />}
       {more && (
@@ -121,7 +125,7 @@ function Progress({ output }: { output: Output }) {
       </p>
       <progress
         aria-label={`Progress of run ${output.run_number}`}
-        className="h-2 w-full accent-own-mark"
+        className={BAR}
         max={1}
         {...(progress === null ? {} : { value: share })}
       />

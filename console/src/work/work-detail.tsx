@@ -32,7 +32,9 @@ export function WorkDetail({ id }: { id: string }) {
   })
   return (
     <>
-      <Back href="/work" to="All work" />
+      <Back href="/work" to="All work">
+        {data !== undefined && <State work={data.work} />}
+      </Back>
       {error !== null && !deleted && <Trouble error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known found={data} onDelete={() => setDeleted(true)} />}
@@ -40,17 +42,20 @@ export function WorkDetail({ id }: { id: string }) {
   )
 }
 
+function State({ work }: { work: Work }) {
+  const { words, tone } = stateOf(work)
+  return <Badge tone={tone}>{words}</Badge>
+}
+
 function Known({ found, onDelete }: { found: Found; onDelete: () => void }) {
   const { work, outputs } = found
   const now = useNow()
-  const { words, tone } = stateOf(work)
   const [converting, setConverting] = useState(false)
   return (
     <>
-      <div className="flex flex-wrap items-start justify-between gap-3">
-        <Heading title={work.task}>{work.description}</Heading>
-        <Badge tone={tone}>{words}</Badge>
-      </div>
+      <Heading title={work.task}>
+        <span className="inline-block first-letter:uppercase">{work.description}</span>
+      </Heading>
       <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <Outputs work={work} outputs={outputs} />
         <div className="flex flex-col gap-5 max-lg:order-first">
@@ -127,7 +132,7 @@ function Actions({ work, converting, onConvert, onDelete }: ActionProps) {
       <Button aria-expanded={converting} onClick={onConvert}>
         Change frequency
       </Button>
-      <Button disabled={busy} onClick={() => setAsking(true)} className="text-bad">
+      <Button disabled={busy} onClick={() => setAsking(true)} className="text-bad!">
         Delete
       </Button>
       {asking && (
