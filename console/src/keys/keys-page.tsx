@@ -24,7 +24,9 @@ export function KeysPage() {
         A key says who comes in and what they may do. It is shown once, when it is made; only its
         hash is kept.
       </Heading>
-      {me !== undefined && me.role !== 'admin' ? (
+      {me === undefined ? (
+        <p className="text-muted">Loading …</p>
+      ) : me.role !== 'admin' ? (
         <Empty title="Keys are for admins">
           You came in as {me.role}. To make or revoke keys, forget this key and come in with an
           admin key.
