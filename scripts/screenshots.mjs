@@ -24,9 +24,12 @@ const browser = await launchBrowser()
 try {
   await live(server.url)
   mkdirSync(IMAGES, { recursive: true })
-  await shoot('now', '/', { viewport: WIDE, colorScheme: 'light' })
   await shoot('conversation', `/sessions/${KEY}`, { viewport: WIDE, colorScheme: 'dark' })
   await shoot('gate', `/sessions/${QUIET_KEY}`, { viewport: NARROW, colorScheme: 'light' })
+  // Last, when what was said has been delivered to the pages above.
+  await shoot('now', '/', { viewport: WIDE, colorScheme: 'light' }, (page) =>
+    page.getByText('Day', { exact: true }).click(),
+  )
 } finally {
   await browser.close()
   await server.stop()
@@ -80,9 +83,9 @@ async function live(url) {
   await send(url, 'POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 128.4 })
   await say(url, QUIET_KEY, 'hello')
   for (let nudge = 1; nudge <= 4; nudge++) {
-    await until(`check-in ${nudge} waits`, async () => {
-      const { data } = await read(url, `/v1/sessions/${QUIET_KEY}/timers?status=pending`)
-      return data.length === 1
+    await until(`${nudge} turns are done`, async () => {
+      const { done_seq } = await read(url, `/v1/sessions/${QUIET_KEY}`)
+      return done_seq === nudge
     })
     await send(url, 'PUT', `/v1/sessions/${QUIET_KEY}/timers/check-in`, { delay_seconds: 1.2 })
   }
@@ -127,7 +130,7 @@ async function until(what, holds) {
   throw new Error(`waited in vain until ${what}`)
 }
 
-async function shoot(name, address, options) {
+async function shoot(name, address, options, prepare = async () => {}) {
   const context = await browser.newContext({ timezoneId: 'Europe/Berlin', ...options })
   await context.addInitScript(`localStorage.setItem('wakeful.tour', 'closed')`)
   const page = await context.newPage()
@@ -136,6 +139,7 @@ async function shoot(name, address, options) {
     // Pages that listen on a socket are never idle for long; what is there after the wait is shown.
     if (error.name !== 'TimeoutError') throw error
   })
+  await prepare(page)
   await page.waitForTimeout(1500)
   const path = join(IMAGES, `${name}.png`)
   await page.screenshot({ path })

@@ -62,6 +62,7 @@ describe('wishes', () => {
     ["what's planned", { is: 'planned' }],
     ["why didn't you write?", { is: 'why' }],
     ['Why did you write?', { is: 'why' }],
+    ['why did you stop writing?', { is: 'why' }],
     ['help', { is: 'help' }],
   ])('%s', (sentence, meaning) => {
     expect(read(sentence)).toMatchObject(meaning)

@@ -23,6 +23,10 @@ afterEach(async () => {
 async function enter(options: Parameters<Stage['visit']>[0]): Promise<void> {
   visit = await stage.visit(options)
   page = visit.page
+  // These tests are about the way there, not about what the pages tell of the past.
+  await page.route('**/v1/ledger*', (route) =>
+    route.fulfill({ json: { data: [], next_cursor: null } }),
+  )
 }
 
 const tour = () => page.getByRole('region', { name: 'Tour' })
@@ -70,6 +74,7 @@ test('fits a narrow screen, closes with Escape, and opens a conversation', async
 test('three unanswered follow-ups, then the gate, explained by the page and by the agent', async () => {
   await enter({ viewport: WIDE })
   const key = 'me:companion:gate'
+  await send('POST', `${key}/messages`, { text: 'good morning' })
   await page.goto(`${stage.url}/#/sessions/${key}`)
   const say = async (text: string) => {
     await page.getByLabel('Message to the agent').fill(text)
@@ -99,10 +104,14 @@ async function hurry(key: string): Promise<void> {
           .length,
     )
     .toBe(1)
-  const answer = await fetch(`${timers}/check-in`, {
-    method: 'PUT',
+  await send('PUT', `${key}/timers/check-in`, { delay_seconds: 0 })
+}
+
+async function send(method: string, path: string, body: object): Promise<void> {
+  const answer = await fetch(`${stage.url}/v1/sessions/${path}`, {
+    method,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ delay_seconds: 0 }),
+    body: JSON.stringify(body),
   })
   expect(answer.ok).toBe(true)
 }

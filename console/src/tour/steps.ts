@@ -1,20 +1,14 @@
 /** What the tour says: five things to try with the demo agent, each with the place to see it. */
-import { randomId } from '../parts/random.ts'
-import { sessionAddress } from '../session/key.ts'
-
 export interface Step {
   readonly title: string
   readonly words: string
   /** To be typed as it stands. */
   readonly sentence?: string
-  /** Where to see it. */
-  readonly place: { readonly label: string; readonly address: () => string }
+  /** Where to see it; without an address, in a new conversation. */
+  readonly place: { readonly label: string; readonly address?: string }
 }
 
-const conversation = {
-  label: 'Open a conversation',
-  address: () => sessionAddress(`me:companion:${randomId(6)}`),
-}
+const conversation = { label: 'Open a conversation' }
 
 export const STEPS: readonly Step[] = [
   {
@@ -42,13 +36,13 @@ export const STEPS: readonly Step[] = [
     title: 'You see it coming',
     words:
       'One page shows what is ahead and what has fired, live. Amber always means that an agent did it on its own.',
-    place: { label: 'Show what happens now', address: () => '/' },
+    place: { label: 'Show what happens now', address: '/' },
   },
   {
     title: 'It can say why',
     words:
       'Each time an agent could have written, the outcome and its reason are kept: written, held back, not met, failed. Ask the demo agent, or look it up.',
     sentence: 'why did you not write?',
-    place: { label: 'Show the reasons', address: () => '/why' },
+    place: { label: 'Show the reasons', address: '/why' },
   },
 ]

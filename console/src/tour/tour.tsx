@@ -1,7 +1,10 @@
 /** A short tour on the first visit. It lies above the page, never over it, and stays away once it is closed. */
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../parts/parts.tsx'
+import { randomId } from '../parts/random.ts'
+import { sessionAddress } from '../session/key.ts'
 import { STEPS, type Step } from './steps.ts'
 
 const PLACE = 'wakeful.tour'
@@ -39,6 +42,7 @@ interface CardProps {
 
 function Card({ at, step, go, close }: CardProps) {
   const [, visit] = useLocation()
+  const converse = useNewConversation()
   const heading = useRef<HTMLHeadingElement>(null)
   const first = useRef(at)
   // Another step is read out from its heading; the first one takes the focus from nobody.
@@ -47,6 +51,7 @@ function Card({ at, step, go, close }: CardProps) {
     first.current = -1
   }, [at])
   const last = at === STEPS.length - 1
+  const { label, address } = step.place
   return (
     <section
       aria-label="Tour"
@@ -79,12 +84,24 @@ function Card({ at, step, go, close }: CardProps) {
         </p>
       )}
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button main onClick={() => visit(step.place.address())}>
-          {step.place.label}
+        <Button main onClick={() => (address === undefined ? converse() : visit(address))}>
+          {label}
         </Button>
         {at > 0 && <Button onClick={() => go(at - 1)}>Back</Button>}
         <Button onClick={last ? close : () => go(at + 1)}>{last ? 'Done' : 'Next'}</Button>
       </div>
     </section>
   )
+}
+
+/** Opens a session that nobody has spoken in; what it needs comes with its page. */
+function useNewConversation(): () => Promise<void> {
+  const client = useQueryClient()
+  const [, visit] = useLocation()
+  return async () => {
+    const { beginEmpty } = await import('../session/use-session.ts')
+    const key = `me:companion:${randomId(6)}`
+    beginEmpty(client, key)
+    visit(sessionAddress(key))
+  }
 }

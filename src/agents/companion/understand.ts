@@ -96,7 +96,7 @@ function command(text: string): Meaning | null {
     return { is: 'planned' }
   if (/^what are you (?:watching|waiting for|planning)$/.test(text)) return { is: 'planned' }
   const why =
-    /^why\b.*\b(?:write|wrote|written|message|messages|say|said|remind|tell|told|answer|silent|quiet|ping)\b/
+    /^why\b.*\b(?:write|wrote|written|writing|message|messages|say|said|remind|tell|told|answer|silent|quiet|ping)\b/
   if (why.test(text) || text === 'why' || text === 'why not') return { is: 'why' }
   return null
 }
