@@ -97,7 +97,6 @@ async function live(url) {
     const { data } = await read(url, `/v1/sessions/${KEY}/effects`)
     return data.some(({ payload }) => payload.content === 'Reminder: stretch')
   })
-  await say(url, QUIET_KEY, 'why did you stop writing?')
 }
 
 async function say(url, key, text) {
