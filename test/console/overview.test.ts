@@ -135,6 +135,8 @@ describe('why', () => {
     await page.goto(`${url}/#/why`)
     const slots = page.getByRole('list', { name: 'Slots' })
     await slots.getByText('Tea time').waitFor()
+    await page.getByLabel('Person').fill('local')
+    await slots.getByText('Tea time').waitFor()
     await page.getByLabel('Trigger').selectOption('intent')
     await page.getByText('Nothing of this kind').waitFor()
     await page.getByLabel('Trigger').selectOption('alarm')

@@ -140,7 +140,7 @@ function Filters(props: { filter: Filter; onChange: (part: Partial<Filter>) => v
             placeholder="everybody"
             autoComplete="off"
             spellCheck={false}
-            className={FIELD}
+            className={`${FIELD} py-2.25`}
           />
         </label>
       )}
