@@ -1,6 +1,7 @@
 /** Searching alarms: in label and words, in any case, within a bound that the cursor goes beyond. */
 import { expect, it } from 'vitest'
 import { problem } from '../sessions/house.ts'
+import { insertCopies } from '../setup/copies.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Row, sharedStage } from './stage.ts'
 
@@ -44,12 +45,17 @@ eachStore('searching alarms', (store) => {
 
   it('looks at so many at a time, and goes on where it stopped', async () => {
     await get().set({ schedule: 'in 2 hours', wake_message: 'needle', label: 'first of all' })
-    await get().query(
-      `insert into wakeful.alarms
-       select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'wake_message', 'hay',
-         'delivery_id', gen_random_uuid(), 'created_at', a.created_at + n * interval '1 ms'))).*
-       from wakeful.alarms a cross join generate_series(1, ${MANY}) n`,
-    )
+    await insertCopies(get().query, {
+      table: 'alarms',
+      where: "a.wake_message = 'needle'",
+      numbers: [1, MANY],
+      changes: {
+        id: 'gen_random_uuid()',
+        delivery_id: 'gen_random_uuid()',
+        wake_message: "'hay'",
+        created_at: "a.created_at + n * interval '1 ms'",
+      },
+    })
     const first = await find('q=needle')
     expect(first.body.data).toEqual([])
     const second = await find(`q=needle&cursor=${first.body.next_cursor}`)

@@ -1,6 +1,7 @@
 /** Long lists and long sessions in a real browser: first content within a second, and only what is in sight is drawn. */
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { insertCopies } from '../setup/copies.ts'
 import { openStage, type Stage, type Visit } from './stage.ts'
 
 const ALARMS = 50_000
@@ -43,48 +44,46 @@ async function post(path: string, body: object): Promise<void> {
 /** One alarm by its route, and copies of it: columns are as the product writes them. */
 async function seedAlarms(): Promise<void> {
   await post('alarms', { schedule: 'in 30 days', wake_message: 'needle', label: 'The very first' })
-  await stage.query(
-    `insert into wakeful.alarms
-     select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'delivery_id', gen_random_uuid(),
-       'label', 'Alarm ' || n, 'wake_message', 'hay', 'created_at', a.created_at + n * interval '1 ms'))).*
-     from wakeful.alarms a cross join generate_series(1, ${ALARMS - 1}) n`,
-  )
+  await insertCopies(stage.query, {
+    table: 'alarms',
+    where: 'true',
+    numbers: [1, ALARMS - 1],
+    changes: {
+      id: 'gen_random_uuid()',
+      delivery_id: 'gen_random_uuid()',
+      label: "'Alarm ' || n",
+      wake_message: "'hay'",
+      created_at: "a.created_at + n * interval '1 ms'",
+    },
+  })
 }
 
+/** The first event runs as any; the others and what they led to are copies of it. */
 async function seedSession(): Promise<void> {
+  const own = `session_key = '${KEY}'`
   await post(`sessions/${KEY}/messages`, { text: 'number 1' })
-  await expect
-    .poll(() =>
-      stage.query('select 1 from wakeful.sessions where session_key = $1 and done_seq = 1', [KEY]),
-    )
-    .toHaveLength(1)
-  const copied = (table: string, changes: string) =>
-    stage.query(
-      `insert into wakeful.${table}
-       select (jsonb_populate_record(a, jsonb_build_object(${changes}))).*
-       from wakeful.${table} a cross join generate_series(2, ${EVENTS}) n where a.session_key = '${KEY}'`,
-    )
-  const uuid = (word: string) => `md5('${word}' || n)::uuid`
+  await vi.waitUntil(
+    async () =>
+      (await stage.query(`select 1 from wakeful.sessions where ${own} and done_seq = 1`)).length,
+    { timeout: 20_000, interval: 100 },
+  )
+  await stage.query(`delete from wakeful.effects where ${own} and type <> 'send_message'`)
+  await stage.query(`delete from wakeful.autonomy_timers where ${own}`)
+  const later = "a.created_at + n * interval '1 ms'"
+  const [event, effect] = ["md5('event' || n)::uuid", "md5('effect' || n)::uuid"]
+  const copied = (table: string, changes: Record<string, string>) =>
+    insertCopies(stage.query, { table, where: `a.${own}`, numbers: [2, EVENTS], changes })
+  await copied('events', {
+    ...{ seq: 'n', id: event, client_id: 'null', created_at: later },
+    payload: "json_build_object('text', 'number ' || n)",
+  })
+  await copied('turns', { event_seq: 'n', event_id: event, effect_ids: `array[${effect}]` })
+  await copied('effects', {
+    ...{ position: 'n * 1000', event_seq: 'n', id: effect, created_at: later, due_at: 'null' },
+    ...{ status: "'completed'", dedupe_key: "md5('key' || n)" },
+  })
   await stage.query(
-    `delete from wakeful.effects where session_key = '${KEY}' and type <> 'send_message'`,
-  )
-  await stage.query(`delete from wakeful.timers where session_key = '${KEY}'`)
-  await copied(
-    'turns',
-    `'event_seq', n, 'event_id', ${uuid('event')}, 'effect_ids', array[${uuid('effect')}]`,
-  )
-  await copied(
-    'events',
-    `'seq', n, 'id', ${uuid('event')}, 'client_id', null, 'created_at', a.created_at + n * interval '1 ms',
-     'payload', json_build_object('text', 'number ' || n)`,
-  )
-  await copied(
-    'effects',
-    `'position', n * 1000, 'event_seq', n, 'id', ${uuid('effect')}, 'dedupe_key', md5('key' || n), 'status', 'completed',
-     'due_at', null, 'created_at', a.created_at + n * interval '1 ms'`,
-  )
-  await stage.query(
-    `update wakeful.sessions set last_seq = ${EVENTS}, done_seq = ${EVENTS} where session_key = '${KEY}'`,
+    `update wakeful.sessions set last_seq = ${EVENTS}, done_seq = ${EVENTS} where ${own}`,
   )
 }
 

@@ -15,7 +15,7 @@ import type { Intent } from './shapes.ts'
 import { WaitFields } from './wait-fields.tsx'
 
 const NAME_FROM_WORDS = 60
-const EXAMPLES = ['every weekday at 8:30', 'every 15 minutes', 'tomorrow at 9am']
+const EXAMPLES = ['every weekday at 8:30', 'every 45 minutes', 'tomorrow at 9am']
 const TIME_FIELDS = ['schedule', 'cron', 'interval_minutes', 'datetime', 'trigger_schedule']
 const FIELDS = [
   ...['intent_name', 'action_context', 'agent_id', 'timezone', 'max_executions'],
