@@ -47,12 +47,13 @@ export class Workshop {
       files,
       trouble: (error: unknown) => trouble('progress', error),
     }
+    const types = [...executors.keys()].sort()
     this.agents = new Map([
-      ...[...agents].map(([name, agent]) => [name, withNotices(agent)] as const),
+      ...[...agents].map(([name, agent]) => [name, withNotices(agent, types)] as const),
       ...[...executors].map(([type, each]) => [type, executorAgent(each, house)] as const),
     ])
     this.house = {
-      types: [...executors.keys()].sort(),
+      types,
       db: store.db,
       ended: (output, ms, signal) => this.#waits.ended(output, ms, signal),
       dropFiles: (bucket, workId) => {

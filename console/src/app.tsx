@@ -1,95 +1,63 @@
-/** The frame around every page, and which page is at which address (after the `#`). */
-import { useRef } from 'react'
-import { Link, Route, Router, Switch, useLocation } from 'wouter'
+/** Which page is at which address (after the `#`). Each page is loaded when it is first gone to. */
+import { type ComponentType, lazy, Suspense } from 'react'
+import { Link, Route, Router, Switch } from 'wouter'
 import { useHashLocation } from 'wouter/use-hash-location'
-import { HealthPage } from './health/health-page.tsx'
+import { Frame } from './frame/frame.tsx'
+import { NowPage } from './now/now-page.tsx'
 import { Heading } from './parts/parts.tsx'
-import { TryPage } from './phrases/try-page.tsx'
 import { keyIn } from './session/key.ts'
-import { SessionPage } from './session/session-page.tsx'
-import { SessionsPage } from './sessions/sessions-page.tsx'
 
-const PAGES = [
-  {
-    href: '/',
-    label: 'Sessions',
-    owns: (path: string) => path === '/' || path.startsWith('/sessions'),
-  },
-  { href: '/try', label: 'Try a phrase', owns: (path: string) => path === '/try' },
-  { href: '/health', label: 'Health', owns: (path: string) => path === '/health' },
-]
+/** `lazy` wants a default export; our pages are named. */
+function page<P>(load: () => Promise<ComponentType<P>>) {
+  return lazy(async () => ({ default: await load() }))
+}
+
+const SessionsPage = page(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
+const SessionPage = page(async () => (await import('./session/session-page.tsx')).SessionPage)
+const AlarmsPage = page(async () => (await import('./alarms/alarms-page.tsx')).AlarmsPage)
+const IntentsPage = page(async () => (await import('./intents/intents-page.tsx')).IntentsPage)
+const WorkPage = page(async () => (await import('./work/work-page.tsx')).WorkPage)
+const WhyPage = page(async () => (await import('./why/why-page.tsx')).WhyPage)
+const RulesPage = page(async () => (await import('./rules/rules-page.tsx')).RulesPage)
+const KeysPage = page(async () => (await import('./keys/keys-page.tsx')).KeysPage)
+const HealthPage = page(async () => (await import('./health/health-page.tsx')).HealthPage)
+const TryPage = page(async () => (await import('./phrases/try-page.tsx')).TryPage)
 
 export function App() {
   return (
     <Router hook={useHashLocation}>
-      <Frame />
+      <Frame>
+        <Suspense fallback={<p className="text-muted">Loading …</p>}>
+          <Pages />
+        </Suspense>
+      </Frame>
     </Router>
-  )
-}
-
-function Frame() {
-  const main = useRef<HTMLElement>(null)
-  return (
-    <div className="flex min-h-dvh flex-col">
-      <button
-        type="button"
-        onClick={() => main.current?.focus()}
-        className="sr-only focus:not-sr-only focus:absolute focus:z-10 focus:m-2 focus:rounded-lg focus:bg-panel focus:p-2"
-      >
-        Skip to the page
-      </button>
-      <TopBar />
-      <main
-        ref={main}
-        tabIndex={-1}
-        className="mx-auto w-full max-w-7xl flex-1 px-4 py-5 outline-none sm:px-6"
-      >
-        <Pages />
-      </main>
-    </div>
-  )
-}
-
-function TopBar() {
-  const [path] = useLocation()
-  return (
-    <header className="border-b border-line bg-panel">
-      <div className="mx-auto flex w-full max-w-7xl items-center gap-x-4 sm:gap-x-6 px-4 sm:px-6">
-        <Link href="/" className="flex items-center gap-2 py-3 font-semibold tracking-tight">
-          <img src="./favicon.svg" alt="" width="24" height="24" />
-          <span className="max-sm:sr-only">Wakeful</span>
-        </Link>
-        <nav aria-label="Main" className="-mx-2 flex gap-1 text-sm">
-          {PAGES.map(({ href, label, owns }) => (
-            <Link
-              key={href}
-              href={href}
-              aria-current={owns(path) ? 'page' : undefined}
-              className="border-b-2 border-transparent px-2 py-3 text-muted hover:text-ink aria-[current=page]:border-accent aria-[current=page]:font-medium aria-[current=page]:text-ink"
-            >
-              {label}
-            </Link>
-          ))}
-        </nav>
-        <a
-          href="./docs"
-          className="ml-auto hidden py-3 text-sm text-muted underline-offset-4 hover:text-ink hover:underline sm:block"
-        >
-          API reference
-        </a>
-      </div>
-    </header>
   )
 }
 
 function Pages() {
   return (
     <Switch>
-      <Route path="/" component={SessionsPage} />
+      <Route path="/" component={NowPage} />
+      <Route path="/sessions" component={SessionsPage} />
       <Route path="/sessions/:key/watch">{({ key }) => <OneSession part={key} watching />}</Route>
       <Route path="/sessions/:key">{({ key }) => <OneSession part={key} watching={false} />}</Route>
-      <Route path="/try" component={TryPage} />
+      <Route path="/alarms/*?">
+        <AlarmsPage />
+      </Route>
+      <Route path="/intents/*?">
+        <IntentsPage />
+      </Route>
+      <Route path="/work/*?">
+        <WorkPage />
+      </Route>
+      <Route path="/why/:outcome?">
+        {({ outcome }) => <WhyPage key={outcome} outcome={outcome} />}
+      </Route>
+      <Route path="/rules" component={RulesPage} />
+      <Route path="/keys" component={KeysPage} />
       <Route path="/health" component={HealthPage} />
+      <Route path="/try" component={TryPage} />
       <Route>
         <Nowhere>This address leads nowhere.</Nowhere>
       </Route>
@@ -112,7 +80,7 @@ function Nowhere({ children }: { children: string }) {
     <Heading title="Nothing here">
       {children}{' '}
       <Link href="/" className="text-accent underline">
-        Go to the sessions
+        Go to what happens now
       </Link>
     </Heading>
   )

@@ -3,6 +3,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Problem } from './api/http.ts'
 import { App } from './app.tsx'
+import { applyTheme } from './frame/theme.ts'
 import './style.css'
 
 const RETRIES = 2
@@ -21,6 +22,7 @@ const client = new QueryClient({
   },
 })
 
+applyTheme()
 const root = document.getElementById('root')
 if (root === null) throw new Error('index.html has no #root')
 createRoot(root).render(

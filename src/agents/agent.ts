@@ -30,6 +30,8 @@ export interface TurnInput {
   readonly signal: AbortSignal
   /** For reading only; nothing a turn asks for happens before its commit. */
   readonly db: Db
+  /** The names of those who do work here, where they are known. */
+  readonly workTypes?: readonly string[]
 }
 
 /** The agent's own part of a checkpoint's metadata; the commit adds the session's counters. */

@@ -3,12 +3,14 @@
  * the end is the checkpoint. Whatever the function leaves behind after its end is refused, so that a
  * forgotten `await` cannot speak in somebody else's turn.
  */
-import { TerminalError } from '../core/errors.ts'
+import { Refusal, TerminalError } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
+import { INTENTS_MAX, LIMIT_REACHED } from '../core/intent-rules.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
 import type { Wish } from '../core/turn.ts'
 import { recentEvents } from '../store/events.ts'
+import { countEnabled } from '../store/intents.ts'
 import {
   AGENT_TIMEOUT_MS,
   type Agent,
@@ -17,11 +19,15 @@ import {
   type TurnResult,
 } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
+import { type IntentRequest, intentDraft } from './intent-request.ts'
+import { type Explained, explained, type Planned, planned } from './planned.ts'
+import { type WorkRequest, workDraft } from './work-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
 /** A hundred years. */
 export const FOLLOW_UP_MAX_SECONDS = 10 * 366 * 86_400 * 10
+const EXPLAINED_MAX = 100
 const PAYLOAD_MAX_BYTES = 64 * 1024
 const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
@@ -75,6 +81,11 @@ export class Turn {
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
   }
 
+  /** By the database's time; what a phrase such as "in 10 minutes" counts from. */
+  get startedAt(): Date {
+    return this.#input.startedAt
+  }
+
   /** Aborted when the turn's time is up, its lease is lost, or the process stops. */
   get signal(): AbortSignal {
     return this.#input.signal
@@ -123,6 +134,56 @@ export class Turn {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
     this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: id } })
+  }
+
+  /**
+   * Keeps a standing wish for this agent: at times, or when a condition holds. Answers with its id. Throws a `Refusal`
+   * with all that is wrong with it, also when the person has as many as may be.
+   */
+  async createIntent(request: IntentRequest): Promise<string> {
+    const draft = intentDraft(request, this.#input)
+    const enabled = await countEnabled(this.#input.db, draft.userId)
+    if (enabled + this.#intentsAsked() >= INTENTS_MAX) throw new Refusal('rule', LIMIT_REACHED)
+    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { create_intent: draft } })
+    return draft.id
+  }
+
+  /** Deletes an intent of this user and agent; the record of its executions is kept. One that is none is no error. */
+  deleteIntent(id: string): void {
+    if (typeof id !== 'string' || !isUuid(id))
+      throw new TypeError('deleteIntent: takes the id that createIntent answered')
+    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { delete_intent: id } })
+  }
+
+  /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
+  createWork(request: WorkRequest): string {
+    const given = storable('createWork: parameters', request.parameters ?? {}, PAYLOAD_MAX_BYTES)
+    const draft = workDraft(request, given, this.#input)
+    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { create_work: draft } })
+    return draft.id
+  }
+
+  /** Deletes work of this user with its outputs; a run of it is stopped. One that is none is no error. */
+  deleteWork(id: string): void {
+    if (typeof id !== 'string' || !isUuid(id))
+      throw new TypeError('deleteWork: takes the id that createWork answered')
+    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { delete_work: id } })
+  }
+
+  /** What is ahead as this turn begins: follow-ups of this session, alarms and intents of this agent, work of this user. */
+  planned(): Promise<Planned[]> {
+    return planned(this.#input)
+  }
+
+  /** Why this agent wrote unasked here of late, or did not: newest first, then how its intents stand. */
+  explained(limit = 20): Promise<Explained[]> {
+    return explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
+  }
+
+  /** Deletions make room with the commit only: whether there is something to delete shows there. */
+  #intentsAsked(): number {
+    return this.#wishes.filter((wish) => wish.type === 'ask_trigger' && 'create_intent' in wish.ask)
+      .length
   }
 
   /** The newest events up to this one, oldest first. */

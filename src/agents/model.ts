@@ -15,6 +15,8 @@ const RETRY_BASE_MS = 1_000
 const RETRY_AFTER_MAX_MS = 60_000
 const ANSWER_MAX_BYTES = 2 * 1024 * 1024
 const QUOTED_MAX = 500
+const CALLS_MAX = 16
+const CALL_MAX = 64 * 1024
 
 export interface ModelSettings {
   readonly url: string | null
@@ -34,8 +36,29 @@ export interface Message {
   readonly content: string
 }
 
+/** What a model wants done: arguments are JSON text, as it wrote them. */
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  readonly arguments: string
+}
+
+/** A tool the model may call; `parameters` is a JSON Schema. */
+export interface ToolSpec {
+  readonly name: string
+  readonly description: string
+  readonly parameters: object
+}
+
+export type ChatMessage =
+  | Message
+  /** What the model said before, with what it wanted done then. */
+  | { readonly role: 'assistant'; readonly content: string; readonly calls?: readonly ToolCall[] }
+  | { readonly role: 'tool'; readonly callId: string; readonly content: string }
+
 export interface Asked {
   readonly signal: AbortSignal
+  readonly tools?: readonly ToolSpec[]
   /** Told before each wait for another attempt. */
   readonly onRetry?: (waitMs: number, reason: string) => void
 }
@@ -47,12 +70,14 @@ export interface ModelAnswer {
   readonly cutOff: boolean
   readonly inputTokens: number | null
   readonly outputTokens: number | null
+  /** Only where tools were offered and some are wanted; then the text may be empty. */
+  readonly calls?: readonly ToolCall[]
 }
 
 export interface ChatModel {
   /** What must be set before it can be asked; null when all is. */
   readonly missing: string | null
-  ask(messages: readonly Message[], asked: Asked): Promise<ModelAnswer>
+  ask(messages: readonly ChatMessage[], asked: Asked): Promise<ModelAnswer>
   close(): Promise<void>
 }
 
@@ -77,16 +102,17 @@ export class HttpModel implements ChatModel {
     this.missing = missingText(settings)
   }
 
-  async ask(messages: readonly Message[], asked: Asked): Promise<ModelAnswer> {
+  async ask(messages: readonly ChatMessage[], asked: Asked): Promise<ModelAnswer> {
     if (this.missing !== null) throw new TerminalError(this.missing)
     // By the protocol that is spoken, whoever speaks it.
     const call = { provider: 'openai', model: this.#settings.name ?? '' }
-    return tracedModelCall(call, () => this.#patiently(messages, asked), usageOf)
+    const body = bodyOf(this.#settings.name, messages, asked.tools ?? [])
+    return tracedModelCall(call, () => this.#patiently(body, asked), usageOf)
   }
 
-  async #patiently(messages: readonly Message[], { signal, onRetry }: Asked): Promise<ModelAnswer> {
+  async #patiently(body: string, { signal, onRetry }: Asked): Promise<ModelAnswer> {
     for (let attempt = 1; ; attempt++) {
-      const tried = await this.#attempt(messages, attempt, signal)
+      const tried = await this.#attempt(body, attempt, signal)
       if (!('error' in tried)) return tried
       const { error, retryMs } = tried
       if (retryMs === null || attempt >= ATTEMPTS_MAX) {
@@ -102,11 +128,7 @@ export class HttpModel implements ChatModel {
     await this.#agent.destroy()
   }
 
-  async #attempt(
-    messages: readonly Message[],
-    attempt: number,
-    signal: AbortSignal,
-  ): Promise<Attempt> {
+  async #attempt(body: string, attempt: number, signal: AbortSignal): Promise<Attempt> {
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS
     const retryMs = (this.#options.retryBaseMs ?? RETRY_BASE_MS) * 2 ** (attempt - 1)
     const late = AbortSignal.timeout(timeoutMs)
@@ -114,7 +136,7 @@ export class HttpModel implements ChatModel {
       const answer = await request(endpointOf(this.#settings.url ?? ''), {
         method: 'POST',
         headers: this.#headers(),
-        body: JSON.stringify({ model: this.#settings.name, messages, stream: false }),
+        body,
         dispatcher: this.#agent,
         signal: AbortSignal.any([signal, late]),
         headersTimeout: timeoutMs,
@@ -180,6 +202,29 @@ function usageOf({ inputTokens, outputTokens, cutOff }: ModelAnswer): ModelUsage
   }
 }
 
+/** As the endpoint writes it. */
+function bodyOf(
+  model: string | null,
+  messages: readonly ChatMessage[],
+  tools: readonly ToolSpec[],
+): string {
+  const offered = tools.map((tool) => ({ type: 'function', function: tool }))
+  const body = { model, messages: messages.map(wireMessage), stream: false }
+  return JSON.stringify(tools.length === 0 ? body : { ...body, tools: offered })
+}
+
+function wireMessage(message: ChatMessage): object {
+  if (message.role === 'tool')
+    return { role: 'tool', tool_call_id: message.callId, content: message.content }
+  if (message.role !== 'assistant' || message.calls === undefined) return message
+  const tool_calls = message.calls.map(({ id, name, arguments: text }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: text },
+  }))
+  return { role: 'assistant', content: message.content, tool_calls }
+}
+
 function missingText({ url, name }: ModelSettings): string | null {
   const names: (keyof typeof TAKES)[] = []
   if (url === null) names.push('WAKEFUL_MODEL_URL')
@@ -236,7 +281,9 @@ function readAnswer(text: string, name: string): Attempt {
   if (choice?.finish_reason === 'content_filter')
     return { error: 'stopped at its content filter', retryMs: null }
   const said = withoutThoughts(contentOf(message.content)).trim()
-  if (said === '') return { error: 'answered with an empty text', retryMs: null }
+  const calls = callsOf(message.tool_calls)
+  if (said === '' && calls.length === 0)
+    return { error: 'answered with an empty text', retryMs: null }
   const usage = (body.usage ?? {}) as Loose
   return {
     text: said,
@@ -244,7 +291,22 @@ function readAnswer(text: string, name: string): Attempt {
     cutOff: choice?.finish_reason === 'length',
     inputTokens: count(usage.prompt_tokens),
     outputTokens: count(usage.completion_tokens),
+    ...(calls.length === 0 ? {} : { calls }),
   }
+}
+
+/** Those that can be answered; some endpoints give the arguments as an object. */
+function callsOf(wanted: unknown): ToolCall[] {
+  if (!Array.isArray(wanted)) return []
+  return (wanted as (Loose | null)[]).slice(0, CALLS_MAX).flatMap((each, index) => {
+    const called = each?.function as Loose | undefined
+    if (typeof called?.name !== 'string' || called.name.length > 64) return []
+    const given = called.arguments ?? '{}'
+    const text = typeof given === 'string' ? given : JSON.stringify(given)
+    const id =
+      typeof each?.id === 'string' && each.id !== '' ? each.id.slice(0, 200) : `call_${index}`
+    return text.length > CALL_MAX ? [] : [{ id, name: called.name, arguments: text }]
+  })
 }
 
 /** A text, or parts of which some are text. */

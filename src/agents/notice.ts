@@ -20,13 +20,14 @@ export interface NoticePayload {
   readonly file_url: string | null
 }
 
-export function withNotices(agent: Agent): Agent {
+/** An agent as it runs here: notices are told for it, and it knows who does work. */
+export function withNotices(agent: Agent, workTypes: readonly string[] = []): Agent {
   return {
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
     run: (input) => {
       const notice = noticeOf(input)
-      return notice === null ? agent.run(input) : Promise.resolve(told(notice))
+      return notice === null ? agent.run({ ...input, workTypes }) : Promise.resolve(told(notice))
     },
   }
 }

@@ -23,6 +23,7 @@ import {
   fireAlarmNow,
   getAlarm,
   listAlarms,
+  searchAlarms,
 } from '../store/alarms.ts'
 import {
   type Actor,
@@ -37,6 +38,7 @@ import {
 
 const LOCAL_USER = 'local'
 const SCHEDULE_MAX = 200
+const SEARCH_MAX = 100
 /** Due sooner than this, the clock may sleep past it: it is told. */
 const SOON_MS = 1_000
 const CRON_MAX = 256
@@ -282,19 +284,31 @@ const listAlarmsOp = operation({
   summary: 'Alarms, newest first',
   query: listQuery({ max: 500, default: 100 }).extend({
     status: z.enum(ALARM_STATUSES).optional(),
+    q: z
+      .string()
+      .min(1)
+      .max(SEARCH_MAX)
+      .optional()
+      .describe(
+        'In label or wake_message. A page may hold fewer than it could: follow next_cursor.',
+      ),
   }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
-    const rows = await listAlarms(ctx.db, {
+    const asked = {
       scope: scopeOf(ctx.actor),
       status: query.status ?? null,
       limit: query.limit + 1,
       after: query.cursor ?? null,
-    })
+    }
+    const { rows, end } =
+      query.q === undefined
+        ? { rows: await listAlarms(ctx.db, asked), end: null }
+        : await searchAlarms(ctx.db, asked, query.q)
     const shown = rows.slice(0, query.limit)
     const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
+    const next = rows.length > query.limit && last ? [last.created_text, last.id] : end
     return { body: page(shown.map(viewOf), next) }
   },
 })

@@ -10,9 +10,9 @@ import {
   isExpired,
   termsOf,
 } from '../core/intent.ts'
+import { instantIn, intentWish, jsonOf } from '../core/intent-draft.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../core/intent-rules.ts'
 import type { RawJson } from '../core/json.ts'
-import { isZone, localInstant } from '../core/schedule/index.ts'
 import { databaseNow } from '../store/alarms.ts'
 import type { Db } from '../store/db.ts'
 import {
@@ -29,8 +29,6 @@ import {
 } from '../store/intents.ts'
 import { type Actor, type Context, flag, idParam, operation, ownerOf } from './contract.ts'
 import {
-  type CreateBody,
-  compact,
   createBody,
   intentView,
   type UpdateBody,
@@ -56,40 +54,8 @@ export function intentNotFound(id: string): Refusal {
   return new Refusal('not_found', `there is no intent ${id}`)
 }
 
-/** JSON of an object's members, as the database keeps it. */
-function jsonOf(value: object | null | undefined): string | null {
-  const kept = compact(value)
-  return kept === null ? null : JSON.stringify(kept)
-}
-
 function metadataOf(given: RawJson | undefined): string {
   return given === undefined || given.text === 'null' ? NOTHING : given.text
-}
-
-/** An unknown zone has its own error: until then the instant is read as UTC. */
-function instantOf(text: string | null | undefined, timezone: string): Date | null {
-  if (text === null || text === undefined) return null
-  return new Date(localInstant(text, isZone(timezone) ? timezone : 'UTC') ?? 0)
-}
-
-function newWish(body: CreateBody): IntentWish {
-  return {
-    intent_name: body.intent_name,
-    description: body.description ?? null,
-    trigger_type: body.trigger_type,
-    trigger_schedule: jsonOf(body.trigger_schedule),
-    trigger_condition: jsonOf(body.trigger_condition),
-    action_type: body.action_type,
-    action_context: body.action_context,
-    action_priority: body.action_priority,
-    enabled: body.enabled,
-    expires_at: instantOf(body.expires_at, body.timezone),
-    max_executions: body.max_executions ?? null,
-    metadata: metadataOf(body.metadata),
-    timezone: body.timezone,
-    agent_id: body.agent_id ?? null,
-    thread_id: body.thread_id ?? null,
-  }
 }
 
 /** What is left out stays; null empties what may be empty. */
@@ -107,7 +73,7 @@ function changedWish(row: IntentRow, body: UpdateBody): IntentWish {
     action_context: body.action_context ?? row.action_context,
     action_priority: body.action_priority ?? row.action_priority,
     enabled: body.enabled ?? row.enabled,
-    expires_at: expires === undefined ? row.expires_at : instantOf(expires, timezone),
+    expires_at: expires === undefined ? row.expires_at : instantIn(expires, timezone),
     max_executions: kept(body.max_executions, row.max_executions),
     metadata: body.metadata === undefined ? row.metadata : metadataOf(body.metadata),
     timezone,
@@ -170,7 +136,7 @@ const createIntentOp = operation({
   output: intentView,
   async run(ctx, { body }) {
     const owner = ownerOf(ctx.actor, body.user_id) ?? ''
-    const wish = newWish(body)
+    const wish = intentWish(body, metadataOf(body.metadata))
     const now = await databaseNow(ctx.db)
     const terms = termsFrom(wish, now)
     const errors = [...agentErrors(ctx, wish.agent_id), ...validateIntent(terms, now)]

@@ -3,11 +3,13 @@ import { agentAuth } from './agent-auth.ts'
 import { agents } from './agents.ts'
 import { alarms } from './alarms.ts'
 import { audit } from './audit.ts'
+import { capabilities } from './capabilities.ts'
 import type { Operation } from './contract.ts'
 import { doctor } from './doctor.ts'
 import { intents } from './intent-reports.ts'
 import { keys } from './keys.ts'
 import { ledger } from './ledger.ts'
+import { overviews } from './overview.ts'
 import { schedules } from './schedules.ts'
 import { sessions } from './sessions.ts'
 import { signals } from './signals.ts'
@@ -26,6 +28,8 @@ const areas = [
   sources,
   work,
   schedules,
+  capabilities,
+  overviews,
   ledger,
   agents,
   telegram,

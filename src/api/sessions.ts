@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { judge } from '../core/gate.ts'
 import { newId } from '../core/ids.ts'
-import { RawJson } from '../core/json.ts'
 import { localInstant } from '../core/schedule/index.ts'
 import {
   bucketOf,
@@ -12,32 +11,17 @@ import {
   type SessionRef,
   TEXT_MAX_BYTES,
 } from '../core/session.ts'
-import { type EffectView, listEffects } from '../store/effects.ts'
-import { type Appended, appendEvents, type EventRow, listEvents } from '../store/events.ts'
+import { type Appended, appendEvents } from '../store/events.ts'
 import { getSession, listSessions, type SessionHead } from '../store/sessions.ts'
 import { listTimers, type TimerRow } from '../store/timers.ts'
-import { listTurns, type TurnRow } from '../store/turns.ts'
 import { type Context, listQuery, opaqueJson, operation, page, pageOf } from './contract.ts'
-import { requireAgent, rowsOf, sessionNotFound, sessionOf, sessionParams } from './session-ref.ts'
+import { eventSchema, eventView, sessionLists } from './session-lists.ts'
+import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './session-ref.ts'
 import { timerView, timerViewSchema } from './timers.ts'
 
 const CLIENT_ID_MAX = 128
 const TOOL_ID_MAX = 128
 const LIST = { max: 500, default: 100 } as const
-const SEQ_MAX = 2_147_483_647
-
-/** A position in a cursor: anybody can write one, and the column is an int. */
-const seq = z.int().min(0).max(SEQ_MAX)
-const afterSeq = z
-  .unknown()
-  .transform((value, ctx) => {
-    const number = /^\d{1,10}$/.test(String(value)) ? Number(value) : SEQ_MAX + 1
-    if (number <= SEQ_MAX) return number
-    ctx.addIssue({ code: 'custom', message: `must be a whole number from 0 to ${SEQ_MAX}` })
-    return z.NEVER
-  })
-  .optional()
-  .meta({ type: 'integer', minimum: 0, maximum: SEQ_MAX })
 
 /** `created_at` as the database prints it, microseconds and offset included. */
 const instantText = z.string().refine((text) => {
@@ -50,20 +34,6 @@ const instantText = z.string().refine((text) => {
     date >= '0001'
   )
 })
-
-const eventSchema = z.object({
-  id: z.uuid(),
-  session_key: z.string(),
-  seq: z.int(),
-  type: z.string(),
-  payload: z.unknown(),
-  created_at: z.iso.datetime(),
-})
-
-function eventView(row: EventRow) {
-  const { id, session_key, seq, type, created_at } = row
-  return { id, session_key, seq, type, payload: new RawJson(row.payload), created_at }
-}
 
 async function append(
   ctx: Context,
@@ -242,142 +212,4 @@ const listSessionsOp = operation({
   },
 })
 
-const listEventsOp = operation({
-  name: 'list_events',
-  method: 'GET',
-  path: '/v1/sessions/{session_key}/events',
-  tag: 'Sessions',
-  summary: 'The log of a session, in seq order',
-  params: sessionParams,
-  query: listQuery({ ...LIST, cursor: z.tuple([seq]) }).extend({ after_seq: afterSeq }),
-  roles: ['admin', 'service', 'agent', 'user'],
-  output: pageOf(eventSchema),
-  async run(ctx, { params, query }) {
-    const after = query.cursor?.[0] ?? query.after_seq ?? 0
-    const { shown, more } = await rowsOf(ctx, params.session_key, query.limit, (session) =>
-      listEvents(ctx.db, session, after, query.limit + 1),
-    )
-    return { body: page(shown.map(eventView), more ? [shown.at(-1)?.seq] : null) }
-  },
-})
-
-const effectSchema = z.object({
-  id: z.uuid(),
-  type: z.string(),
-  payload: z.unknown(),
-  status: z.string(),
-  attempt_count: z.int(),
-  last_attempt_at: z.iso.datetime().nullable(),
-  dedupe_key: z.string(),
-  checkpoint_id: z.string(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-})
-
-function effectView({ position: _, ...row }: EffectView) {
-  return { ...row, payload: new RawJson(row.payload) }
-}
-
-const listEffectsOp = operation({
-  name: 'list_effects',
-  method: 'GET',
-  path: '/v1/sessions/{session_key}/effects',
-  tag: 'Sessions',
-  summary: 'What turns asked for, in creation order, and whether it was delivered',
-  params: sessionParams,
-  query: listQuery({ ...LIST, cursor: z.tuple([z.int().min(0)]) }).extend({
-    status: z.enum(['pending', 'executing', 'completed', 'failed']).optional(),
-  }),
-  roles: ['admin', 'service', 'agent', 'user'],
-  output: pageOf(effectSchema),
-  async run(ctx, { params, query }) {
-    const { shown, more } = await rowsOf(ctx, params.session_key, query.limit, (session) =>
-      listEffects(ctx.db, session, {
-        status: query.status ?? null,
-        after: query.cursor?.[0] ?? -1,
-        limit: query.limit + 1,
-      }),
-    )
-    return { body: page(shown.map(effectView), more ? [shown.at(-1)?.position] : null) }
-  },
-})
-
-const turnSchema = z.object({
-  event_seq: z.int(),
-  event_id: z.uuid(),
-  attempt: z.int(),
-  status: z.enum(['committed', 'failed', 'retrying', 'running']),
-  started_at: z.iso.datetime(),
-  finished_at: z.iso.datetime().nullable(),
-  error: z.string().optional(),
-  checkpoint_id: z.string().optional(),
-  effect_ids: z.array(z.uuid()),
-  verdicts: z.array(z.unknown()),
-})
-
-function turnView(row: TurnRow) {
-  const { error, checkpoint_id, verdicts, ...rest } = row
-  return {
-    ...rest,
-    ...(error === null ? {} : { error }),
-    ...(checkpoint_id === null ? {} : { checkpoint_id }),
-    verdicts: new RawJson(verdicts),
-  }
-}
-
-/** A turn under way has no row yet: its lease on the session's head says so. */
-async function runningTurn(
-  ctx: Context,
-  session: SessionRef,
-  head: SessionHead,
-  attemptsBefore: number,
-) {
-  if (!head.leased || head.claimed_at === null) return []
-  const [event] = await listEvents(ctx.db, session, head.done_seq, 1)
-  if (event === undefined) return []
-  return [
-    {
-      event_seq: event.seq,
-      event_id: event.id,
-      attempt: attemptsBefore + 1,
-      status: 'running',
-      started_at: head.claimed_at,
-      finished_at: null,
-      effect_ids: [],
-      verdicts: [],
-    },
-  ]
-}
-
-const listTurnsOp = operation({
-  name: 'list_turns',
-  method: 'GET',
-  path: '/v1/sessions/{session_key}/turns',
-  tag: 'Sessions',
-  summary: 'Every attempt of the agent, in order, with the verdicts of the gate',
-  params: sessionParams,
-  query: listQuery({ ...LIST, cursor: z.tuple([seq, seq]) }),
-  roles: ['admin', 'service', 'agent', 'user'],
-  output: pageOf(turnSchema),
-  async run(ctx, { params, query }) {
-    const session = sessionOf(ctx.actor, params.session_key)
-    const { head, shown, more } = await rowsOf(ctx, params.session_key, query.limit, () =>
-      listTurns(ctx.db, session, query.cursor ?? [0, 0], query.limit + 1),
-    )
-    const last = shown.at(-1)
-    const [seen, attempts] = last ? [last.event_seq, last.attempt] : (query.cursor ?? [0, 0])
-    const before = seen === head.done_seq + 1 ? attempts : 0
-    const running = more ? [] : await runningTurn(ctx, session, head, before)
-    return { body: page([...shown.map(turnView), ...running], more ? [seen, attempts] : null) }
-  },
-})
-
-export const sessions = [
-  postMessage,
-  postToolResult,
-  listSessionsOp,
-  getSessionOp,
-  listEventsOp,
-  listEffectsOp,
-  listTurnsOp,
-]
+export const sessions = [postMessage, postToolResult, listSessionsOp, getSessionOp, ...sessionLists]

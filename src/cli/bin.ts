@@ -5,28 +5,13 @@
  */
 import { Command, CommanderError } from 'commander'
 
-<<<<<<< HEAD
-
 import { VERSION } from '../version.ts'
 import { EXIT, errorLines, exitCode } from './exit.ts'
 import { resourceCommands } from './resource.ts'
 import { plain } from './text.ts'
 
-=======
-
-import { ConfigError } from '../config.ts'
-import { errorText } from '../core/errors.ts'
-import { VERSION } from '../main.ts'
-import { migrateCommand } from './migrate.ts'
-import { previewCommand } from './preview.ts'
-import { serve } from './serve.ts'
-import { tailCommand } from './tail.ts'
-
->>>>>>> ledger
-
 type Load = () => Promise<Command | null>
 
-<<<<<<< HEAD
 /** In the order of the help. A command that loads as null is not there. */
 const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> = {
   serve: ['start the server', async () => (await import('./serve.ts')).serveCommand()],
@@ -45,6 +30,10 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
   doctor: [
     'examine the installation, and say what to do',
     async () => (await import('./doctor.ts')).doctorCommand(),
+  ],
+  tail: [
+    'watch what fires, and what came of it',
+    async () => (await import('./tail.ts')).tailCommand(),
   ],
   chat: ['talk to an agent', async () => (await import('./chat.ts')).chatCommand()],
   preview: [
@@ -84,19 +73,6 @@ for (const stream of [process.stdout, process.stderr])
     if (error.code === 'EPIPE') process.exit(EXIT.ok)
     throw error
   })
-=======
-program
-  .command('serve')
-  .description('start the server (settings come from the environment)')
-  .action(serve)
-program
-  .command('mcp')
-  .description('serve the tools over standard input and output (Model Context Protocol)')
-  .action(async () => (await import('./mcp.ts')).mcp())
-program.addCommand(migrateCommand())
-program.addCommand(previewCommand())
-program.addCommand(tailCommand())
->>>>>>> ledger
 
 try {
   await (await programFor(process.argv.slice(2))).parseAsync()

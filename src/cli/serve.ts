@@ -5,13 +5,13 @@ import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
-import { companion } from '../agents/companion.ts'
 import type { Executor } from '../agents/executor.ts'
 import { type Config, ConfigError, environment, readConfig } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../log.ts'
 import { App } from '../main.ts'
 import type { Source } from '../sources/source.ts'
+import { demoCompanion } from './demo.ts'
 
 const STOP_MAX_MS = 10_000
 
@@ -86,7 +86,7 @@ interface AppModule {
 export async function loadApp(config: Config): Promise<AppModule> {
   if (config.app === null)
     return {
-      agents: new Map([['companion', companion]]),
+      agents: new Map([['companion', demoCompanion(config)]]),
       work: new Map<string, Executor>(),
       sources: [],
     }

@@ -16,9 +16,11 @@ import {
   type Verdict,
 } from './gate.ts'
 import { newId } from './ids.ts'
+import type { IntentAsk } from './intent-draft.ts'
 import { canonicalJson, RawJson } from './json.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType, isAutonomous } from './session.ts'
 import type { WorkAsk } from './work.ts'
+import type { WorkWish } from './work-draft.ts'
 
 /** One thing a turn asked for, in the order it asked. */
 export type Wish =
@@ -35,7 +37,7 @@ export type Wish =
   | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerAsk = AlarmAsk | WorkAsk
+export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish
 
 export interface TurnFacts {
   readonly sessionKey: string

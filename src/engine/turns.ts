@@ -271,6 +271,10 @@ export class TurnsService implements Service {
     if (decision?.effects.some((effect) => effect.status === 'pending'))
       hints.hint('outbox', [claim.session_key])
     if (decision?.timers.length) hints.hint('clock')
+    if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
+      hints.hint('clock')
+      hints.hint('turns')
+    }
     meter.turn({
       agentId: claim.agent_id,
       sessionKey: claim.session_key,

@@ -64,8 +64,10 @@ export class HttpCaller implements Caller {
     return this.request.headers
   }
 
+  /** Only operations' routes have a span; files are handed out by one that has none. */
   get traceparent() {
-    return this.request.span.traceparent
+    const { span } = this.request as Partial<FastifyRequest>
+    return span?.traceparent ?? null
   }
 
   /**

@@ -186,8 +186,8 @@ export interface AlarmsPage {
   readonly after: readonly [string, string] | null
 }
 
-/** Newest first. */
-export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
+/** What a list asks for, newest first; $1 is the time, $2 the limit. */
+function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } {
   const values: unknown[] = [db.now(), page.limit]
   const { where, values: owner } = within(page.scope, values.length + 1)
   values.push(...owner)
@@ -197,7 +197,37 @@ export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> 
     const [createdAt, id] = page.after
     text += ` and (created_at, id) < ($${values.push(createdAt)}::timestamptz, $${values.push(id)}::uuid)`
   }
-  return db.query<AlarmRow>(`${text} order by created_at desc, id desc limit $2::int`, values)
+  return { text: `${text} order by created_at desc, id desc`, values }
+}
+
+/** Newest first. */
+export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
+  const { text, values } = listing(db, page)
+  return db.query<AlarmRow>(`${text} limit $2::int`, values)
+}
+
+/** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */
+const SEARCHED_MAX = 5_000
+
+/** Those whose label or words contain the text, in any case, newest first; and where to go on if there was more to look at. */
+export async function searchAlarms(
+  db: Db,
+  page: AlarmsPage,
+  containing: string,
+): Promise<{ rows: AlarmRow[]; end: readonly [string, string] | null }> {
+  const { text, values } = listing(db, page)
+  const wanted = `lower($${values.push(containing)}::text)`
+  const rows = await db.query<AlarmRow & { found: boolean; nth: number }>(
+    `select * from (
+       select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
+         position(${wanted} in lower(a.label)) > 0 or position(${wanted} in lower(a.wake_message)) > 0 as found
+       from (${text} limit ${SEARCHED_MAX}) a) b
+     where found or nth = ${SEARCHED_MAX} order by nth limit $2::int`,
+    values,
+  )
+  const last = rows.at(-1)
+  const end = last?.nth === SEARCHED_MAX ? ([last.created_text, last.id] as const) : null
+  return { rows: rows.filter((row) => row.found), end }
 }
 
 export async function getAlarm(db: Db, scope: AlarmScope, id: string): Promise<AlarmRow | null> {

@@ -143,20 +143,6 @@ export interface EffectView {
   readonly updated_at: Date
 }
 
-export async function listEffects(
-  db: Db,
-  session: SessionRef,
-  page: { status: string | null; after: number; limit: number },
-): Promise<EffectView[]> {
-  return db.query<EffectView>(
-    `select id, position, type, payload, status, attempt_count, last_attempt_at, dedupe_key, checkpoint_id, created_at, updated_at
-     from wakeful.effects
-     where bucket = $1 and session_key = $2 and position > $3 and ($4::text is null or status = $4)
-     order by position limit $5`,
-    [session.bucket, session.key, page.after, page.status, page.limit],
-  )
-}
-
 const OUTBOX_COUNTED_MAX = 10_000
 
 export interface OutboxDepth {

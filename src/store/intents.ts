@@ -222,6 +222,24 @@ export async function getIntent(
   return row ?? null
 }
 
+/** Deletes those of them that are this person's and this agent's; the executions stay. */
+export async function deleteOwnIntents(
+  tx: Db,
+  intents: readonly { id: string; userId: string; agentId: string }[],
+): Promise<void> {
+  await tx.query(
+    `delete from wakeful.scheduled_intents t
+     using unnest($1::smallint[], $2::uuid[], $3::text[], $4::text[]) d(bucket, id, user_id, agent_id)
+     where t.bucket = d.bucket and t.id = d.id and t.user_id = d.user_id and t.agent_id = d.agent_id`,
+    [
+      intents.map((each) => bucketOf(each.userId)),
+      intents.map((each) => each.id),
+      intents.map((each) => each.userId),
+      intents.map((each) => each.agentId),
+    ],
+  )
+}
+
 /** Its executions stay. False when there is no such intent. */
 export async function deleteIntent(db: Db, userId: string | null, id: string): Promise<boolean> {
   const { where, values } = ofUser(userId, 2)

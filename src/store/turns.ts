@@ -3,7 +3,6 @@
  * sessions at once, fenced by the claim's token. First the heads are locked and read, the caller
  * decides by what it found there, then one statement writes everything.
  */
-import type { SessionRef } from '../core/session.ts'
 import { EFFECTS_PER_TURN_MAX } from '../core/session.ts'
 import type { Decision } from '../core/turn.ts'
 import type { Db } from './db.ts'
@@ -205,18 +204,4 @@ export interface TurnRow {
   readonly checkpoint_id: string | null
   readonly effect_ids: string[]
   readonly verdicts: string
-}
-
-export async function listTurns(
-  db: Db,
-  session: SessionRef,
-  after: readonly [number, number],
-  limit: number,
-): Promise<TurnRow[]> {
-  return db.query<TurnRow>(
-    `select event_seq, event_id, attempt, status, started_at, finished_at, error, checkpoint_id, effect_ids, verdicts
-     from wakeful.turns where bucket = $1 and session_key = $2 and (event_seq, attempt) > ($3::int, $4::int)
-     order by event_seq, attempt limit $5`,
-    [session.bucket, session.key, after[0], after[1], limit],
-  )
 }

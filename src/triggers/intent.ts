@@ -38,6 +38,7 @@ import {
   writeChecks,
 } from '../store/intent-slots.ts'
 import { useFacts } from '../store/signals.ts'
+import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
 import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
 
@@ -83,6 +84,7 @@ export function intentTrigger(policy: Policy): Trigger {
     },
 
     withdrawn: withdrawnIntents,
+    wishes: writeIntentAsks,
   }
 }
 

@@ -12,6 +12,7 @@ import {
   withdrawnRuns,
 } from '../store/work-slots.ts'
 import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
+import { writeWorkAsks } from './work-asks.ts'
 
 const BATCH = 1000
 
@@ -20,6 +21,7 @@ export const workTrigger: Trigger = {
   abortsWithdrawn: true,
   withdrawn: withdrawnRuns,
   began: beginRuns,
+  wishes: writeWorkAsks,
 
   async promote(db) {
     const { due, nextMs } = await promoteWork(db, BATCH, (due) => due.map(runOf))

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import type { Agent } from '../../src/agents/agent.ts'
 import type { Executor } from '../../src/agents/executor.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/config.ts'
@@ -44,7 +45,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  readonly agents?: Record<string, AgentFunction>
+  readonly agents?: Record<string, Agent | AgentFunction>
   readonly work?: Record<string, Executor>
   readonly env?: Record<string, string>
   readonly startAt?: Date | string
@@ -108,7 +109,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     agents: new Map(
       Object.entries(options.agents ?? { bot: () => undefined }).map(([name, run]) => [
         name,
-        agent(run),
+        typeof run === 'function' ? agent(run) : run,
       ]),
     ),
     work: new Map(Object.entries(options.work ?? {})),

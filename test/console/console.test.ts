@@ -46,7 +46,7 @@ const corridor = () => page.getByRole('region', { name: 'Corridor' })
 const messages = () => page.getByRole('log', { name: 'Messages' })
 
 async function startSession(): Promise<string> {
-  await page.goto(url)
+  await page.goto(`${url}/#/sessions`)
   const key = await page.getByLabel('Session key').inputValue()
   await page.getByRole('button', { name: 'Open session' }).click()
   await page.getByText('Nothing was said yet').waitFor()
@@ -136,11 +136,11 @@ describe('a session', () => {
   })
 
   test('with a key that is none is refused with what to write', async () => {
-    await page.goto(url)
+    await page.goto(`${url}/#/sessions`)
     await page.getByLabel('Session key').fill('hello')
     await page.getByRole('button', { name: 'Open session' }).click()
     await page.getByText('This is not one.').waitFor()
-    expect(page.url()).toBe(`${url}/`)
+    expect(page.url()).toBe(`${url}/#/sessions`)
   })
 })
 

@@ -1,30 +1,50 @@
-/** How the console reads: the end of long lists, and bursts of news. */
+/** How the console reads: long sessions part by part, and bursts of news. */
 import { afterEach, expect, test, vi } from 'vitest'
 import { coalesce } from '../../console/src/api/coalesce.ts'
-import { readTail, rowsOf } from '../../console/src/api/tail.ts'
+import type { Effect, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
+import { withNewest, withOlder } from '../../console/src/session/joining.ts'
 
 afterEach(() => {
   vi.useRealTimers()
-  vi.unstubAllGlobals()
 })
 
-test('the end of a list is walked to once, then only its last two pages are read', async () => {
-  const rows = Array.from({ length: 1_700 }, (_, index) => index)
-  const asked: string[] = []
-  vi.stubGlobal('fetch', async (path: string) => {
-    asked.push(path)
-    const from = Number(/cursor=(\d+)/.exec(path)?.[1] ?? 0)
-    const next_cursor = from + 500 < rows.length ? String(from + 500) : null
-    return Response.json({ data: rows.slice(from, from + 500), next_cursor })
-  })
-  const { signal } = new AbortController()
-  const first = await readTail<number>('list', undefined, signal)
-  expect(asked).toHaveLength(4)
-  expect(rowsOf(first)).toEqual(rows.slice(1_000))
-  rows.push(...Array.from({ length: 400 }, (_, index) => 1_700 + index))
-  const second = await readTail(`list`, first, signal)
-  expect(asked.slice(4)).toEqual([1_000, 1_500, 2_000].map((at) => `list?limit=500&cursor=${at}`))
-  expect(rowsOf(second)).toEqual(rows.slice(1_500))
+const event = (seq: number): SessionEvent => ({
+  ...{ id: `e${seq}`, seq, type: 'user_message', payload: {}, created_at: '' },
+})
+const turn = (event_seq: number, status: Turn['status'] = 'committed'): Turn => ({
+  ...{ event_seq, attempt: 1, status, started_at: '', finished_at: null },
+  ...{ effect_ids: [`f${event_seq}`], verdicts: [] },
+})
+const effect = (seq: number, status: Effect['status'] = 'completed'): Effect => ({
+  ...{ id: `f${seq}`, type: 'send_message', payload: {}, status, attempt_count: 1 },
+  created_at: '',
+})
+const part = (from: number, to: number) => {
+  const seqs = Array.from({ length: to - from + 1 }, (_, index) => from + index)
+  return {
+    events: seqs.map((seq) => event(seq)),
+    turns: seqs.map((seq) => turn(seq)),
+    effects: seqs.map((seq) => effect(seq)),
+    whole: from === 1,
+  }
+}
+
+test('the newest part of a session replaces what it covers and keeps what lies before', () => {
+  const known = { ...part(1, 5), turns: [...part(1, 4).turns, turn(5, 'running')] }
+  const fresh = part(4, 7)
+  expect(withNewest(known, fresh)).toEqual(part(1, 7))
+  expect(withNewest(known, part(6, 7))).toMatchObject({ events: part(1, 7).events, whole: true })
+})
+
+test('rows missing between the newest part and what was known drop what was known', () => {
+  expect(withNewest(part(1, 5), part(7, 9))).toEqual(part(7, 9))
+  expect(withNewest(part(1, 5), { ...part(1, 0), whole: true })).toMatchObject({ events: [] })
+})
+
+test('older parts are put before, unless what is known begins elsewhere by now', () => {
+  expect(withOlder(part(4, 7), part(1, 3))).toEqual(part(1, 7))
+  expect(withOlder(part(9, 12), part(1, 3))).toEqual(part(9, 12))
+  expect(withOlder(part(4, 7), { ...part(1, 0), whole: true })).toMatchObject({ whole: true })
 })
 
 test('a burst is one run, a stream is runs at a distance, and the last call is always served', async () => {

@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { companion, openApp } from '../../src/index.ts'
+import { companion, openApp, type WakefulOptions } from '../../src/index.ts'
+import type { Db } from '../../src/store/db.ts'
 import { launchBrowser } from './browser.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,24 +20,35 @@ export interface Visit {
   close(): Promise<void>
 }
 
+/** `tour`: as on a first visit; else the tour is closed already. */
+type VisitOptions = Parameters<Browser['newContext']>[0] & { readonly tour?: boolean }
+
 export interface Stage {
   readonly url: string
-  visit(options?: Parameters<Browser['newContext']>[0]): Promise<Visit>
+  /** Straight to the store: for more rows than requests would make in time. */
+  readonly query: Db['query']
+  visit(options?: VisitOptions): Promise<Visit>
   close(): Promise<void>
 }
 
-export async function openStage(): Promise<Stage> {
+export async function openStage(
+  more: Partial<Pick<WakefulOptions, 'work' | 'agents' | 'env'>> = {},
+): Promise<Stage> {
   if (!existsSync(`${ROOT}/dist/console/index.html`)) buildConsole()
-  const env = { LOG_LEVEL: 'silent', PORT: '0' }
-  const app = await openApp({ database: 'memory:', agents: { companion }, env })
+  const env = { LOG_LEVEL: 'silent', PORT: '0', ...more.env }
+  const app = await openApp({ database: 'memory:', agents: { companion }, ...more, env })
   try {
     const browser = await launchBrowser()
     const url = await app.listen()
     await app.start()
     return {
       url,
-      visit: async (options) =>
-        watched(await browser.newContext({ timezoneId: 'Europe/Berlin', ...options }), url),
+      query: (text, values) => app.store.db.query(text, values),
+      visit: async ({ tour = false, ...options } = {}) => {
+        const context = await browser.newContext({ timezoneId: 'Europe/Berlin', ...options })
+        if (!tour) await context.addInitScript(`localStorage.setItem('wakeful.tour', 'closed')`)
+        return watched(context, url)
+      },
       async close() {
         await browser.close()
         await app.stop()

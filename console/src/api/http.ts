@@ -18,7 +18,22 @@ export class Problem extends Error {
 interface Sent {
   readonly method?: string
   readonly body?: unknown
+  /** Whose it is to be, where the caller may act for others. */
+  readonly actAs?: string | undefined
+  /** To be tried, instead of the one this page shows. */
+  readonly key?: string
   readonly signal?: AbortSignal
+}
+
+/** The key to show with each request, and whom to tell when the server does not take it. */
+interface KeyHolder {
+  shown(): string | null
+  refused(): void
+}
+let holder: KeyHolder = { shown: () => null, refused: () => {} }
+
+export function holdKey(by: KeyHolder): void {
+  holder = by
 }
 
 let offsetMs = 0
@@ -37,27 +52,35 @@ function learnSkew(date: string | null): void {
 
 /** Paths are relative to the page, which keeps a proxy's prefix. */
 export async function answerOf(path: string, sent: Sent = {}): Promise<Response> {
-  const { method = 'GET', body, signal } = sent
+  const { method = 'GET', body, actAs, signal } = sent
+  const key = sent.key ?? holder.shown()
   let answer: Response
   try {
     answer = await fetch(path, {
       method,
       ...(signal === undefined ? {} : { signal }),
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(actAs === undefined ? {} : { 'wakeful-act-as': actAs }),
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      },
     })
   } catch (error) {
     if (signal?.aborted) throw error
     throw new Problem(0, 'The server does not answer', [])
   }
   learnSkew(answer.headers.get('date'))
+  // Not when the key was changed meanwhile: the answer is about the one before.
+  if (answer.status === 401 && key === holder.shown()) holder.refused()
   return answer
 }
 
 export async function request<T>(path: string, sent: Sent = {}): Promise<T> {
   const answer = await answerOf(path, sent)
   if (!answer.ok) throw await problemOf(answer)
+  // Deleted: there is nothing to read.
+  if (answer.status === 204) return undefined as T
   return (await answer.json()) as T
 }
 

@@ -1,4 +1,6 @@
 /** The live line to one session. Connects again by itself; says in which state it is. */
+import { request } from './http.ts'
+import { shownKey } from './key.ts'
 import type { SessionEvent } from './shapes.ts'
 
 export type Frame =
@@ -33,9 +35,21 @@ export function openLine(key: string, listener: Listener): () => void {
   let heard = true
   let ended = false
 
+  const again = () => {
+    if (ended) return
+    const pause = wait * (0.75 + Math.random() / 2)
+    wait = Math.min(wait * 2, RETRY_MAX_MS)
+    listener.onLine({ state: 'away', retryAt: Date.now() + pause })
+    retry = setTimeout(connect, pause)
+  }
   const connect = () => {
     listener.onLine({ state: 'connecting' })
-    const opened = new WebSocket(addressOf(key))
+    ticketed().then((ticket) => {
+      if (!ended) open(ticket)
+    }, again)
+  }
+  const open = (ticket: string | null) => {
+    const opened = new WebSocket(addressOf(key, ticket))
     socket = opened
     opened.onmessage = ({ data }) => {
       heard = true
@@ -49,13 +63,7 @@ export function openLine(key: string, listener: Listener): () => void {
       }
       listener.onFrame(frame)
     }
-    opened.onclose = () => {
-      if (ended) return
-      const pause = wait * (0.75 + Math.random() / 2)
-      wait = Math.min(wait * 2, RETRY_MAX_MS)
-      listener.onLine({ state: 'away', retryAt: Date.now() + pause })
-      retry = setTimeout(connect, pause)
-    }
+    opened.onclose = again
   }
   // A line can break without a word: silence after a ping means that it did.
   const pinging = setInterval(() => {
@@ -78,8 +86,15 @@ function isMessage(frame: Frame): frame is Frame & { id: string } {
   return frame.type === 'message' || frame.type === 'agent_follow_up'
 }
 
-function addressOf(key: string): string {
+/** A browser sends no header with a socket: a key is exchanged for a ticket that may stand in the address. */
+async function ticketed(): Promise<string | null> {
+  if (shownKey() === null) return null
+  return (await request<{ ticket: string }>('v1/tickets', { method: 'POST' })).ticket
+}
+
+function addressOf(key: string, ticket: string | null): string {
   const url = new URL(`v1/sessions/${encodeURIComponent(key)}/socket?events=1`, document.baseURI)
+  if (ticket !== null) url.searchParams.set('ticket', ticket)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
   url.hash = ''
   return url.href

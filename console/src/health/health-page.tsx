@@ -6,6 +6,8 @@ import { Badge, Heading, Panel } from '../parts/parts.tsx'
 import { lasting } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { LagChart } from './lag-chart.tsx'
+import { SourcesPanel } from './sources-panel.tsx'
+import { WaitingPanel } from './waiting-panel.tsx'
 
 const LOOK_MS = 2_000
 const SAMPLES = 60
@@ -38,7 +40,11 @@ export function HealthPage() {
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && error === null && (
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-2">
-          <Facts health={data.health} />
+          <div className="flex flex-col gap-4">
+            <Facts health={data.health} />
+            <WaitingPanel />
+            <SourcesPanel />
+          </div>
           <Lag lag={data.health.due_lag_ms ?? {}} lags={data.lags} />
         </div>
       )}

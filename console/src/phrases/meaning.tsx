@@ -5,6 +5,7 @@ import { useNow } from '../parts/clock.ts'
 import { Badge, Button } from '../parts/parts.tsx'
 import { fromNow, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { reasonsIn, suggestionsIn } from './suggestions.ts'
 
 const KINDS: Readonly<Record<Preview['kind'], string>> = {
   once: 'once',
@@ -49,15 +50,11 @@ export function Meaning({ preview }: { preview: Preview }) {
   )
 }
 
-const SUGGESTING = 'phrases that work: '
-
 /** The server names phrases that work, in quotes; here they can be picked. */
 export function Refused({ error, onPick }: { error: Error; onPick: (phrase: string) => void }) {
   if (!(error instanceof Problem) || error.status !== 400) return <Trouble error={error} />
-  const reasons = error.errors.filter((text) => !text.startsWith(SUGGESTING))
-  const suggestions = error.errors
-    .filter((text) => text.startsWith(SUGGESTING))
-    .flatMap((text) => Array.from(text.matchAll(/"([^"]+)"/g), ([, phrase = '']) => phrase))
+  const reasons = reasonsIn(error)
+  const suggestions = suggestionsIn(error)
   return (
     <div role="alert" className="rounded-xl bg-bad-soft p-5">
       <p className="font-semibold text-bad">Not understood</p>

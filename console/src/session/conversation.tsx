@@ -1,33 +1,55 @@
 /** What was said, what was said unasked, and what was held back. */
-import { useLayoutEffect, useRef, useState } from 'react'
-import { Button } from '../parts/parts.tsx'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useLayoutEffect, useRef } from 'react'
 import { timeOf } from '../parts/time.ts'
 import type { Saying } from './story.ts'
+import type { Older } from './use-session.ts'
 
 /** The agent of a server that was given none. */
 const DEMO = 'companion'
-/** Drawn at once; older ones on demand. */
-const SHOWN = 100
+/** What a saying is taken for until it is measured. */
+const SAYING_PX = 74
+const OVERSCAN = 8
 /** This near to the end counts as reading the end. */
 const NEAR_PX = 120
+/** This near to the oldest saying older ones are asked for. */
+const NEAR_SAYINGS = 20
 
 interface Props {
   readonly sayings: readonly Saying[]
   readonly loading: boolean
   readonly watching: boolean
   readonly agent: string
+  /** Whether older ones can be had. */
+  readonly more: boolean
+  readonly older: Older
 }
 
-export function Conversation({ sayings, loading, watching, agent }: Props) {
+/** Held at its end: new sayings are followed by whoever reads there, and older ones come in above without a jump. */
+export function Conversation({ sayings, loading, watching, agent, more, older }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
-  const atEnd = useRef(true)
-  const [shown, setShown] = useState(SHOWN)
-  const newest = sayings.at(-1)?.id
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new saying is what makes it scroll
+  const count = sayings.length
+  const windowed = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => SAYING_PX,
+    overscan: OVERSCAN,
+    getItemKey: (index) => sayings[index]?.id ?? index,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: NEAR_PX,
+  })
+  const begun = count > 0
+  const { scrollToEnd } = windowed
   useLayoutEffect(() => {
-    const box = scroller.current
-    if (box !== null && atEnd.current) box.scrollTop = box.scrollHeight
-  }, [newest])
+    if (begun) scrollToEnd()
+  }, [begun, scrollToEnd])
+  const drawn = windowed.getVirtualItems()
+  const first = drawn[0]?.index ?? count
+  const near = begun && more && !older.loading && first < NEAR_SAYINGS
+  useEffect(() => {
+    if (near) older.load()
+  }, [near, older.load])
   return (
     <div
       ref={scroller}
@@ -35,29 +57,30 @@ export function Conversation({ sayings, loading, watching, agent }: Props) {
       aria-label="Messages"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: else it could not be scrolled by keyboard
       tabIndex={0}
-      onScroll={({ currentTarget: box }) => {
-        atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX
-      }}
       className="flex-1 overflow-y-auto px-4 py-4 -outline-offset-2"
     >
-      {sayings.length > shown && (
-        <p className="mb-3 text-center">
-          <Button onClick={() => setShown(shown + SHOWN)}>Show older</Button>
-        </p>
-      )}
-      {sayings.length === 0 && <Beginning loading={loading} watching={watching} agent={agent} />}
-      <ol className="flex flex-col gap-3">
-        {sayings.slice(-shown).map((saying) => (
-          <li key={saying.id} className="arrive flex flex-col">
-            <Said saying={saying} watching={watching} />
-          </li>
-        ))}
+      {!begun && <Beginning loading={loading} watching={watching} agent={agent} />}
+      <ol style={{ height: windowed.getTotalSize(), paddingTop: drawn[0]?.start ?? 0 }}>
+        {drawn.map(({ index, key }) => {
+          const saying = sayings[index]
+          if (saying === undefined) return null
+          return (
+            <li
+              key={key}
+              ref={windowed.measureElement}
+              data-index={index}
+              className={`flex flex-col pb-3 ${index === count - 1 ? 'arrive' : ''}`}
+            >
+              <Said saying={saying} watching={watching} />
+            </li>
+          )
+        })}
       </ol>
     </div>
   )
 }
 
-function Beginning({ loading, watching, agent }: Omit<Props, 'sayings'>) {
+function Beginning({ loading, watching, agent }: Pick<Props, 'loading' | 'watching' | 'agent'>) {
   if (loading) return <p className="text-sm text-muted">Loading …</p>
   return (
     <div className="mx-auto max-w-md py-10 text-center">

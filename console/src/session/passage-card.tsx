@@ -15,7 +15,7 @@ export function PassageCard({ passage: { event, stage, attempts } }: { passage: 
   const detail = eventDetail(event)
   const own = event.type !== 'user_message'
   return (
-    <li className="relative border-l-2 border-line pb-5 pl-4 text-sm last:pb-0">
+    <div className="relative border-l-2 border-line pb-5 pl-4 text-sm">
       <span
         aria-hidden="true"
         className={`absolute top-1 -left-[7px] size-3 rounded-full border-2 border-panel ${own ? 'bg-own-mark' : 'bg-accent'}`}
@@ -56,7 +56,7 @@ export function PassageCard({ passage: { event, stage, attempts } }: { passage: 
           </li>
         ))}
       </ul>
-    </li>
+    </div>
   )
 }
 

@@ -1,7 +1,6 @@
 /** One session: the conversation beside the corridor that led to it. */
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { rowsOf } from '../api/tail.ts'
 import { Empty } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 import { Composer } from './composer.tsx'
@@ -16,7 +15,7 @@ import { useSession } from './use-session.ts'
 type Side = 'conversation' | 'corridor'
 
 export function SessionPage({ sessionKey, watching }: { sessionKey: string; watching: boolean }) {
-  const { line, query } = useSession(sessionKey, watching)
+  const { line, query, older } = useSession(sessionKey, watching)
   const [side, setSide] = useState<Side>('conversation')
   const rows = query.data
   const agent = sessionKey.split(':')[1] ?? ''
@@ -27,15 +26,15 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
         : passagesOf({
             doneSeq: rows.head?.done_seq ?? 0,
             events: rows.events,
-            turns: rowsOf(rows.turns),
-            effects: rowsOf(rows.effects),
+            turns: rows.turns,
+            effects: rows.effects,
           }),
     [rows],
   )
   const sayings = useMemo(() => conversationOf(passages), [passages])
   const shown = (of: Side) => (side === of ? 'flex' : 'hidden lg:flex')
   return (
-    <div className="flex flex-col gap-4 lg:h-[calc(100dvh-6rem)]">
+    <div className="flex flex-col gap-4 lg:h-[calc(100dvh-3.5rem)]">
       <Head sessionKey={sessionKey} watching={watching}>
         <LineBadge line={line} />
       </Head>
@@ -50,22 +49,21 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
       <div className="grid min-h-0 flex-1 grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_26rem]">
         <section
           aria-label="Conversation"
-          className={`${shown('conversation')} h-[calc(100dvh-12.25rem)] min-h-80 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
+          className={`${shown('conversation')} h-[calc(100dvh-15.75rem)] min-h-80 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
         >
           <Conversation
             sayings={sayings}
             loading={query.isPending}
             watching={watching}
             agent={agent}
+            more={rows?.whole === false}
+            older={older}
           />
           <Composer sessionKey={sessionKey} watching={watching} fresh={rows?.head === null} />
         </section>
-        <section
-          aria-label="Corridor"
-          className={`${shown('corridor')} min-h-0 flex-col gap-4 lg:overflow-y-auto`}
-        >
+        <section aria-label="Corridor" className={`${shown('corridor')} min-h-0 flex-col gap-4`}>
           {rows?.head ? (
-            <Corridor head={rows.head} passages={passages} complete={rows.turns.complete} />
+            <Corridor head={rows.head} passages={passages} more={!rows.whole} older={older} />
           ) : (
             <Empty title="The corridor">
               Each event will be shown here with the turn it led to, what the gate said, and what

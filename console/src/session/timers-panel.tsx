@@ -23,7 +23,7 @@ export function TimersPanel(props: { sessionKey: string; timers: readonly Timer[
           cancels it.
         </p>
       ) : (
-        <ul className="flex flex-col gap-3">
+        <ul className="flex max-h-56 flex-col gap-3 overflow-y-auto">
           {soonest.slice(0, SHOWN).map((timer) => (
             <Pending key={timer.id} sessionKey={sessionKey} timer={timer} />
           ))}

@@ -1,14 +1,15 @@
 /** All rows of one session, kept fresh: by the live line, and by looking when something is due. */
-import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useCallback, useEffect, useState } from 'react'
 import { coalesce } from '../api/coalesce.ts'
-import { Problem, request, serverNow } from '../api/http.ts'
-import type { Effect, Page, SessionEvent, SessionHead, Turn } from '../api/shapes.ts'
+import { Problem, serverNow } from '../api/http.ts'
+import type { Effect } from '../api/shapes.ts'
 import { type Line, openLine } from '../api/socket.ts'
-import { readTail, rowsOf, type Tail } from '../api/tail.ts'
+import { NOTHING, type SessionRows, withNewest, withOlder } from './joining.ts'
+import { readHead, readNewest, readOlder } from './rows.ts'
 
-/** As many events as one page of the server; older ones are not shown. */
-const EVENTS_SHOWN = 500
+/** What is still to be delivered is among the newest. */
+const EFFECTS_WATCHED = 50
 /** Frames come in bursts and sometimes in streams; one look serves many. */
 const FRAMES = { gatherMs: 40, gapMs: 300 } as const
 const LOOK_UNSETTLED_MS = 700
@@ -17,21 +18,6 @@ const LOOK_AWAY_MS = 4_000
 const LOOK_MIN_MS = 250
 /** The clock needs a moment after an instant to act on it. */
 const GRACE_MS = 150
-
-export interface SessionRows {
-  /** Null while nobody has said anything: the session does not exist yet. */
-  readonly head: SessionHead | null
-  readonly events: readonly SessionEvent[]
-  readonly turns: Tail<Turn>
-  readonly effects: Tail<Effect>
-}
-
-const NOTHING: SessionRows = {
-  head: null,
-  events: [],
-  turns: { pages: [], complete: true },
-  effects: { pages: [], complete: true },
-}
 
 const rowsKey = (key: string) => ['session', key] as const
 
@@ -53,12 +39,33 @@ export function useSession(key: string, watching: boolean) {
   const line = useLine(client, key, watching)
   const query = useQuery({
     queryKey: rowsKey(key),
-    queryFn: ({ signal }) => readRows(key, client.getQueryData<SessionRows>(rowsKey(key)), signal),
+    queryFn: ({ signal }) => readRows(client, key, signal),
     refetchInterval: ({ state }) =>
       state.data?.head === null ? false : nextLook(state.data, line.state === 'live', watching),
     staleTime: Number.POSITIVE_INFINITY,
   })
-  return { line, query }
+  const older = useOlder(client, key)
+  return { line, query, older }
+}
+
+export interface Older {
+  readonly loading: boolean
+  readonly load: () => void
+}
+
+function useOlder(client: QueryClient, key: string): Older {
+  const { mutate, isPending } = useMutation({
+    mutationFn: async () => {
+      const first = client.getQueryData<SessionRows>(rowsKey(key))?.events[0]?.seq
+      if (first === undefined) return
+      const older = await readOlder(pathOf(key), first, new AbortController().signal)
+      client.setQueryData<SessionRows>(rowsKey(key), (known) =>
+        known === undefined ? known : { ...withOlder(known, older), head: known.head },
+      )
+    },
+  })
+  const load = useCallback(() => mutate(), [mutate])
+  return { loading: isPending, load }
 }
 
 function useLine(client: QueryClient, key: string, watching: boolean): Line {
@@ -84,22 +91,16 @@ function useLine(client: QueryClient, key: string, watching: boolean): Line {
 }
 
 async function readRows(
+  client: QueryClient,
   key: string,
-  before: SessionRows | undefined,
   signal: AbortSignal,
 ): Promise<SessionRows> {
   const path = pathOf(key)
   try {
-    const head = await request<SessionHead>(path, { signal })
-    const after = Math.max(0, head.last_seq - EVENTS_SHOWN)
-    const [events, turns, effects] = await Promise.all([
-      request<Page<SessionEvent>>(`${path}/events?after_seq=${after}&limit=${EVENTS_SHOWN}`, {
-        signal,
-      }),
-      readTail(`${path}/turns`, before?.turns, signal),
-      readTail(`${path}/effects`, before?.effects, signal),
-    ])
-    return { head, events: events.data, turns, effects }
+    const [head, newest] = await Promise.all([readHead(path, signal), readNewest(path, signal)])
+    // Looked at only now: older rows may have come meanwhile.
+    const known = client.getQueryData<SessionRows>(rowsKey(key)) ?? NOTHING
+    return { ...withNewest(known, newest), head }
   } catch (error) {
     if (error instanceof Problem && error.status === 404) return NOTHING
     throw error
@@ -112,7 +113,8 @@ export function nextLook(rows: SessionRows | undefined, live: boolean, watching:
   const head = rows?.head
   if (head === null || head === undefined) return idle
   const underWay = head.done_seq < head.last_seq
-  const undelivered = !watching && live && rowsOf(rows?.effects ?? NOTHING.effects).some(isOpen)
+  const undelivered =
+    !watching && live && (rows?.effects ?? []).slice(-EFFECTS_WATCHED).some(isOpen)
   if (underWay || undelivered) return LOOK_UNSETTLED_MS
   const instants = [...head.timers.map((timer) => timer.fire_at), head.gate.until ?? '']
   const soonest = Math.min(...instants.map((at) => Date.parse(at) || Number.POSITIVE_INFINITY))

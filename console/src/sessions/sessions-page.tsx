@@ -1,11 +1,12 @@
-/** All sessions, newest first, one page at a time. */
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+/** All sessions, newest first. */
+import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { request } from '../api/http.ts'
-import type { ListedSession, Page } from '../api/shapes.ts'
+import type { ListedSession } from '../api/shapes.ts'
+import { Search } from '../lists/filters.tsx'
+import { usePages } from '../lists/pages.ts'
+import { WindowedList } from '../lists/windowed-list.tsx'
 import { useNow } from '../parts/clock.ts'
-import { Badge, Button, Empty, Heading } from '../parts/parts.tsx'
+import { Badge, Empty, Heading } from '../parts/parts.tsx'
 import { fromNow } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { sessionAddress } from '../session/key.ts'
@@ -13,24 +14,18 @@ import { KeyParts } from '../session/key-parts.tsx'
 import { gateWords } from '../session/words.ts'
 import { NewSession } from './new-session.tsx'
 
-const PAGE_ROWS = 20
-const LOOK_MS = 4_000
+const ROWS = 100
+const ROW_PX = 53
 
 export function SessionsPage() {
-  /** Where each page before this one began; empty on the first. */
-  const [trail, setTrail] = useState<readonly string[]>([])
-  const cursor = trail.at(-1)
-  const { data, error, refetch } = useQuery({
-    queryKey: ['sessions', cursor ?? null],
-    queryFn: ({ signal }) =>
-      request<Page<ListedSession>>(
-        `v1/sessions?limit=${PAGE_ROWS}${cursor === undefined ? '' : `&cursor=${cursor}`}`,
-        { signal },
-      ),
-    refetchInterval: LOOK_MS,
-    placeholderData: keepPreviousData,
-  })
-  const next = data?.next_cursor ?? null
+  const [words, setWords] = useState('')
+  const list = usePages<ListedSession>({ key: ['sessions'], path: 'v1/sessions', rows: ROWS })
+  const { error } = list
+  const wanted = words.trim().toLowerCase()
+  const rows = useMemo(
+    () => list.rows?.filter(({ session_key: key }) => key.toLowerCase().includes(wanted)),
+    [list.rows, wanted],
+  )
   return (
     <>
       <Heading title="Sessions">
@@ -39,23 +34,23 @@ export function SessionsPage() {
       </Heading>
       <div className="grid grid-cols-1 items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <div className="flex min-w-0 flex-col gap-3">
-          {error !== null && <Trouble error={error} onRetry={() => void refetch()} />}
-          {data === undefined && error === null && <p className="text-muted">Loading …</p>}
-          {data?.data.length === 0 && <NoSessions />}
-          {data !== undefined && data.data.length > 0 && <Rows rows={data.data} />}
-          {(next !== null || trail.length > 0) && (
-            <nav aria-label="Pages" className="flex items-center gap-2">
-              <Button disabled={trail.length === 0} onClick={() => setTrail(trail.slice(0, -1))}>
-                Newer
-              </Button>
-              <Button
-                disabled={next === null}
-                onClick={() => next !== null && setTrail([...trail, next])}
-              >
-                Older
-              </Button>
-              <span className="text-sm text-muted">Page {trail.length + 1}</span>
-            </nav>
+          <div className="flex">
+            <Search label="Search sessions" value={words} onChange={setWords} />
+          </div>
+          {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+          {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
+          {rows?.length === 0 && !list.hasNextPage && (wanted === '' ? <NoSessions /> : <None />)}
+          {rows !== undefined && (rows.length > 0 || list.hasNextPage) && (
+            <WindowedList
+              label="Sessions"
+              rows={rows}
+              rowPx={ROW_PX}
+              keyOf={(row) => row.session_key}
+              draw={(row) => <Row row={row} />}
+              more={list.hasNextPage}
+              loading={list.isFetchingNextPage}
+              onMore={list.fetchNextPage}
+            />
           )}
         </div>
         <div className="max-lg:order-first">
@@ -64,6 +59,10 @@ export function SessionsPage() {
       </div>
     </>
   )
+}
+
+function None() {
+  return <Empty title="No session fits">Search for another part of its key.</Empty>
 }
 
 function NoSessions() {
@@ -79,30 +78,24 @@ function NoSessions() {
   )
 }
 
-function Rows({ rows }: { rows: readonly ListedSession[] }) {
+function Row({ row }: { row: ListedSession }) {
   const now = useNow()
   return (
-    <ul className="divide-y divide-line overflow-hidden rounded-xl border border-line bg-panel">
-      {rows.map((row) => (
-        <li key={row.session_key}>
-          <Link
-            href={sessionAddress(row.session_key)}
-            className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 -outline-offset-2 hover:bg-sunk"
-          >
-            <span className="min-w-0 flex-1 basis-60 font-medium">
-              <KeyParts sessionKey={row.session_key} />
-            </span>
-            <span className="flex items-center gap-3 text-sm text-muted">
-              <RowState row={row} now={now} />
-              <span>{row.last_seq === 1 ? '1 event' : `${row.last_seq} events`}</span>
-              <time dateTime={row.updated_at} className="sm:w-28 sm:text-right">
-                {fromNow(row.updated_at, now)}
-              </time>
-            </span>
-          </Link>
-        </li>
-      ))}
-    </ul>
+    <Link
+      href={sessionAddress(row.session_key)}
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 -outline-offset-2 hover:bg-sunk"
+    >
+      <span className="min-w-0 flex-1 basis-60 font-medium">
+        <KeyParts sessionKey={row.session_key} />
+      </span>
+      <span className="flex items-center gap-3 text-sm text-muted">
+        <RowState row={row} now={now} />
+        <span>{row.last_seq === 1 ? '1 event' : `${row.last_seq} events`}</span>
+        <time dateTime={row.updated_at} className="sm:w-28 sm:text-right">
+          {fromNow(row.updated_at, now)}
+        </time>
+      </span>
+    </Link>
   )
 }
 

@@ -1,0 +1,123 @@
+/** The timeline as data: a window of time, marks in it, and marks too close to tell apart drawn as one. Pure. */
+import { KINDS, type Kind, type LedgerEntry, latenessMs } from '../api/ledger.ts'
+import type { Overview } from '../api/overview.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+export const SPANS = {
+  hour: { label: 'Hour', pastMs: 15 * MINUTE, aheadMs: HOUR, tickMs: 15 * MINUTE },
+  day: { label: 'Day', pastMs: 6 * HOUR, aheadMs: DAY, tickMs: 6 * HOUR },
+  week: { label: 'Week', pastMs: 2 * DAY, aheadMs: 7 * DAY, tickMs: DAY },
+} as const
+export type Span = keyof typeof SPANS
+
+export interface Mark {
+  readonly key: string
+  readonly kind: Kind
+  readonly at: number
+  readonly name: string
+  readonly who: string
+  /** Where one reads more. */
+  readonly href: string
+  /** To come: its slot. Been: what became of it. */
+  readonly past: LedgerEntry | null
+  readonly repeats: boolean
+  readonly checks: boolean
+}
+
+export interface Cluster {
+  readonly kind: Kind
+  /** From 0 to 1 across the window. */
+  readonly place: number
+  readonly marks: readonly Mark[]
+  readonly look: 'coming' | 'check' | 'good' | 'quiet' | 'held' | 'failed'
+}
+
+export function upcomingMarks(overview: Overview): Mark[] {
+  return KINDS.flatMap((kind) =>
+    overview.lanes[kind].slots.map((slot) => ({
+      key: `${slot.trigger_id}@${slot.at}`,
+      kind,
+      at: Date.parse(slot.at),
+      name: slot.name,
+      who: slot.user_id,
+      href: addressOf(kind, slot.trigger_id, slot.session_key),
+      past: null,
+      repeats: slot.repeats,
+      checks: slot.checks === true,
+    })),
+  )
+}
+
+export function pastMarks(entries: readonly LedgerEntry[]): Mark[] {
+  return entries.map((entry) => ({
+    key: entry.id,
+    kind: entry.trigger.kind,
+    at: Date.parse(entry.at),
+    name: entry.trigger.name,
+    who: entry.user_id,
+    href: addressOf(entry.trigger.kind, entry.trigger.id, entry.session_key),
+    past: entry,
+    repeats: false,
+    checks: false,
+  }))
+}
+
+function addressOf(kind: Kind, id: string | null, sessionKey?: string): string {
+  if (kind === 'timer') return sessionKey === undefined ? '/sessions' : `/sessions/${sessionKey}`
+  const list = kind === 'work' ? '/work' : `/${kind}s`
+  return id === null ? list : `${list}/${id}`
+}
+
+type Look = Cluster['look']
+/** The worst of a cluster is what it looks like. */
+const LOOKS: readonly Look[] = ['failed', 'held', 'good', 'quiet', 'coming', 'check']
+
+export function lookOf({ past, checks }: Mark): Look {
+  if (past === null) return checks ? 'check' : 'coming'
+  if (past.outcome === 'failed') return 'failed'
+  if (past.outcome === 'suppressed' || past.outcome === 'deferred') return 'held'
+  return past.outcome === 'delivered' || past.outcome === 'sent' ? 'good' : 'quiet'
+}
+
+/** Marks of one lane within [from, to], those closer than `apart` (a share of the window) as one. */
+export function clustered(
+  marks: readonly Mark[],
+  kind: Kind,
+  from: number,
+  to: number,
+  apart: number,
+): Cluster[] {
+  const own = marks.filter((mark) => mark.kind === kind && mark.at >= from && mark.at <= to)
+  const sorted = [...own].sort((a, b) => a.at - b.at)
+  const clusters: { first: number; marks: Mark[] }[] = []
+  for (const mark of sorted) {
+    const place = (mark.at - from) / (to - from)
+    const last = clusters.at(-1)
+    // What has been and what will be are never one.
+    const same = last !== undefined && (last.marks[0]?.past === null) === (mark.past === null)
+    if (last !== undefined && same && place - last.first < apart) last.marks.push(mark)
+    else clusters.push({ first: place, marks: [mark] })
+  }
+  return clusters.map(({ first, marks }) => {
+    const looks = new Set(marks.map(lookOf))
+    return { kind, place: first, marks, look: LOOKS.find((look) => looks.has(look)) ?? 'quiet' }
+  })
+}
+
+/** Round instants of the reader's own clock to write beneath the lanes. */
+export function ticks(from: number, to: number, tickMs: number): number[] {
+  const midnight = new Date(from).setHours(0, 0, 0, 0)
+  const first = midnight + Math.ceil((from - midnight) / tickMs) * tickMs
+  const found: number[] = []
+  for (let at = first; at <= to; at += tickMs) found.push(at)
+  return found
+}
+
+/** "2.1 s late", or nothing where nobody would notice. */
+export function lateWords(entry: LedgerEntry, lasting: (ms: number) => string): string {
+  const late = latenessMs(entry)
+  return late < 1_000 ? 'on time' : `${lasting(late)} late`
+}

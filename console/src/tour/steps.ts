@@ -1,0 +1,48 @@
+/** What the tour says: five things to try with the demo agent, each with the place to see it. */
+export interface Step {
+  readonly title: string
+  readonly words: string
+  /** To be typed as it stands. */
+  readonly sentence?: string
+  /** Where to see it; without an address, in a new conversation. */
+  readonly place: { readonly label: string; readonly address?: string }
+}
+
+const conversation = { label: 'Open a conversation' }
+
+export const STEPS: readonly Step[] = [
+  {
+    title: 'It writes first',
+    words:
+      'Wakeful lets agents act on their own in time. Talk to the demo agent, which needs no model. Send it the sentence below, then wait ten seconds.',
+    sentence: 'remind me in 10 seconds to stretch',
+    place: conversation,
+  },
+  {
+    title: 'It stops by itself',
+    words:
+      'Send hello and stay silent. It checks in after 20 seconds, three times, and the fourth is held back: at most three unasked messages in a row, at least 15 seconds apart.',
+    sentence: 'hello',
+    place: conversation,
+  },
+  {
+    title: 'It keeps standing wishes',
+    words:
+      'Conditions and rhythms work too, and survive a restart. Try the sentence below, or “every weekday at 8:30 plan the day”, or “report daily at 6pm”.',
+    sentence: 'tell me when NVDA is below 130',
+    place: conversation,
+  },
+  {
+    title: 'You see it coming',
+    words:
+      'One page shows what is ahead and what has fired, live. Amber always means that an agent did it on its own.',
+    place: { label: 'Show what happens now', address: '/' },
+  },
+  {
+    title: 'It can say why',
+    words:
+      'Each time an agent could have written, the outcome and its reason are kept: written, held back, not met, failed. Ask the demo agent, or look it up.',
+    sentence: 'why did you not write?',
+    place: { label: 'Show the reasons', address: '/why' },
+  },
+]

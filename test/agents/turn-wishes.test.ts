@@ -1,0 +1,174 @@
+/** Intents and work that a turn asks for: written and deleted with its commit, or not at all. */
+import { beforeEach, expect, it } from 'vitest'
+import type { Turn } from '../../src/agents/function.ts'
+import { Refusal } from '../../src/core/errors.ts'
+import { type Row, sharedStage } from '../alarms/stage.ts'
+import { eachStore } from '../setup/stores.ts'
+
+const INTENTS = 'select * from wakeful.scheduled_intents order by id'
+const WORK = 'select * from wakeful.work order by id'
+const PRICE = {
+  intent_name: 'NVDA below 130',
+  trigger_type: 'price',
+  trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
+  action_context: 'say so',
+} as const
+
+eachStore('wishes of turns', (store) => {
+  let act: (turn: Turn) => unknown = () => undefined
+  const shared = sharedStage(store, {
+    agents: { bot: (turn) => hear(turn), other: (turn) => hear(turn) },
+  })
+  beforeEach(async () => {
+    for (const table of ['scheduled_intents', 'intent_executions', 'work', 'signals'])
+      await shared().query(`delete from wakeful.${table}`)
+  })
+  const woken: Row[] = []
+  const hear = (turn: Turn) =>
+    turn.event.type === 'user_message' ? act(turn) : woken.push(turn.event.payload as Row)
+  const say = async (key = 'ann:bot:t') => {
+    await shared().call('POST', `/v1/sessions/${key}/messages`, { text: 'go' })
+    await shared().settle()
+  }
+
+  it('createIntent writes with the commit, is watched by signals, and wakes in the same thread', async () => {
+    const s = shared()
+    let id = ''
+    act = async (turn) => {
+      id = await turn.createIntent(PRICE)
+      expect(await s.query(INTENTS)).toHaveLength(0)
+    }
+    await say()
+    expect(await s.query<Row>(INTENTS)).toMatchObject([
+      { id, user_id: 'ann', agent_id: 'bot', thread_id: 't', created_by: 'bot', enabled: true },
+    ])
+    await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 125 })
+    await s.settle()
+    expect(woken).toMatchObject([{ intent_id: id, trigger_data: { price: 125 } }])
+    const [event] = await s.query<Row>(
+      `select session_key from wakeful.events where type = 'intent'`,
+    )
+    expect(event?.session_key).toBe('ann:bot:t')
+  })
+
+  it('createWork writes with the commit, runs at once, and deleteWork takes it away', async () => {
+    const s = shared()
+    let id = ''
+    act = async (turn) => {
+      if (id !== '') return turn.deleteWork(id)
+      id = turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+      expect(await s.query(WORK)).toHaveLength(0)
+    }
+    await say()
+    expect(await s.query<Row>(WORK)).toMatchObject([
+      { id, user_id: 'ann', agent_type: 'reporting', frequency_cron: '0 18 * * *', run_count: 1 },
+    ])
+    const [output] = await s.query<Row>('select status, run_number from wakeful.work_outputs')
+    expect(output).toEqual({ status: 'completed', run_number: 1 })
+    await say()
+    expect(await s.query(WORK)).toHaveLength(0)
+  })
+
+  it('invariant 3: a failing turn creates and deletes nothing', async () => {
+    const s = shared()
+    let id = ''
+    act = async (turn) => {
+      id = await turn.createIntent(PRICE)
+    }
+    await say()
+    act = async (turn) => {
+      await turn.createIntent({ ...PRICE, intent_name: 'never' })
+      turn.deleteIntent(id)
+      turn.createWork({ task: 'never', agent_type: 'reporting' })
+      throw new Error('no luck')
+    }
+    await say()
+    expect(await s.query<Row>(INTENTS)).toMatchObject([{ id }])
+    expect(await s.query(WORK)).toHaveLength(0)
+  })
+
+  it('deletes reach what is this user’s and agent’s only; what a turn makes and deletes was never there', async () => {
+    const s = shared()
+    let id = ''
+    act = async (turn) => {
+      id = await turn.createIntent(PRICE)
+    }
+    await say()
+    act = async (turn) => {
+      turn.deleteIntent(id)
+      turn.deleteIntent(await turn.createIntent(PRICE))
+      turn.deleteWork(turn.createWork({ task: 'x', agent_type: 'reporting' }))
+    }
+    await say('ann:other:t')
+    await say('bea:bot:t')
+    expect(await s.query<Row>(INTENTS)).toMatchObject([{ id }])
+    await say()
+    expect(await s.query(INTENTS)).toHaveLength(0)
+    expect(await s.query(WORK)).toHaveLength(0)
+  })
+
+  it('rulings 22 and 25: refuses when asked, with all reasons, also the twenty-sixth', async () => {
+    const s = shared()
+    const refused: unknown[] = []
+    const tries = async (ask: () => unknown) => {
+      try {
+        await ask()
+      } catch (error) {
+        refused.push(error instanceof Refusal ? [error.code, ...error.errors] : error)
+      }
+    }
+    act = async (turn) => {
+      await tries(() => turn.createIntent({ ...PRICE, trigger_condition: {} }))
+      await tries(() => turn.createIntent({ ...PRICE, intent_name: ' ', timezone: 'Mars' }))
+      await tries(() => turn.createIntent({ ...PRICE, action_context: 'nul \0' }))
+      await tries(() => turn.createWork({ task: 'x', agent_type: 'nobody', frequency: 'often' }))
+      await tries(() => turn.createWork({ task: ' ', agent_type: 'reporting' }))
+      const parameters = { notify_session: 'bea:bot:t' }
+      await tries(() => turn.createWork({ task: 'x', agent_type: 'reporting', parameters }))
+      for (let n = 0; n < 26; n++) await tries(() => turn.createIntent(PRICE))
+    }
+    await say()
+    expect(refused).toEqual([
+      [
+        'rule',
+        "trigger_condition.ticker required for type 'price'",
+        "trigger_condition.operator required for type 'price'",
+        "trigger_condition.value required for type 'price'",
+      ],
+      ['shape', 'intent_name: must not be blank'],
+      ['shape', expect.stringContaining('NUL')],
+      [
+        'rule',
+        expect.stringContaining('agent_type: no executor "nobody"'),
+        ...[expect.stringContaining('frequency: '), expect.stringContaining('frequency: ')],
+      ],
+      ['shape', expect.stringContaining('task: ')],
+      ['rule', expect.stringContaining('notify_session: takes a session key of this user')],
+      ['rule', 'Limit reached: 25 active triggers max'],
+    ])
+    expect(await s.query(INTENTS)).toHaveLength(25)
+  })
+
+  it('planned() lists what is ahead, soonest first, of this user and agent', async () => {
+    let seen: unknown
+    act = async (turn) => {
+      if (turn.event.seq > 1) {
+        seen = await turn.planned()
+        return
+      }
+      turn.setAlarm({ schedule: 'in 10 minutes', wake_message: 'tea' })
+      turn.setAlarm({ schedule: 'every weekday at 8:30', wake_message: 'stretch', label: 'body' })
+      await turn.createIntent({ ...PRICE, max_executions: 1 })
+      turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+    }
+    await say()
+    await say('bea:bot:t')
+    await say()
+    expect(seen).toMatchObject([
+      { kind: 'alarm', title: 'tea', again: false },
+      { kind: 'alarm', title: 'body', when: 'every weekday at 08:30 (UTC)', again: true },
+      { kind: 'work', title: 'report', when: 'every day at 18:00 (UTC)', again: true },
+      { kind: 'intent', when: 'when NVDA is < 130', next_at: null, again: false },
+    ])
+  })
+})

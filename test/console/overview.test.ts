@@ -1,0 +1,220 @@
+/** The pages that show the whole: Now, Why, Rules and Health, and the frame around all of them. */
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
+
+const WIDE = { width: 1440, height: 900 }
+const NARROW = { width: 380, height: 800 }
+const JS_MAX_BYTES = 200 * 1024
+
+let stage: Stage
+let url: string
+let visit: Visit
+let page: Page
+
+beforeAll(async () => {
+  stage = await openStage()
+  url = stage.url
+})
+
+afterAll(() => stage?.close())
+
+beforeEach(() => enter({ viewport: WIDE }))
+
+afterEach(leave)
+
+async function enter(options: Parameters<Stage['visit']>[0]): Promise<void> {
+  visit = await stage.visit(options)
+  page = visit.page
+}
+
+async function leave(): Promise<void> {
+  await visit.close()
+  expect(visit.complaints).toEqual([])
+  expect(visit.strangers).toEqual([])
+}
+
+async function send(method: string, path: string, body: object): Promise<void> {
+  const answer = await fetch(`${url}/v1/${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  expect(answer.status, await answer.text()).toBeLessThan(300)
+}
+
+const region = (name: string) => page.getByRole('region', { name, exact: true })
+
+/** No barrier, and nothing wider than a phone, in the dark as well. */
+async function fitsNarrow(path: string, ready: string): Promise<void> {
+  await leave()
+  await enter({ viewport: NARROW, colorScheme: 'dark' })
+  await page.goto(`${url}/#${path}`)
+  await page.getByText(ready).first().waitFor()
+  expect(await barriers(page)).toEqual([])
+  expect(await overflow(page)).toBe(0)
+}
+
+describe('now', () => {
+  test('says what to do while nothing is planned', async () => {
+    await page.goto(url)
+    await page.getByText('Nothing is planned for the next hour').waitFor()
+    await page.getByText('curl').waitFor()
+    expect(await barriers(page)).toEqual([])
+  })
+
+  test('shows an alarm come, fire and what became of it, without a reload', async () => {
+    await page.goto(url)
+    await page.evaluate('window.sameDocument = true')
+    const alarm = {
+      kind: 'once',
+      wake_message: 'Stretch',
+      label: 'Stretching',
+      agent_id: 'companion',
+    }
+    await send('POST', 'alarms', { ...alarm, delay_seconds: 4, conversation_id: 'home' })
+    await region('Coming up').getByText('Stretching').waitFor()
+    expect(await barriers(page)).toEqual([])
+    const been = region('Just happened').getByRole('listitem').filter({ hasText: 'Stretching' })
+    await been.getByText('sent, not read yet').waitFor()
+    await been.getByText(/on time|late/).waitFor()
+    await page.locator('dl').getByText('Undelivered').waitFor()
+    expect(await page.evaluate('window.sameDocument')).toBe(true)
+    expect(await barriers(page)).toEqual([])
+  })
+
+  test('shows a week of what recurs, in lanes and as a table', async () => {
+    const work = { task: 'Digest of the day', agent_type: 'reporting', user_id: 'ann' }
+    await send('POST', 'work', { ...work, frequency: 'daily at 6pm', run_first: false })
+    await page.goto(url)
+    await page.getByRole('button', { name: 'Week' }).click()
+    await page.getByRole('img', { name: /[7-9] to come|1\d to come/ }).waitFor()
+    await page.getByText('As a table').click()
+    const rows = page.getByRole('row').filter({ hasText: 'Digest of the day' })
+    await rows.first().waitFor()
+    expect(await rows.count()).toBeGreaterThanOrEqual(7)
+    expect(await barriers(page)).toEqual([])
+    await fitsNarrow('/', 'Coming up')
+  })
+
+  test('makes a message that was held back stand out, and Why and Rules say why', async () => {
+    const session = 'sessions/eve:companion:home'
+    await send('POST', `${session}/messages`, { text: 'hello there' })
+    await send('PUT', `${session}/timers/check-in`, { delay_seconds: 1 })
+    await page.goto(url)
+    const check = region('Just happened').getByRole('listitem').filter({ hasText: 'check-in' })
+    await check.getByText('sent, not read yet').waitFor()
+    await send('PUT', `${session}/timers/check-in`, { delay_seconds: 1 })
+    const look = region('Wants a look')
+    await look.getByText('Held back at').waitFor()
+    expect(await barriers(page)).toEqual([])
+    await page.getByRole('link', { name: 'see why' }).click()
+    await page.waitForURL(`${url}/#/why/suppressed`)
+    const slot = page.getByRole('list', { name: 'Slots' }).getByRole('listitem').first()
+    await slot.getByText('check-in').click()
+    await slot.getByText('The gate held back: cooling down until').waitFor()
+    await slot.getByRole('link', { name: 'eve:companion:home' }).waitFor()
+    expect(await barriers(page)).toEqual([])
+    await page.getByRole('link', { name: 'Rules' }).click()
+    await region('Held back in the last 7 days').getByText('check-in').first().waitFor()
+    await region('Unanswered messages in a row').getByText('at most 3').waitFor()
+    await region('Between two of them').getByText('at least 15 s').waitFor()
+    expect(await barriers(page)).toEqual([])
+    await fitsNarrow('/rules', 'check-in')
+    await fitsNarrow('/why', 'check-in')
+  })
+})
+
+describe('why', () => {
+  test('filters by person, trigger, outcome and time', async () => {
+    await send('POST', 'alarms', {
+      ...{ kind: 'once', wake_message: 'Tea', label: 'Tea time', agent_id: 'companion' },
+      ...{ delay_seconds: 1, conversation_id: 'tea' },
+    })
+    await page.goto(`${url}/#/why`)
+    const slots = page.getByRole('list', { name: 'Slots' })
+    await slots.getByText('Tea time').waitFor()
+    await page.getByLabel('Person').fill('local')
+    await slots.getByText('Tea time').waitFor()
+    await page.getByLabel('Trigger').selectOption('intent')
+    await page.getByText('Nothing of this kind').waitFor()
+    await page.getByLabel('Trigger').selectOption('alarm')
+    await slots.getByText('Tea time').waitFor()
+    await page.getByLabel('Person').fill('nobody')
+    await page.getByText('Nothing of this kind').waitFor()
+    await page.getByLabel('Person').fill('local')
+    await slots.getByText('Tea time').waitFor()
+    await page.getByLabel('Outcome').selectOption('failed')
+    await page.getByText('Nothing of this kind').waitFor()
+    await page.getByLabel('Outcome').selectOption('')
+    await page.getByLabel('When').selectOption('own')
+    await page.getByLabel('To', { exact: true }).fill('2020-01-01T00:00')
+    await page.getByText('Nothing of this kind').waitFor()
+    expect(await barriers(page)).toEqual([])
+  })
+})
+
+test('health tells of the server, what waits, and where facts come from', async () => {
+  await page.goto(`${url}/#/health`)
+  await region('Server').getByText('all well').waitFor()
+  await region('Waiting').getByText('Messages for their reader').waitFor()
+  await region('Sources of facts').getByText('None is configured').waitFor()
+  await region('Due lag').getByText('on time').first().waitFor()
+  expect(await barriers(page)).toEqual([])
+  await fitsNarrow('/health', 'all well')
+})
+
+describe('the frame', () => {
+  test('goes everywhere by keyboard', async () => {
+    await page.goto(url)
+    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('y')
+    await page.getByRole('heading', { name: 'Why' }).waitFor()
+    await page.keyboard.press('/')
+    expect(await page.evaluate('document.activeElement.type')).toBe('search')
+    // Typed into a field, the letters are only letters.
+    await page.keyboard.type('gh')
+    expect(await page.getByLabel('Person').inputValue()).toBe('gh')
+    await page.reload()
+    await page.getByRole('heading', { name: 'Why' }).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('MAIN')
+  })
+
+  test('is light or dark as chosen, also after a reload', async () => {
+    await page.goto(url)
+    const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme')
+    const paper = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await paper()
+    await page.getByLabel('Light or dark').last().selectOption('dark')
+    expect(await scheme()).toBe('dark')
+    expect(await paper()).not.toBe(light)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Now' }).waitFor()
+    expect(await scheme()).toBe('dark')
+    expect(await barriers(page)).toEqual([])
+    await page.getByLabel('Light or dark').last().selectOption('system')
+    expect(await paper()).toBe(light)
+  })
+
+  test('loads no more than 200 kB of packed JavaScript for the first page', async () => {
+    const scripts: Promise<Buffer>[] = []
+    page.on('response', (answer) => {
+      if (answer.request().resourceType() === 'script') scripts.push(answer.body())
+    })
+    await page.goto(url)
+    await page.getByText('Due lag').waitFor()
+    const sizes = (await Promise.all(scripts)).map((body) => gzipSync(body).length)
+    expect(sizes.length).toBeGreaterThan(0)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(JS_MAX_BYTES)
+  })
+
+  test('leads somewhere from an address that is none', async () => {
+    await page.goto(`${url}/#/nowhere`)
+    await page.getByRole('link', { name: 'Go to what happens now' }).click()
+    await page.getByRole('heading', { name: 'Now' }).waitFor()
+  })
+})

@@ -1,0 +1,117 @@
+/** The tour on a first visit, and the demo agent as a stranger meets it: three unanswered follow-ups, the gate, and why. */
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
+
+const WIDE = { width: 1440, height: 900 }
+const NARROW = { width: 380, height: 800 }
+let stage: Stage
+let visit: Visit
+let page: Page
+
+beforeAll(async () => {
+  // The demo waits 20 s before each check-in; the tests bring its timer forward, so that no cooldown may stand between.
+  stage = await openStage({ env: { AUTONOMY_COOLDOWN_MS: '1' } })
+})
+afterAll(() => stage?.close())
+afterEach(async () => {
+  await visit.close()
+  expect(visit.complaints).toEqual([])
+  expect(visit.strangers).toEqual([])
+})
+
+async function enter(options: Parameters<Stage['visit']>[0]): Promise<void> {
+  visit = await stage.visit(options)
+  page = visit.page
+  // These tests are about the way there, not about what the pages tell of the past.
+  await page.route('**/v1/ledger*', (route) =>
+    route.fulfill({ json: { data: [], next_cursor: null } }),
+  )
+}
+
+const tour = () => page.getByRole('region', { name: 'Tour' })
+const messages = () => page.getByRole('log', { name: 'Messages' })
+
+test('leads through five steps by keyboard, remembers where it was, and stays closed', async () => {
+  await enter({ viewport: WIDE, tour: true })
+  await page.goto(stage.url)
+  await tour().getByText('It writes first').waitFor()
+  await tour().getByText('remind me in 10 seconds to stretch').waitFor()
+  expect(await barriers(page)).toEqual([])
+  for (const title of ['It stops by itself', 'It keeps standing wishes']) {
+    await tour().getByRole('button', { name: 'Next' }).press('Enter')
+    // The heading has the focus, so that the step is read out.
+    await tour().locator('h2:focus', { hasText: title }).waitFor()
+  }
+  await page.reload()
+  await tour().getByText('It keeps standing wishes').waitFor()
+  await tour().getByRole('button', { name: 'Back' }).click()
+  await tour().getByText('It stops by itself').waitFor()
+  for (let step = 0; step < 3; step++) await tour().getByRole('button', { name: 'Next' }).click()
+  await tour().getByText('It can say why').waitFor()
+  await tour().getByRole('button', { name: 'Show the reasons' }).click()
+  expect(page.url()).toContain('#/why')
+  await tour().getByRole('button', { name: 'Done' }).click()
+  expect(await tour().count()).toBe(0)
+  await page.reload()
+  await page.getByRole('navigation').waitFor()
+  expect(await tour().count()).toBe(0)
+})
+
+test('fits a narrow screen, closes with Escape, and opens a conversation', async () => {
+  await enter({ viewport: NARROW, colorScheme: 'dark', tour: true })
+  await page.goto(stage.url)
+  await tour().getByRole('button', { name: 'Open a conversation' }).click()
+  await page.getByLabel('Message to the agent').waitFor()
+  expect(page.url()).toMatch(/#\/sessions\/me:companion:[a-z0-9]{6}$/)
+  expect(await barriers(page)).toEqual([])
+  expect(await overflow(page)).toBe(0)
+  await tour().getByRole('button', { name: 'Next' }).focus()
+  await page.keyboard.press('Escape')
+  expect(await tour().count()).toBe(0)
+})
+
+test('three unanswered follow-ups, then the gate, explained by the page and by the agent', async () => {
+  await enter({ viewport: WIDE })
+  const key = 'me:companion:gate'
+  await send('POST', `${key}/messages`, { text: 'good morning' })
+  await page.goto(`${stage.url}/#/sessions/${key}`)
+  const say = async (text: string) => {
+    await page.getByLabel('Message to the agent').fill(text)
+    await page.keyboard.press('Enter')
+  }
+  await say('hello')
+  const lines = ['Still with me?', 'Just checking in', 'I will be here when you need me']
+  for (const [index, line] of lines.entries()) {
+    await hurry(key)
+    await messages().getByText(line).waitFor()
+    await page.getByText(`Gate let through: unanswered message ${index + 1} of 3`).waitFor()
+  }
+  await hurry(key)
+  await messages().getByText('held back: 3 unanswered messages in a row, cap 3').waitFor()
+  expect(await barriers(page)).toEqual([])
+  await say("why didn't you write?")
+  await messages().getByText('3 is the most I may send').waitFor()
+})
+
+/** Brings the next check-in forward, once it is there. */
+async function hurry(key: string): Promise<void> {
+  const timers = `${stage.url}/v1/sessions/${key}/timers`
+  await expect
+    .poll(
+      async () =>
+        ((await (await fetch(`${timers}?status=pending`)).json()) as { data: object[] }).data
+          .length,
+    )
+    .toBe(1)
+  await send('PUT', `${key}/timers/check-in`, { delay_seconds: 0 })
+}
+
+async function send(method: string, path: string, body: object): Promise<void> {
+  const answer = await fetch(`${stage.url}/v1/sessions/${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  expect(answer.ok).toBe(true)
+}
