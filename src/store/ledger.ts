@@ -55,6 +55,8 @@ interface Source {
   readonly id: string
   /** Always true of a row of this source. */
   readonly where: string
+  /** Said where all rows are meant, as the index over them says it. */
+  readonly everybody: string
   readonly columns: string
   readonly head: string
   readonly user: (bucket: string, user: string) => string
@@ -94,6 +96,7 @@ const SOURCES: readonly Source[] = [
     at: 'created_at',
     id: 'id',
     where: 't.scheduled_for is not null',
+    everybody: 't.seq >= 1',
     columns: 't.type as kind, t.trigger_id, t.scheduled_for, t.session_key, t.seq',
     head: EVENT_HEAD,
     user: (bucket, user) => `t.bucket = ${bucket} and split_part(t.session_key, ':', 1) = ${user}`,
@@ -107,6 +110,7 @@ const SOURCES: readonly Source[] = [
     at: 'executed_at',
     id: 'id',
     where: 't.event_seq is null',
+    everybody: 't.repeats >= 1',
     columns: `'intent' as kind, t.intent_id as trigger_id, coalesce(t.scheduled_for, t.executed_at) as scheduled_for, null as session_key, null::int as seq`,
     head: CHECK_HEAD,
     user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
@@ -124,6 +128,7 @@ const SOURCES: readonly Source[] = [
     at: 'created_at',
     id: 'delivery_id',
     where: 'true',
+    everybody: 't.attempts >= 1',
     columns: `'alarm' as kind, t.alarm_id as trigger_id, t.scheduled_for, null as session_key, null::int as seq`,
     head: 'true',
     user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
@@ -137,6 +142,7 @@ const SOURCES: readonly Source[] = [
     at: 'updated_at',
     id: 'id',
     where: `t.status = 'cancelled'`,
+    everybody: `t.created_at > '-infinity'`,
     columns: `'timer' as kind, t.id as trigger_id, t.fire_at as scheduled_for, t.session_key, null::int as seq`,
     head: 'true',
     // The sessions of one user are one range of the primary key: ';' is the character after ':'.
@@ -152,6 +158,7 @@ const SOURCES: readonly Source[] = [
     at: 'updated_at',
     id: 'id',
     where: `t.status = 'cancelled'`,
+    everybody: 't.max_failures >= 1',
     columns: `'alarm' as kind, coalesce(t.parent_id, t.id) as trigger_id, t.scheduled_for,
       case when t.agent_id is not null and t.conversation_id <> '' then t.user_id || ':' || t.agent_id || ':' || t.conversation_id end as session_key,
       null::int as seq`,
@@ -228,6 +235,7 @@ function scopeOf(
     const bucket = `${put(bucketOf(userId))}::smallint`
     where.push(source.user(bucket, `${put(userId)}::text`))
   }
+  if (where.length === 0) where.push(source.everybody)
   return where
 }
 
