@@ -27,15 +27,16 @@ export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<
   )
   const before = gone.filter(({ id }) => !made.has(id))
   if (before.length > 0) await deleteOwnIntents(tx, before)
-  const drafts = new Map<string, IntentDraft[]>()
+  const drafts = new Map<string, Traced[]>()
   for (const {
     wish: { ask },
+    traceparent = null,
   } of asked) {
     if (!('create_intent' in ask)) continue
     const draft = ask.create_intent
     // One that the same turn has thought better of is not written at all.
     if (gone.some(({ id }) => id === draft.id)) continue
-    drafts.set(draft.userId, [...(drafts.get(draft.userId) ?? []), draft])
+    drafts.set(draft.userId, [...(drafts.get(draft.userId) ?? []), { ...draft, traceparent }])
   }
   if (drafts.size === 0) return
   const now = await databaseNow(tx)
@@ -48,7 +49,10 @@ export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<
   }
 }
 
-async function write(tx: Db, draft: IntentDraft, now: Date): Promise<void> {
+/** Its fires belong to the trace of the turn that asked for it. */
+type Traced = IntentDraft & { readonly traceparent: string | null }
+
+async function write(tx: Db, draft: Traced, now: Date): Promise<void> {
   const trigger = { ...triggerOf(draft), anchor_at: now }
   // The commit comes later than the asking: what was ahead then still fires, at once.
   const next_check = firstCheck(trigger, now) ?? onceAt(trigger)

@@ -14,9 +14,9 @@ export async function writeWorkAsks(tx: Db, asked: readonly Asked[]): Promise<vo
   const gone = asked.flatMap(({ session, wish: { ask } }) =>
     'delete_work' in ask ? [{ id: ask.delete_work, userId: session.userId }] : [],
   )
-  const drafts = asked.flatMap(({ wish: { ask } }) =>
+  const drafts = asked.flatMap(({ wish: { ask }, traceparent = null }) =>
     'create_work' in ask && !gone.some(({ id }) => id === ask.create_work.id)
-      ? [ask.create_work]
+      ? [{ ...ask.create_work, traceparent }]
       : [],
   )
   for (const { id, userId } of gone.toSorted(byId)) await deleteWork(tx, userId, id)
@@ -27,8 +27,9 @@ export async function writeWorkAsks(tx: Db, asked: readonly Asked[]): Promise<vo
     // It was planned when it was asked for; what time has made impossible since is left out.
     const plan = planWork(draft, now, [])
     if (plan === null) continue
-    const { id, userId, task, agentType, parameters, projectId } = draft
-    await insertWork(tx, { ...plan, id, userId, task, agentType, parameters, projectId })
+    const { id, userId, task, agentType, parameters, projectId, traceparent } = draft
+    const row = { ...plan, id, userId, task, agentType, parameters, projectId, traceparent }
+    await insertWork(tx, row)
     if (plan.frequency_cron === null || draft.runFirst) runs.push(runOf(draft))
   }
   if (runs.length > 0) await queueRuns(tx, runs)
@@ -38,8 +39,13 @@ function byId(a: { readonly id: string }, b: { readonly id: string }): number {
   return a.id < b.id ? -1 : 1
 }
 
-function runOf({ id: workId, userId, agentType }: WorkDraft): QueuedRun {
+/** Runs belong to the trace of the turn that asked for them. */
+type Traced = WorkDraft & { readonly traceparent: string | null }
+
+function runOf({ id: workId, userId, agentType, traceparent }: Traced): QueuedRun {
   const ids = { eventId: newId(), outputId: newId() }
   const sessionKey = workSession(userId, agentType, workId).key
-  return { bucket: bucketOf(userId), workId, ...ids, sessionKey, userId, agentType, slot: null }
+  const bucket = bucketOf(userId)
+  const run = { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null, traceparent }
+  return run
 }
