@@ -35,7 +35,6 @@ export const createBody = z.object({
 
 export const updateBody = z.object(fields).partial()
 
-export type CreateBody = z.output<typeof createBody>
 export type UpdateBody = z.output<typeof updateBody>
 
 /** A whole number in a query or body, from `min` to `max`: anything else is an error. */
