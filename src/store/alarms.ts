@@ -3,7 +3,7 @@ import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
 import type { AlarmDraft, AlarmPlan } from '../core/alarm-draft.ts'
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { inIndexOrder, NOW } from './due.ts'
 
 export interface AlarmRow extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -203,7 +203,8 @@ function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } 
 /** Newest first. */
 export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
   const { text, values } = listing(db, page)
-  return db.query<AlarmRow>(`${text} limit $2::int`, values)
+  // Without statistics, as after many were set at once, the planner would sort them all for one page.
+  return inIndexOrder(db, (tx) => tx.query<AlarmRow>(`${text} limit $2::int`, values))
 }
 
 /** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */
@@ -217,13 +218,15 @@ export async function searchAlarms(
 ): Promise<{ rows: AlarmRow[]; end: readonly [string, string] | null }> {
   const { text, values } = listing(db, page)
   const wanted = `lower($${values.push(containing)}::text)`
-  const rows = await db.query<AlarmRow & { found: boolean; nth: number }>(
-    `select * from (
+  const rows = await inIndexOrder(db, (tx) =>
+    tx.query<AlarmRow & { found: boolean; nth: number }>(
+      `select * from (
        select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
          position(${wanted} in lower(a.label)) > 0 or position(${wanted} in lower(a.wake_message)) > 0 as found
        from (${text} limit ${SEARCHED_MAX}) a) b
      where found or nth = ${SEARCHED_MAX} order by nth limit $2::int`,
-    values,
+      values,
+    ),
   )
   const last = rows.at(-1)
   const end = last?.nth === SEARCHED_MAX ? ([last.created_text, last.id] as const) : null

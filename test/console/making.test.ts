@@ -166,7 +166,7 @@ describe('an intent', () => {
     await post('signals', { kind: 'price', ticker: 'NVDA', price: 121.5 })
     const history = page.getByRole('region', { name: 'History' })
     await history.getByText('fired', { exact: true }).waitFor()
-    await history.getByText(/121\.5/).waitFor()
+    await history.getByText(/price 121\.5 ·/).waitFor()
     expect(await isMarked()).toBe(true)
     await page.getByRole('switch', { name: 'Enabled' }).click()
     await page.getByText('disabled', { exact: true }).waitFor()
