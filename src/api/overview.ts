@@ -16,6 +16,7 @@ import {
 import type { Db } from '../store/db.ts'
 import {
   COUNTED_MAX,
+  reading,
   readWaiting,
   upcomingAlarms,
   upcomingIntents,
@@ -91,6 +92,12 @@ interface Coming {
 interface Read {
   readonly coming: readonly Coming[]
   readonly total: number
+}
+
+async function readLanes(db: Db, window: Window): Promise<Read[]> {
+  const read: Read[] = []
+  for (const lane of LANES) read.push(await READ[lane](db, window))
+  return read
 }
 
 const userIn = (sessionKey: string) => sessionKey.slice(0, sessionKey.indexOf(':'))
@@ -195,7 +202,7 @@ const getOverview = operation({
     if (span > SPAN_MAX_MS)
       throw new Refusal('rule', 'to: at most 31 days after from, or after now')
     const window = { userId, from, to, limit: SLOTS_PER_LANE_MAX }
-    const read = await Promise.all(LANES.map((lane) => READ[lane](ctx.db, window)))
+    const read = await reading(ctx.db, userId, (db) => readLanes(db, window))
     const lanes = LANES.map((lane, index) => [
       lane,
       laneView(read[index] ?? { coming: [], total: 0 }, now, to),

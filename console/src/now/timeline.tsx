@@ -9,6 +9,8 @@ import { type Cluster, clustered, lateWords, type Mark, SPANS, type Span, ticks 
 /** Closer than this share of the window marks would cover each other. */
 const APART = 0.022
 const TOLD_MAX = 4
+/** The server counts no further. */
+const COUNTED_MAX = 1_000
 
 interface Props {
   readonly span: Span
@@ -69,7 +71,9 @@ export function Timeline({ span, now, marks, lanes }: Props) {
 function moreWords({ more, triggers, slots }: Overview['lanes'][Kind]): string {
   if (!more) return ''
   const shown = new Set(slots.map(({ trigger_id }) => trigger_id)).size
-  return triggers > shown ? `first of ${triggers.toLocaleString()}` : 'not all shown'
+  return triggers > shown
+    ? `first of ${triggers.toLocaleString()}${triggers >= COUNTED_MAX ? '+' : ''}`
+    : 'not all shown'
 }
 
 function summary(marks: readonly Mark[], from: number, now: number, to: number): string {
