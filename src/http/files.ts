@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor, Context } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
+import { NO_SPAN } from '../core/trace.ts'
 import { attachment, mediaType } from '../core/work-file.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { findFile } from '../store/work-files.ts'
@@ -24,6 +25,8 @@ export function addFileRoute(app: FastifyInstance, options: FileRouteOptions): v
   const url = routePath(FILE_PATH)
   app.get(url, {
     onRequest: async (request) => {
+      // No operation, so nothing of it is traced.
+      request.span = NO_SPAN
       request.actor = await options.authenticate(request)
     },
     handler: async (request, reply) => {
