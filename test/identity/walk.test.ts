@@ -45,6 +45,9 @@ const BODIES: Record<string, object> = {
   post_signal: { kind: 'price', ticker: 'X', price: 1 },
   create_work: { task: PLANTED, agent_type: 'reporting', frequency: 'daily at 9am' },
   update_work: { task: PLANTED },
+  register_agent: { id: 'elsewhere-2', url: 'https://agents.example/turn' },
+  update_agent: { enabled: false },
+  create_telegram_link: { session_key: 'ann:bot:t' },
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -55,6 +58,12 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     made(await s.call(keys.agent, 'PUT', `${path}/timers/tea`, BODIES.put_timer))
     return { session_key: 'ann:bot:t', timer_id: 'tea' }
   },
+  '/v1/agents/{agent_id}': async (s) => {
+    const agent = { ...BODIES.register_agent, id: 'elsewhere' }
+    made(await s.call(ADMIN_KEY, 'POST', '/v1/agents', agent))
+    return { agent_id: 'elsewhere' }
+  },
+  '/v1/telegram/links/{session_key}': async () => ({ session_key: 'ann:bot:t' }),
   '/v1/work/{id}': async (s, keys) => {
     const { body } = made(await s.call(keys.agent, 'POST', '/v1/work', BODIES.create_work))
     return { id: body.work.id, run_number: body.output.run_number }
@@ -70,6 +79,8 @@ const UNRECORDED: Record<string, string> = {
 /** Routes whose rightful request is not made here, and why. */
 const NOT_TRIED: Record<string, string> = {
   verify_challenge: 'needs a signature: see did.test.ts',
+  create_telegram_link: 'needs a bot: see test/telegram',
+  delete_telegram_link: 'needs a linked chat: see test/telegram',
   revoke_key: 'made where the key is revoked below',
 }
 
