@@ -215,7 +215,9 @@ eachStore('wakes by HTTP', (store) => {
     const env = { WAKEFUL_WAKE_URL: hook.url }
     const startAt = new Date(Math.floor(performance.timeOrigin + performance.now()))
     const s = await stage(database, { env, startAt })
-    const [row] = await s.query<Row>(`select value from wakeful.settings where key = 'webhook_secret'`)
+    const [row] = await s.query<Row>(
+      `select value from wakeful.settings where key = 'webhook_secret'`,
+    )
     expect(row.value).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     await s.set({ kind: 'once', delay_seconds: 1 })
     await s.advanceBy(1000)
@@ -223,7 +225,9 @@ eachStore('wakes by HTTP', (store) => {
     expect(() => new Webhook(row.value).verify(wake.text, wake.headers)).not.toThrow()
     if (store.name === 'postgres') {
       const again = await stage(database, { env })
-      expect(await again.query(`select value from wakeful.settings where key = 'webhook_secret'`)).toEqual([row])
+      expect(
+        await again.query(`select value from wakeful.settings where key = 'webhook_secret'`),
+      ).toEqual([row])
     }
   })
 })
