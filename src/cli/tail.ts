@@ -9,8 +9,8 @@ import { Refusal } from '../core/errors.ts'
 import type { Outcome } from '../core/ledger.ts'
 import { formatLocal } from '../core/schedule/index.ts'
 import { remoteDoor } from '../mcp/remote.ts'
+import { DEFAULT_URL, type ServerFlags, withServer } from './server.ts'
 
-const DEFAULT_URL = 'http://127.0.0.1:8787'
 const POLL_MS = 500
 /** How far back a look goes for what has changed; more than one page only while nothing on it is known. */
 const LIMIT = 100
@@ -39,27 +39,29 @@ export interface TailEntry {
 }
 
 export function tailCommand(): Command {
-  return new Command('tail')
-    .description('the live log: what came due, and what became of it')
-    .option('--user <id>', 'only this user')
-    .option('--session <key>', 'only this session, user:agent:thread')
-    .option('--last <n>', 'how many to begin with', String(FIRST))
-    .option('--json', 'for programs: one entry of the ledger a line, again when it changes')
-    .action(async (options: TailOptions) => {
-      const { url, key, actAs } = readRemote(environment())
-      const door = remoteDoor({
-        baseUrl: url ?? DEFAULT_URL,
-        ...(key === null ? {} : { key }),
-        ...(actAs === null ? {} : { actAs }),
-        now: wallClock,
-      })
-      const stop = new AbortController()
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
-      const out = (line: string) => process.stdout.write(`${line}\n`)
-      const say = (line: string) => process.stderr.write(`wakeful tail: ${line}\n`)
-      const colours = process.stdout.isTTY === true
-      await tail(options, { door, out, say, colours, signal: stop.signal })
+  return withServer(
+    new Command('tail')
+      .description('the live log: what came due, and what became of it')
+      .option('--user <id>', 'only this user')
+      .option('--session <key>', 'only this session, user:agent:thread')
+      .option('--last <n>', 'how many to begin with', String(FIRST)),
+  ).action(async (options: TailOptions & ServerFlags) => {
+    const remote = readRemote(environment())
+    const key = options.key ?? remote.key
+    const actAs = options.as ?? remote.actAs
+    const door = remoteDoor({
+      baseUrl: options.url ?? remote.url ?? DEFAULT_URL,
+      ...(key === null ? {} : { key }),
+      ...(actAs === null ? {} : { actAs }),
+      now: wallClock,
     })
+    const stop = new AbortController()
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
+    const out = (line: string) => process.stdout.write(`${line}\n`)
+    const say = (line: string) => process.stderr.write(`wakeful tail: ${line}\n`)
+    const colours = process.stdout.isTTY === true
+    await tail(options, { door, out, say, colours, signal: stop.signal })
+  })
 }
 
 export interface TailDoors {
