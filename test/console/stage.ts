@@ -93,7 +93,7 @@ export async function barriers(page: Page): Promise<string[]> {
   // What is still fading in has less contrast than it will have; what moves for ever is looked at as it is.
   await page.evaluate(`Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime !== Infinity)
-    .map((each) => each.finished.catch(() => undefined)))`)
+    .map((each) => each.finished.catch(() => undefined))).then(() => undefined)`)
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run()')) as {
     violations: { id: string; impact: string; nodes: { html: string }[] }[]
