@@ -7,6 +7,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // More than there are cores: much of the time is spent waiting for processes, browsers and leases.
+    maxWorkers: 3,
   },
 })

@@ -84,6 +84,7 @@ test('a key is made, shown once, used and revoked after a question', async () =>
   const ask = () => fetch(`${stage.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })
   expect((await ask()).status).toBe(200)
   await page.getByRole('button', { name: 'I have it' }).click()
+  await shown.waitFor({ state: 'detached' })
   expect(await page.content()).not.toContain(key)
   const row = page.getByRole('list', { name: 'Keys' }).getByRole('listitem')
   await row.getByRole('button', { name: 'Revoke the key of ann' }).click()

@@ -8,7 +8,8 @@ import { eachStore } from '../setup/stores.ts'
 import { type House, openHouse, type Run, START } from './house.ts'
 import { type Life, live, type Trigger } from './lives.ts'
 
-const SCENARIOS = 500
+/** On each store; `npm run soak` lives through more. */
+const SCENARIOS = process.env.WAKEFUL_SOAK ? 1000 : 500
 const MINUTE = 60_000
 const MINUTES = 120
 /** Minutes between two looks at what the users do. */
