@@ -15,7 +15,7 @@ import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { RawJson } from '../core/json.ts'
 import { describe, isZone, localInstant } from '../core/schedule/index.ts'
-import { KEY_PART, ownerDidOf } from '../core/session.ts'
+import { KEY_PART, LOCAL_USER, ownerDidOf } from '../core/session.ts'
 import {
   type AlarmRow,
   type AlarmScope,
@@ -36,7 +36,6 @@ import {
   pageOf,
 } from './contract.ts'
 
-const LOCAL_USER = 'local'
 const SCHEDULE_MAX = 200
 const SEARCH_MAX = 100
 /** Due sooner than this, the clock may sleep past it: it is told. */

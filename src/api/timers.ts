@@ -1,5 +1,6 @@
 /** Timers of a session: set one from outside, cancel it, see them. */
 import { z } from 'zod'
+import { DELAY_MAX_SECONDS } from '../core/alarm.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { RawJson } from '../core/json.ts'
@@ -8,9 +9,6 @@ import { TIMER_ID_MAX } from '../core/session.ts'
 import { cancelTimer, listTimers, putTimer, type TimerRow } from '../store/timers.ts'
 import { listQuery, opaqueJson, operation, page, pageOf } from './contract.ts'
 import { requireAgent, rowsOf, sessionOf, sessionParams } from './session-ref.ts'
-
-/** A hundred years; longer waits would leave the years we can write. */
-const DELAY_MAX_SECONDS = 100 * 366 * 86_400
 
 export const timerViewSchema = z.object({
   id: z.uuid(),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { parseRaw, RawJson } from '../core/json.ts'
-import { KEY_PART } from '../core/session.ts'
+import { KEY_PART, LOCAL_USER } from '../core/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import {
   changeWork,
@@ -42,7 +42,6 @@ import {
 import { queueRun, runRules } from './work-run.ts'
 import { outputSchema, outputView, workSchema, workView } from './work-view.ts'
 
-const LOCAL_USER = 'local'
 const OUTPUTS = { max: 100, default: 20 } as const
 const RUN_NUMBER_MAX = 2_147_483_647
 

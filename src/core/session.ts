@@ -51,3 +51,6 @@ export function bucketOf(userId: string): number {
 export function isAutonomous(type: EventType): boolean {
   return type !== 'user_message'
 }
+
+/** Whose it is when nobody says: the person at this machine. */
+export const LOCAL_USER = 'local'
