@@ -49,11 +49,16 @@ export function noticeText({ title, run_number, excerpt }: NoticePayload): strin
   return excerpt === '' ? head : `${head}\n\n${excerpt}`
 }
 
-/** The first lines that say something, without the heading that only repeats the title. */
+/** What only arranges a document: headings, rules, fences, and the line under a table's head. */
+const ARRANGES = /^(#{1,6}(\s|$)|([-*_]\s*){3,}$|=+$|```|~~~|\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$)/
+
+/** The first lines that say something: a message is read where nobody renders Markdown. */
 export function excerptOf(content: string, title: string): string {
   const lines = content.slice(0, 8 * EXCERPT_MAX).split('\n')
-  const told = lines.map((line) => line.trim()).filter((line) => line !== '')
-  if (told[0]?.replace(/^#+\s*/, '') === title) told.shift()
+  const told = lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !ARRANGES.test(line))
+  if (told[0] === title) told.shift()
   const text = told.slice(0, EXCERPT_LINES).join('\n')
   const cut = text.length > EXCERPT_MAX ? `${text.slice(0, EXCERPT_MAX - 1)}…` : text
   return cut.replaceAll(/\p{Surrogate}/gu, '\uFFFD')

@@ -38,6 +38,8 @@ export interface SlotRow {
 export type LedgerSource = 'event' | 'check' | 'wake' | 'timer' | 'alarm'
 
 const EVENTS_BACK = 100
+/** A session with fewer events is read as a whole and sorted; that of a longer one would be felt. */
+const SHORT_SESSION = 10_000
 const TEXT = (column: string) =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at_text`
 
@@ -60,7 +62,8 @@ interface Source {
   readonly columns: string
   readonly head: string
   readonly user: (bucket: string, user: string) => string
-  readonly session: (s: Placed) => string
+  /** `long`: with more events than one would read for a page. */
+  readonly session: (s: Placed, long: boolean) => string
   readonly trigger: (id: string) => string
 }
 
@@ -100,7 +103,12 @@ const SOURCES: readonly Source[] = [
     columns: 't.type as kind, t.trigger_id, t.scheduled_for, t.session_key, t.seq',
     head: EVENT_HEAD,
     user: (bucket, user) => `t.bucket = ${bucket} and split_part(t.session_key, ':', 1) = ${user}`,
-    session: (s) => `t.bucket = ${s.bucket} and t.session_key = ${s.key}`,
+    // A long session is most of what its user has: it is walked along the user's slots. Its key stands in an expression,
+    // or the planner might still read all of it by the primary key.
+    session: (s, long) =>
+      long
+        ? `t.bucket = ${s.bucket} and split_part(t.session_key, ':', 1) = ${s.user} and t.session_key || '' = ${s.key}`
+        : `t.bucket = ${s.bucket} and t.session_key = ${s.key}`,
     trigger: (id) => `t.trigger_id = ${id}::uuid`,
   },
   {
@@ -189,22 +197,34 @@ export async function ledgerWindows(
   // Each is a walk along an index: what a sort or a whole table would cost depends on the statistics of the day.
   return byKey(db, async (tx) => {
     const windows: SlotWindow[] = []
-    for (const source of wanted) windows.push(await windowOf(tx, source, scope, size))
+    const long = await isLong(tx, scope.session)
+    if (long) await tx.exec('set local enable_sort = off')
+    for (const source of wanted) windows.push(await windowOf(tx, source, scope, long, size))
     return windows
   })
+}
+
+async function isLong(db: Db, session: SessionRef | null): Promise<boolean> {
+  if (session === null) return false
+  const [row] = await db.query<{ last_seq: number }>(
+    'select last_seq from wakeful.sessions where bucket = $1::smallint and session_key = $2::text',
+    [session.bucket, session.key],
+  )
+  return (row?.last_seq ?? 0) > SHORT_SESSION
 }
 
 async function windowOf(
   db: Db,
   source: Source,
   scope: LedgerScope,
+  long: boolean,
   size: number,
 ): Promise<SlotWindow> {
   const values: unknown[] = [size]
   const at = `t.${source.at}`
   const id = `t.${source.id}`
   const put = (value: unknown) => `$${values.push(value)}`
-  const where = [source.where, ...scopeOf(source, scope, put)]
+  const where = [source.where, ...scopeOf(source, scope, long, put)]
   if (scope.from !== null) where.push(`${at} >= ${put(scope.from)}::timestamptz`)
   if (scope.to !== null) where.push(`${at} < ${put(scope.to)}::timestamptz`)
   if (scope.after !== null) {
@@ -223,6 +243,7 @@ async function windowOf(
 function scopeOf(
   source: Source,
   { userId, session, triggerId }: LedgerScope,
+  long: boolean,
   put: (value: unknown) => string,
 ): string[] {
   const where: string[] = []
@@ -230,7 +251,7 @@ function scopeOf(
   if (session !== null) {
     const { bucket, key, userId: user, agentId: agent, threadId: thread } = session
     const placed = { bucket, key, user, agent, thread }
-    where.push(source.session(placeholders(placed, put)))
+    where.push(source.session(placeholders(placed, put), long))
   } else if (userId !== null) {
     const bucket = `${put(bucketOf(userId))}::smallint`
     where.push(source.user(bucket, `${put(userId)}::text`))
