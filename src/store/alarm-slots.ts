@@ -5,7 +5,18 @@
  */
 import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
 import type { Db } from './db.ts'
-import { ALARMS, claimRows, dueRows, inIndexOrder, NOW, nextDueMs, WAKES } from './due.ts'
+import {
+  ALARMS,
+  claimRows,
+  dueRows,
+  inFlight,
+  inIndexOrder,
+  keyIs,
+  keyOrder,
+  NOW,
+  nextDueMs,
+  WAKES,
+} from './due.ts'
 import { type SlotEvent, takeSeqs } from './heads.ts'
 
 const SLOT = (t: string) =>
@@ -45,7 +56,7 @@ const TAKE = `with taken as (
     set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
         missed_count = i.missed_count, updated_at = ${NOW}
     from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::int[], $6::text[], $7::int[]) i(bucket, id, event_id, missed_count, session_key, seq)
-    where a.bucket = i.bucket and a.id = i.id
+    where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
       a.attempt, a.traceparent, i.event_id, i.session_key, i.seq)
   insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
@@ -132,8 +143,9 @@ export async function lockByEvent(
   const rows = await tx.query<AlarmSlot & { held: string }>(
     `select ${SLOT('a')}, ${NOW} as now, a.in_flight as held
      from unnest($2::smallint[], $3::uuid[]) h(bucket, event_id)
-     join wakeful.alarms a on a.bucket = h.bucket and a.in_flight = h.event_id
-     order by a.bucket, a.id for update of a`,
+     cross join lateral ${inFlight('wakeful.alarms')} f
+     join wakeful.alarms a on ${keyIs('a.bucket', 'h.bucket')} and ${keyIs('a.id', 'f.id')} and a.in_flight is not distinct from h.event_id
+     ${keyOrder('a', 'id')} for update of a`,
     [tx.now(), held.map((h) => h.bucket), held.map((h) => h.eventId)],
   )
   return new Map(rows.map((row) => [row.held, row]))
@@ -150,8 +162,8 @@ export async function lockByToken(
   const rows = await tx.query<AlarmSlot & { held: string }>(
     `select ${SLOT('a')}, ${NOW} as now, a.id || ' ' || a.claim_token as held
      from unnest($2::smallint[], $3::uuid[], $4::uuid[]) h(bucket, id, token)
-     join wakeful.alarms a on a.bucket = h.bucket and a.id = h.id and a.claim_token = h.token
-     order by a.bucket, a.id for update of a`,
+     join wakeful.alarms a on ${keyIs('a.bucket', 'h.bucket')} and ${keyIs('a.id', 'h.id')} and a.claim_token = h.token
+     ${keyOrder('a', 'id')} for update of a`,
     [tx.now(), held.map((h) => h.bucket), held.map((h) => h.id), held.map((h) => h.token)],
   )
   return new Map(rows.map((row) => [row.held, row]))
@@ -173,7 +185,7 @@ export async function writeSlots(tx: Db, settled: readonly SettledSlot[]): Promi
      from unnest($2::smallint[], $3::uuid[], $4::text[], $5::timestamptz[], $6::int[], $7::int[], $8::uuid[], $9::int[], $10::text[],
        $11::timestamptz[], $12::timestamptz[], $13::timestamptz[])
        i(bucket, id, status, scheduled_for, missed_count, attempt, delivery_id, failure_count, last_error, next_fire_at, due_at, last_fired_at)
-     where a.bucket = i.bucket and a.id = i.id`,
+     where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}`,
     [
       tx.now(),
       settled.map(({ slot }) => slot.bucket),
@@ -202,7 +214,7 @@ async function foldExtras(tx: Db, extras: readonly SettledSlot[]): Promise<void>
      from (select bucket, id, max(fired_at) as fired_at, max(error) as error
            from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::text[]) e(bucket, id, fired_at, error)
            group by bucket, id) i
-     where a.bucket = i.bucket and a.id = i.id`,
+     where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}`,
     [
       tx.now(),
       extras.map(({ slot }) => slot.bucket),
@@ -214,7 +226,7 @@ async function foldExtras(tx: Db, extras: readonly SettledSlot[]): Promise<void>
   const ended = extras.filter(({ state }) => state.status !== 'active')
   await tx.query(
     `delete from wakeful.alarms a using unnest($1::smallint[], $2::uuid[]) e(bucket, id)
-     where a.bucket = e.bucket and a.id = e.id`,
+     where ${keyIs('a.bucket', 'e.bucket')} and ${keyIs('a.id', 'e.id')}`,
     [ended.map(({ slot }) => slot.bucket), ended.map(({ slot }) => slot.id)],
   )
 }

@@ -1,6 +1,6 @@
 /** The record of wakes that were delivered by a call: one row for each slot, kept up to date by the settle of each attempt. */
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { keyIs, NOW } from './due.ts'
 
 export interface WakeRecord {
   readonly bucket: number
@@ -22,7 +22,7 @@ const RECORD = `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, 
     i.missed_count, i.attempts, i.status, i.error, ${NOW}, ${NOW}
   from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[], $8::text[], $9::text[])
     i(bucket, delivery_id, alarm_id, scheduled_for, missed_count, attempts, status, error)
-  join wakeful.alarms a on a.bucket = i.bucket and a.id = i.alarm_id
+  join wakeful.alarms a on ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.alarm_id')}
   on conflict (bucket, delivery_id) do update
     set missed_count = excluded.missed_count, attempts = excluded.attempts, status = excluded.status, error = excluded.error,
         finished_at = excluded.finished_at`

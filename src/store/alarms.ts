@@ -3,7 +3,7 @@ import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
 import type { AlarmDraft, AlarmPlan } from '../core/alarm-draft.ts'
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { inIndexOrder, NOW } from './due.ts'
+import { inIndexOrder, keyIs, NOW } from './due.ts'
 
 export interface AlarmRow extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -274,7 +274,7 @@ export async function cancelOwnAlarms(
     `update wakeful.alarms a
      set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
      from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[]) c(bucket, id, user_id, agent_id)
-     where a.bucket = c.bucket and a.id = c.id and a.user_id = c.user_id and a.agent_id = c.agent_id
+     where ${keyIs('a.bucket', 'c.bucket')} and ${keyIs('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
        and a.parent_id is null and a.status = 'active'
      returning a.bucket, a.id`,
     [
@@ -297,7 +297,7 @@ async function cancelExtras(
     `update wakeful.alarms a
      set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
      from unnest($2::smallint[], $3::uuid[]) p(bucket, id)
-     where a.bucket = p.bucket and a.parent_id = p.id and a.status = 'active'`,
+     where ${keyIs('a.bucket', 'p.bucket')} and ${keyIs('a.parent_id', 'p.id')} and a.status = 'active'`,
     [tx.now(), parents.map((p) => p.bucket), parents.map((p) => p.id)],
   )
 }

@@ -43,6 +43,25 @@ export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
   return db.tx(work, { first: BY_KEY })
 }
 
+/**
+ * A column of a key, in a statement that finds rows of a table by a list of keys. As a plain equation it could be the
+ * clause of a merge join, so that the planner also thinks of walking through the whole index; for a table that it believes to
+ * be nearly empty that looks cheap, and the plan is kept while the table grows (seen: 3.5 s instead of 0.07 for 1,000 timers of 10,000).
+ */
+export function keyIs(column: string, value: string): string {
+  return `${column} = any(array[${value}])`
+}
+
+/** The order in which rows are locked, said so that no index is in it: see `keyIs`. */
+export function keyOrder(table: string, key: string): string {
+  return `order by ${table}.bucket + 0, ${table}.${key}`
+}
+
+/** The row in whose hands the event `h` is: by a look-up of its own, since the index of those in flight has a condition and would be walked, too. */
+export function inFlight(table: string): string {
+  return `(select f.id from ${table} f where f.bucket = h.bucket and f.in_flight = h.event_id limit 1)`
+}
+
 export interface DueTable {
   readonly name: string
   /** Identity beside `bucket`. */
@@ -154,7 +173,7 @@ export function claimRows(
     set ${table.lease ?? table.due} = ${NOW} + $3::int * interval '1 millisecond',
         claim_token = $4::uuid, claimed_at = ${NOW}${options.set ?? ''}
     from (${dueRows(table, was, '$2::int', options.where === undefined ? {} : { where: options.where })}) d
-    where t.bucket = d.bucket and t.${table.key} = d.${table.key}${also}
+    where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs(`t.${table.key}`, `d.${table.key}`)}${also}
     returning ${returning}`
 }
 
@@ -187,7 +206,7 @@ export async function extendClaims(
   const rows = await db.query<{ key: string }>(
     `update ${table.name} t set ${table.lease ?? table.due} = ${NOW} + $2::int * interval '1 millisecond'
      from unnest($3::smallint[], $4::${table.keyType ?? 'text'}[], $5::uuid[]) c(bucket, key, token)
-     where t.bucket = c.bucket and t.${table.key} = c.key and t.claim_token = c.token
+     where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs(`t.${table.key}`, 'c.key')} and t.claim_token = c.token
      returning t.${table.key} as key`,
     [db.now(), leaseMs, ...columns(claims)],
   )
@@ -203,7 +222,7 @@ export async function releaseClaims(
   await db.query(
     `update ${table.name} t set ${table.lease ?? table.due} = ${NOW}, claim_token = null, claimed_at = null
      from unnest($2::smallint[], $3::${table.keyType ?? 'text'}[], $4::uuid[]) c(bucket, key, token)
-     where t.bucket = c.bucket and t.${table.key} = c.key and t.claim_token = c.token`,
+     where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs(`t.${table.key}`, 'c.key')} and t.claim_token = c.token`,
     [db.now(), ...columns(claims)],
   )
 }

@@ -4,7 +4,7 @@
  */
 import type { SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { keyIs, NOW } from './due.ts'
 
 export interface Undelivered {
   readonly bucket: number
@@ -91,7 +91,7 @@ export async function recordReceipts(db: Db, receipts: readonly Receipt[]): Prom
          last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
          updated_at = ${NOW}
      from r
-     where e.bucket = r.bucket and e.session_key = r.key and e.position = r.position
+     where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
        and e.status in ('pending', 'executing')
      returning e.session_key, e.position`,
     [
@@ -124,7 +124,7 @@ export async function backToPending(
   await db.query(
     `update wakeful.effects e set status = 'pending', updated_at = ${NOW}
      from unnest($2::smallint[], $3::text[]) s(bucket, key)
-     where e.bucket = s.bucket and e.session_key = s.key and e.status = 'executing' and e.due_at is null`,
+     where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null`,
     [db.now(), sessions.map((s) => s.bucket), sessions.map((s) => s.key)],
   )
 }

@@ -3,7 +3,7 @@ import type { AuditEntry, AuditHead } from '../core/audit.ts'
 import type { EventType, SessionRef } from '../core/session.ts'
 import { writeAudit } from './audit.ts'
 import type { Db } from './db.ts'
-import { byKey, NOW } from './due.ts'
+import { byKey, keyIs, keyOrder, NOW } from './due.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
@@ -59,15 +59,15 @@ const LOCK = `with made as (
     from unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[]) i(bucket, session_key, user_id, agent_id, thread_id)
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select 1 from wakeful.sessions s
-  where (s.bucket, s.session_key) in (select * from unnest($2::smallint[], $3::text[]))
-  order by s.bucket, s.session_key for update`
+  select 1 from (select distinct * from unnest($2::smallint[], $3::text[]) i(bucket, session_key)) i
+  join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.session_key')}
+  ${keyOrder('s', 'session_key')} for update of s`
 
 const APPEND = `with input as materialized (select * from ${INPUT}),
   known as materialized (
-    select e.* from wakeful.events e
-    join (select distinct bucket, session_key, client_id from input where client_id is not null) i
-      on e.bucket = i.bucket and e.session_key = i.session_key and e.client_id = i.client_id),
+    select e.* from (select distinct bucket, session_key, client_id from input where client_id is not null) i
+    cross join lateral (select * from wakeful.events e
+      where e.bucket = i.bucket and e.session_key = i.session_key and e.client_id = i.client_id limit 1) e),
   fresh as (
     select f.* from (
       select i.*, row_number() over (partition by i.bucket, i.session_key, i.client_id order by i.ord) as copy
@@ -88,13 +88,13 @@ const APPEND = `with input as materialized (select * from ${INPUT}),
                  array_agg(client_id order by n) as clients, array_agg(traceparent order by n) as traces
           from (select *, row_number() over (partition by bucket, session_key order by ord) as n from fresh) numbered
           group by bucket, session_key) h
-    where s.bucket = h.bucket and s.session_key = h.session_key
+    where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
     returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke,
       h.ids, h.types, h.payloads, h.clients, h.traces),
   cancelled as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from heads h
-    where h.spoke and t.bucket = h.bucket and t.session_key = h.session_key
+    where h.spoke and ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.session_key', 'h.session_key')}
       -- Written so that the index of all pending timers does not fit: only this session's are wanted.
       and t.status || '' = 'pending'),
   added as (

@@ -3,7 +3,7 @@ import { newId } from '../core/ids.ts'
 import type { ExecutionStatus, Settled } from '../core/intent.ts'
 import { EXPIRED } from '../core/ledger.ts'
 import type { Db } from './db.ts'
-import { byKey, type DueTable, dueRows, inIndexOrder, NOW } from './due.ts'
+import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from './due.ts'
 import { INTENT, type IntentRow, ofUser } from './intents.ts'
 
 /** Due and nobody's own here; the same words as the index that is read. */
@@ -57,7 +57,7 @@ export async function claimPending(
       `update ${PENDING.name} t
        set claim_token = ($4::uuid[])[d.place], claimed_until = ${NOW} + $3::int * interval '1 second'
        from (select bucket, id, row_number() over () as place from (${due}) f) d
-       where t.bucket = d.bucket and t.id = d.id returning ${INTENT}`,
+       where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT}`,
       [tx.now(), claim.tokens.length, claim.seconds, claim.tokens, ...values],
     ),
   )

@@ -2,7 +2,7 @@
 import type { ExecutionStatus } from '../core/intent.ts'
 import type { AfterTurn } from '../core/intent-turn.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { inFlight, keyIs, keyOrder, NOW } from './due.ts'
 import { type IntentSlot, SLOT } from './intent-slots.ts'
 
 interface EventRef {
@@ -30,8 +30,9 @@ export async function lockInFlight(
   const rows = await tx.query<IntentSlot & { held: string }>(
     `select ${SLOT}, ${NOW} as now, t.in_flight as held
      from unnest($2::smallint[], $3::uuid[]) h(bucket, event_id)
-     join wakeful.scheduled_intents t on t.bucket = h.bucket and t.in_flight = h.event_id
-     order by t.bucket, t.id for update of t`,
+     cross join lateral ${inFlight('wakeful.scheduled_intents')} f
+     join wakeful.scheduled_intents t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'f.id')} and t.in_flight is not distinct from h.event_id
+     ${keyOrder('t', 'id')} for update of t`,
     [tx.now(), events.map((e) => e.bucket), events.map((e) => e.eventId)],
   )
   return new Map(rows.map((row) => [row.held, row]))
@@ -62,7 +63,7 @@ const RECORD = `insert into wakeful.intent_executions (bucket, id, intent_id, us
   from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::int[], $11::int[],
     $12::text[], $13::timestamptz[], $14::text[], $15::int[])
     i(bucket, id, intent_id, user_id, status, gate, message_id, preview, evaluation_ms, generation_ms, error, scheduled_for, session_key, event_seq)
-  join wakeful.events e on e.bucket = i.bucket and e.session_key = i.session_key and e.seq = i.event_seq`
+  join wakeful.events e on ${keyIs('e.bucket', 'i.bucket')} and ${keyIs('e.session_key', 'i.session_key')} and e.seq = i.event_seq`
 
 export async function recordExecutions(tx: Db, executions: readonly Execution[]): Promise<void> {
   await tx.query(RECORD, [
@@ -101,7 +102,7 @@ export async function settleIntents(tx: Db, settled: readonly SettledIntent[]): 
      from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::boolean[], $6::boolean[], $7::int[], $8::text[], $9::text[], $10::text[],
        $11::timestamptz[], $12::boolean[], $13::text[])
        i(bucket, id, next_check, enabled, executed, execution_count, status, error, message_id, scheduled_for, was_met, fact)
-     where t.bucket = i.bucket and t.id = i.id`,
+     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
     [
       tx.now(),
       settled.map(({ slot }) => slot.bucket),

@@ -7,7 +7,7 @@ import type { Memory } from '../core/condition.ts'
 import type { Counters } from '../core/gate.ts'
 import type { StoredTerms } from '../core/intent.ts'
 import type { Db } from './db.ts'
-import { dueRows, INTENTS, NOW, nextDueMs } from './due.ts'
+import { dueRows, INTENTS, keyIs, keyOrder, NOW, nextDueMs } from './due.ts'
 import { type SlotEvent, takeSeqs } from './heads.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
@@ -62,10 +62,10 @@ export async function lockIntents(
   return tx.query<IntentSlot>(
     `select ${SLOT}, ${NOW} as now
      from unnest($2::smallint[], $3::uuid[]) k(bucket, id)
-     join wakeful.scheduled_intents t on t.bucket = k.bucket and t.id = k.id
+     join wakeful.scheduled_intents t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}
      where t.enabled and t.agent_id is not null and t.in_flight is ${state === 'waiting' ? 'null' : 'not null'}
        and (t.expires_at is null or t.expires_at > ${NOW})
-     order by t.bucket, t.id for update of t`,
+     ${keyOrder('t', 'id')} for update of t`,
     [tx.now(), keys.map((k) => k.bucket), keys.map((k) => k.id)],
   )
 }
@@ -115,7 +115,7 @@ const WRITE_CHECKS = `update wakeful.scheduled_intents t
   from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[], $8::boolean[], $9::timestamptz[],
     $10::text[], $11::timestamptz[], $12::int[], $13::uuid[], $14::text[])
     i(bucket, id, next_check, enabled, status, error, was_met, seen_at, again, scheduled_for, looks, execution_id, reason)
-  where t.bucket = i.bucket and t.id = i.id`
+  where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`
 
 export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<void> {
   if (checks.length === 0) return
@@ -178,7 +178,7 @@ export async function writeNotes(tx: Db, notes: readonly Note[]): Promise<void> 
          checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks
      from unnest($1::smallint[], $2::uuid[], $3::boolean[], $4::timestamptz[], $5::text[], $6::timestamptz[], $7::int[])
        i(bucket, id, was_met, seen_at, again, look_at, looks)
-     where t.bucket = i.bucket and t.id = i.id`,
+     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
     [
       notes.map(({ slot }) => slot.bucket),
       notes.map(({ slot }) => slot.id),
@@ -218,7 +218,7 @@ const TAKE = `with taken as (
     from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::boolean[], $8::timestamptz[], $9::text[], $10::text[],
       $11::int[], $12::int[], $13::text[], $14::text[], $15::int[], $16::text[])
       i(bucket, id, event_id, scheduled_for, missed_count, was_met, seen_at, again, fact, evaluation_ms, looks, data, session_key, seq, traceparent)
-    where t.bucket = i.bucket and t.id = i.id
+    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata, i.traceparent,
       i.event_id, i.scheduled_for, i.missed_count, i.data, i.session_key, i.seq)
   insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)

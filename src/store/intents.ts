@@ -2,7 +2,7 @@
 import type { StoredTerms } from '../core/intent.ts'
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { keyIs, NOW } from './due.ts'
 
 /** What an owner says of an intent, under the names of its columns; JSON as text. */
 export interface IntentWish {
@@ -230,7 +230,7 @@ export async function deleteOwnIntents(
   await tx.query(
     `delete from wakeful.scheduled_intents t
      using unnest($1::smallint[], $2::uuid[], $3::text[], $4::text[]) d(bucket, id, user_id, agent_id)
-     where t.bucket = d.bucket and t.id = d.id and t.user_id = d.user_id and t.agent_id = d.agent_id`,
+     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} and t.user_id = d.user_id and t.agent_id = d.agent_id`,
     [
       intents.map((each) => bucketOf(each.userId)),
       intents.map((each) => each.id),

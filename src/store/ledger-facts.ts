@@ -1,6 +1,7 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
 import { EFFECTS_PER_TURN_MAX } from '../core/session.ts'
 import type { Db } from './db.ts'
+import { keyIs } from './due.ts'
 import type { SlotRow } from './ledger.ts'
 
 const NAME_MAX = 120
@@ -41,7 +42,7 @@ export async function eventParts(db: Db, rows: readonly SlotRow[]): Promise<Even
   return db.query<EventPart>(
     `select e.id, e.session_key, e.seq, ${SEES}, ${PASSED}
      from unnest($1::smallint[], $2::text[], $3::int[]) k(bucket, session_key, seq)
-     join wakeful.events e on e.bucket = k.bucket and e.session_key = k.session_key and e.seq = k.seq`,
+     join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and ${keyIs('e.session_key', 'k.session_key')} and e.seq = k.seq`,
     keys(rows),
   )
 }
@@ -101,7 +102,7 @@ export async function turnParts(db: Db, events: readonly EventKey[]): Promise<Tu
   return db.query<TurnPart>(
     `select t.session_key, t.event_seq, t.attempt, t.status, t.started_at, t.finished_at, t.error, t.verdicts
      from ${EVENT_KEYS}
-     join wakeful.turns t on t.bucket = k.bucket and t.session_key = k.session_key and t.event_seq = k.seq
+     join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.event_seq = k.seq
      order by t.session_key, t.event_seq, t.attempt`,
     eventKeys(events),
   )
@@ -125,7 +126,7 @@ export async function messageParts(db: Db, events: readonly EventKey[]): Promise
     `select f.session_key, f.event_seq, f.id, f.status, f.channel, f.attempt_count, f.updated_at, f.last_error,
        left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
      from ${EVENT_KEYS}
-     join wakeful.effects f on f.bucket = k.bucket and f.session_key = k.session_key
+     join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}
        and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
      where f.type = 'send_message' order by f.session_key, f.position`,
     eventKeys(events),
@@ -145,7 +146,7 @@ export async function replyParts(db: Db, events: readonly EventKey[]): Promise<R
   return db.query<ReplyPart>(
     `select k.session_key, k.seq as asked_seq, r.seq, r.created_at
      from ${EVENT_KEYS}
-     join wakeful.sessions s on s.bucket = k.bucket and s.session_key = k.session_key and s.last_user_seq > k.seq
+     join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')} and s.last_user_seq > k.seq
      cross join lateral (
        select e.seq, e.created_at from wakeful.events e
        where e.bucket = k.bucket and e.session_key = k.session_key and e.seq > k.seq and e.seq <= k.seq + ${REPLY_WITHIN}
@@ -169,7 +170,7 @@ export async function outputParts(db: Db, rows: readonly SlotRow[]): Promise<Out
   return db.query<OutputPart>(
     `select o.event_id, o.status, o.run_number, left(o.title, ${PREVIEW_MAX}) as title, o.error_message, o.missed_count, o.attempt
      from unnest($1::smallint[], $2::uuid[]) k(bucket, event_id)
-     join wakeful.work_outputs o on o.bucket = k.bucket and o.event_id = k.event_id`,
+     join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and ${keyIs('o.event_id', 'k.event_id')}`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],
   )
 }
@@ -198,9 +199,9 @@ export async function alarmParts(db: Db, rows: readonly SlotRow[]): Promise<Alar
     a.anchor_at, a.max_failures, a.status, a.scheduled_for, a.due_at, a.delivery_id, a.attempt, a.user_id`
   const wanted = `(select distinct * from unnest($1::smallint[], $2::uuid[]) i(bucket, id)) k`
   return db.query<AlarmPart>(
-    `select ${columns} from ${wanted} join wakeful.alarms a on a.bucket = k.bucket and a.id = k.id
+    `select ${columns} from ${wanted} join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.id', 'k.id')}
      union all
-     select ${columns} from ${wanted} join wakeful.alarms a on a.bucket = k.bucket and a.parent_id = k.id and a.parent_id is not null`,
+     select ${columns} from ${wanted} join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.parent_id', 'k.id')} and a.parent_id is not null`,
     [rows.map((r) => r.bucket), rows.map((r) => r.trigger_id)],
   )
 }
@@ -227,7 +228,7 @@ export async function intentParts(db: Db, rows: readonly SlotRow[]): Promise<Int
     `select i.id, i.intent_name, i.enabled, i.scheduled_for, i.next_check, i.in_flight, i.agent_id, i.thread_id, i.trigger_type,
        i.trigger_schedule, i.timezone, i.anchor_at
      from (select distinct * from unnest($1::smallint[], $2::uuid[]) i(bucket, id)) k
-     join wakeful.scheduled_intents i on i.bucket = k.bucket and i.id = k.id`,
+     join wakeful.scheduled_intents i on ${keyIs('i.bucket', 'k.bucket')} and ${keyIs('i.id', 'k.id')}`,
     [named.map((r) => r.bucket), named.map((r) => r.trigger_id)],
   )
 }
@@ -251,7 +252,7 @@ export async function checkParts(db: Db, rows: readonly SlotRow[]): Promise<Chec
     `select x.id, x.user_id, x.status, x.trigger_type, x.trigger_data, x.gate_result, left(x.message_preview, ${PREVIEW_MAX}) as message_preview,
        x.error_message, x.last_seen_at, x.repeats
      from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.intent_executions x on x.bucket = k.bucket and x.id = k.id`,
+     join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],
   )
 }
@@ -272,7 +273,7 @@ export async function wakeParts(db: Db, rows: readonly SlotRow[]): Promise<WakeP
   return db.query<WakePart>(
     `select w.delivery_id, w.user_id, w.name, w.missed_count, w.attempts, w.status, w.error, w.finished_at
      from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.alarm_wakes w on w.bucket = k.bucket and w.delivery_id = k.id`,
+     join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and ${keyIs('w.delivery_id', 'k.id')}`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],
   )
 }
@@ -286,7 +287,7 @@ export async function timerParts(db: Db, rows: readonly SlotRow[]): Promise<Time
   if (rows.length === 0) return []
   return db.query<TimerPart>(
     `select t.id, t.timer_id from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.autonomy_timers t on t.bucket = k.bucket and t.id = k.id and t.status = 'cancelled'`,
+     join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],
   )
 }

@@ -4,7 +4,7 @@
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
 import type { Db } from './db.ts'
-import { byKey, claimRows, EFFECTS, inIndexOrder, NOW, nextDueMs } from './due.ts'
+import { byKey, claimRows, EFFECTS, inIndexOrder, keyIs, NOW, nextDueMs } from './due.ts'
 
 export interface ClaimedPush {
   readonly bucket: number
@@ -76,7 +76,7 @@ export async function extendPushes(
   const rows = await db.query<{ session_key: string; position: number }>(
     `update wakeful.effects e set due_at = ${NOW} + $2::int * interval '1 millisecond'
      from unnest($3::smallint[], $4::text[], $5::bigint[], $6::uuid[]) h(bucket, key, position, token)
-     where e.bucket = h.bucket and e.session_key = h.key and e.position = h.position and e.claim_token = h.token
+     where ${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', 'h.key')} and e.position = h.position and e.claim_token = h.token
      returning e.session_key, e.position`,
     [db.now(), leaseMs, ...heldColumns(held)],
   )
@@ -100,7 +100,7 @@ export async function settlePushes(db: Db, settled: readonly SettledPush[]): Pro
            parts_sent = r.parts_sent, last_error = r.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
        from unnest($2::smallint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::float8[], $8::int[], $9::text[])
          r(bucket, key, position, token, outcome, wait_ms, parts_sent, error)
-       where e.bucket = r.bucket and e.session_key = r.key and e.position = r.position and e.claim_token = r.token
+       where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position and e.claim_token = r.token
        returning e.session_key, e.position, r.token`,
       [
         tx.now(),

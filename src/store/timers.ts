@@ -1,7 +1,7 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { dueRows, inIndexOrder, NOW, nextDueMs, TIMERS } from './due.ts'
+import { dueRows, inIndexOrder, keyIs, NOW, nextDueMs, TIMERS } from './due.ts'
 import { ensureSession } from './sessions.ts'
 
 export interface TimerRow {
@@ -27,13 +27,13 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  */
 const PROMOTE = `with due as materialized (
     ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', '$2::int', {
-      join: 'join wakeful.sessions s on s.bucket = t.bucket and s.session_key = t.session_key',
+      join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
       lock: 's',
     })}),
   taken as (
     update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
     from due d
-    where t.bucket = d.bucket and t.session_key = d.session_key and t.timer_id = d.timer_id
+    where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and t.timer_id = d.timer_id
       and t.status || '' = 'pending' and t.fire_at + interval '0' <= ${NOW}
     returning t.bucket, t.session_key, t.timer_id, t.fire_at, t.payload, t.id, t.traceparent),
   -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
@@ -46,7 +46,7 @@ const PROMOTE = `with due as materialized (
                  array_agg(fire_at order by fire_at, id) as fire_ats, array_agg(payload::text order by fire_at, id) as payloads,
                  array_agg(traceparent order by fire_at, id) as traces
           from (select *, row_number() over () as ord from taken) numbered group by bucket, session_key) h
-    where s.bucket = h.bucket and s.session_key = h.session_key
+    where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
     returning s.bucket, s.session_key, s.last_seq - h.total as base, h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)

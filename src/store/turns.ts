@@ -6,7 +6,7 @@
 import { EFFECTS_PER_TURN_MAX } from '../core/session.ts'
 import type { Decision } from '../core/turn.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { keyIs, keyOrder, NOW } from './due.ts'
 
 export interface Held {
   readonly bucket: number
@@ -29,8 +29,8 @@ export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<stri
     `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, ${NOW} as now
      from wakeful.sessions s
      join unnest($2::smallint[], $3::text[], $4::uuid[]) h(bucket, key, token)
-       on s.bucket = h.bucket and s.session_key = h.key and s.claim_token = h.token
-     order by s.bucket, s.session_key for update of s`,
+       on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
+     ${keyOrder('s', 'session_key')} for update of s`,
     [db.now(), held.map((h) => h.bucket), held.map((h) => h.key), held.map((h) => h.token)],
   )
   return new Map(rows.map((row) => [row.session_key, row]))
@@ -77,7 +77,7 @@ const WRITE = `with heads as (
         updated_at = ${NOW}
     from unnest($2::smallint[], $3::text[], $4::int[], $5::text[], $6::text[], $7::int[], $8::timestamptz[], $9::float8[])
       i(bucket, key, event_seq, status, checkpoint_id, consecutive, last_autonomous_at, retry_ms)
-    where s.bucket = i.bucket and s.session_key = i.key),
+    where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')}),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
       error, checkpoint_id, effect_ids, verdicts)
@@ -100,7 +100,7 @@ const WRITE = `with heads as (
     e.dedupe_key, e.status, e.channel, e.event_seq, e.autonomous, e.origin::json, e.traceparent,
     -- A session that a chat stands for has its messages pushed there.
     case when e.status = 'pending' and exists (select 1 from wakeful.telegram_links l
-      where l.bucket = e.bucket and l.session_key = e.key) then ${NOW} end, ${NOW}, ${NOW}
+      where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.session_key', 'e.key')}) then ${NOW} end, ${NOW}, ${NOW}
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
     $33::text[], $34::text[], $35::boolean[], $36::text[], $37::text[])
     e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin, traceparent)`
@@ -167,7 +167,7 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
     `with gone as (
        update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
        from unnest($2::smallint[], $3::text[], $4::text[]) c(bucket, key, timer_id)
-       where t.bucket = c.bucket and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending')
+       where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending')
      insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
      select bucket, key, id, timer_id, fire_at, payload::json, status, traceparent, ${NOW}, ${NOW}
      from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[],

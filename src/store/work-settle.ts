@@ -2,7 +2,7 @@
 import type { SessionRef } from '../core/session.ts'
 import type { FinishedRun } from '../core/work.ts'
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { keyIs, NOW } from './due.ts'
 import type { DueWork } from './work-slots.ts'
 
 export interface EndedRun {
@@ -24,7 +24,7 @@ const SETTLE = `with freed as (
     update wakeful.work w
     set in_flight = null, next_run_at = i.next_run_at, is_active = i.next_run_at is not null, updated_at = ${NOW}
     from unnest($2::smallint[], $3::uuid[], $4::timestamptz[]) i(bucket, id, next_run_at)
-    where w.bucket = i.bucket and w.id = i.id)
+    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')})
   update wakeful.work_outputs o
   set status = case when i.error is null then 'completed' else 'failed' end,
       title = i.title, content = i.content, metadata = coalesce(i.metadata::json, o.metadata),
@@ -38,7 +38,7 @@ const SETTLE = `with freed as (
   from unnest($5::smallint[], $6::uuid[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
       $14::int[], $15::text[], $16::text[], $17::int[])
     i(bucket, event_id, title, content, metadata, file_url, file_format, file_name, file_key, file_bytes, error, note, missed_more)
-  where o.bucket = i.bucket and o.event_id = i.event_id and o.status in ('pending', 'running')
+  where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.status || '' in ('pending', 'running')
   returning o.event_id, o.traceparent`
 
 /** Answers the events of the outputs that were written, with the trace of each: the others' work is gone. */

@@ -5,7 +5,7 @@
  */
 import type { WorkSchedule } from '../core/work.ts'
 import type { Db } from './db.ts'
-import { dueRows, inIndexOrder, NOW, nextDueMs, WORK } from './due.ts'
+import { dueRows, inIndexOrder, keyIs, keyOrder, NOW, nextDueMs, WORK } from './due.ts'
 
 /** One run that becomes an event. */
 export interface QueuedRun {
@@ -63,7 +63,7 @@ const TAKE = `with taken as (
     from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::int[], $8::timestamptz[], $9::timestamptz[], $10::int[],
       $11::text[])
       i(bucket, id, event_id, output_id, session_key, seq, slot, next_run_at, missed_count, traceparent)
-    where w.bucket = i.bucket and w.id = i.id
+    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}
     returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count,
@@ -163,7 +163,7 @@ export async function beginRuns(db: Db, runs: readonly BegunRun[]): Promise<void
   await inIndexOrder(db, async (tx) => {
     await tx.query(
       `update wakeful.work w set last_run_at = ${NOW}
-       from unnest($2::smallint[], $3::uuid[]) i(bucket, id) where w.bucket = i.bucket and w.id = i.id`,
+       from unnest($2::smallint[], $3::uuid[]) i(bucket, id) where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}`,
       [tx.now(), buckets, sorted.map((r) => r.triggerId)],
     )
     await tx.query(
@@ -171,7 +171,7 @@ export async function beginRuns(db: Db, runs: readonly BegunRun[]): Promise<void
        set status = 'running', started_at = coalesce(o.started_at, ${NOW}), attempt = i.attempt, progress = null, progress_note = null,
            updated_at = ${NOW}
        from unnest($2::smallint[], $3::uuid[], $4::int[]) i(bucket, event_id, attempt)
-       where o.bucket = i.bucket and o.event_id = i.event_id and o.status in ('pending', 'running')`,
+       where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.status || '' in ('pending', 'running')`,
       [tx.now(), buckets, sorted.map((r) => r.eventId), sorted.map((r) => r.attempt)],
     )
   })
@@ -188,7 +188,7 @@ export async function writeProgress(db: Db, reports: readonly Progress[]): Promi
   await db.query(
     `update wakeful.work_outputs o set progress = i.share, progress_note = i.note, updated_at = ${NOW}
      from unnest($2::smallint[], $3::uuid[], $4::int[], $5::float8[], $6::text[]) i(bucket, event_id, attempt, share, note)
-     where o.bucket = i.bucket and o.event_id = i.event_id and o.attempt = i.attempt and o.status = 'running'`,
+     where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.attempt = i.attempt and o.status = 'running'`,
     [
       db.now(),
       reports.map((r) => r.bucket),
@@ -208,8 +208,8 @@ export async function lockInFlight(
   const rows = await tx.query<DueWork & { held: string }>(
     `select ${SCHEDULE('w')}, ${NOW} as now, w.in_flight as held
      from unnest($2::smallint[], $3::uuid[], $4::uuid[]) i(bucket, id, event_id)
-     join wakeful.work w on w.bucket = i.bucket and w.id = i.id and w.in_flight = i.event_id
-     order by w.bucket, w.id for update of w`,
+     join wakeful.work w on ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')} and w.in_flight = i.event_id
+     ${keyOrder('w', 'id')} for update of w`,
     [tx.now(), runs.map((r) => r.bucket), runs.map((r) => r.triggerId), runs.map((r) => r.eventId)],
   )
   return new Map(rows.map((row) => [row.held, row]))
