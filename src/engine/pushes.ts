@@ -7,7 +7,7 @@ import type { PushChannel, PushOutcome } from '../channels/channel.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText } from '../core/errors.ts'
 import { parseSessionKey } from '../core/session.ts'
-import { type Db, isUnavailable } from '../store/db.ts'
+import type { Db } from '../store/db.ts'
 import {
   type ClaimedPush,
   claimPushes,
@@ -16,6 +16,7 @@ import {
   settlePushes,
 } from '../store/pushes.ts'
 import { unlinkSession } from '../store/telegram.ts'
+import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import type { Signals } from './signals.ts'
@@ -33,12 +34,10 @@ interface Running {
   readonly push: ClaimedPush
   readonly token: string
   readonly controller: AbortController
-  done: Promise<void>
 }
 
 /** Telegram takes about thirty messages a second. */
 const CONCURRENCY = 64
-const SETTLE_RETRY_MS = 200
 const STOP_GRACE_MS = 5_000
 const ERROR_MAX = 500
 
@@ -47,11 +46,17 @@ export class PushesService implements Service {
   /** Called when a message is done: the session's next one may be due. */
   onFree: () => void = () => undefined
   readonly #options: PushesOptions
-  readonly #running = new Map<string, Running>()
-  #heartbeat: NodeJS.Timeout | null = null
+  readonly #running: Leased<Running>
 
   constructor(options: PushesOptions) {
     this.#options = options
+    this.#running = new Leased({
+      leaseMs: options.leaseMs,
+      keyOf: ({ push }) => keyOf(push),
+      extend: (all) => extendPushes(options.claims, all.map(heldOf), options.leaseMs),
+      lost: ({ controller }) => controller.abort(),
+      meter: options.meter,
+    })
   }
 
   async tick(): Promise<Tick> {
@@ -61,38 +66,24 @@ export class PushesService implements Service {
     const token = randomUUID()
     const { pushes, nextMs } = await claimPushes(claims, limit, leaseMs, token)
     for (const push of pushes) this.#start(push, token)
-    if (pushes.length > 0)
-      this.#heartbeat ??= setInterval(() => this.#extend(), leaseMs / 3).unref()
     return { did: pushes.length, more: pushes.length === limit, nextMs }
   }
 
-  async settle(): Promise<void> {
-    while (this.#running.size > 0)
-      await Promise.all([...this.#running.values()].map((each) => each.done))
+  settle(): Promise<void> {
+    return this.#running.settle()
   }
 
   /** What is being sent may finish; what does not in time is cut and due again. */
   async close(): Promise<void> {
-    const cut = setTimeout(() => {
-      for (const each of this.#running.values()) each.controller.abort()
-    }, STOP_GRACE_MS)
+    for (const each of await this.#running.end(STOP_GRACE_MS)) each.controller.abort()
     await this.settle()
-    clearTimeout(cut)
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
-    this.#heartbeat = null
   }
 
   #start(push: ClaimedPush, token: string): void {
-    const running: Running = {
-      ...{ push, token, done: Promise.resolve() },
-      controller: new AbortController(),
-    }
-    const key = `${keyOf(push)} ${token}`
-    this.#running.set(key, running)
-    running.done = this.#take(running).finally(() => {
-      this.#running.delete(key)
-      this.onFree()
-    })
+    const running: Running = { push, token, controller: new AbortController() }
+    this.#running.start(`${keyOf(push)} ${token}`, running, this.#take(running), () =>
+      this.onFree(),
+    )
   }
 
   /** Send, settle, signal. */
@@ -117,25 +108,19 @@ export class PushesService implements Service {
     return this.#options.channel.send({ content, chatId: push.chat_id, partsSent, attempt }, signal)
   }
 
-  /** Tried until the database answers; without an answer the lease runs out, and it is sent again. */
-  async #settleOne(
-    push: ClaimedPush,
-    token: string,
-    outcome: PushOutcome,
-  ): Promise<boolean | null> {
-    const { commits, meter } = this.#options
-    for (let tries = 0; ; tries++) {
-      try {
-        if (outcome.type === 'gone') return await this.#unlink(push)
-        const [ours] = await settlePushes(commits, [settled(push, token, outcome)])
-        return ours ?? false
-      } catch (error) {
-        meter.trouble('pushes', error)
-        const over = tries * SETTLE_RETRY_MS > this.#options.leaseMs
-        if (!isUnavailable(error) || over) return null
-        await new Promise((done) => setTimeout(done, SETTLE_RETRY_MS))
-      }
+  /** Without an answer within a lease it runs out, and the message is sent again. */
+  #settleOne(push: ClaimedPush, token: string, outcome: PushOutcome): Promise<boolean | null> {
+    const { commits, meter, leaseMs } = this.#options
+    const sinceMs = performance.now()
+    const write = async () => {
+      if (outcome.type === 'gone') return this.#unlink(push)
+      const [ours] = await settlePushes(commits, [settled(push, token, outcome)])
+      return ours ?? false
     }
+    return insist(write, {
+      trouble: (error) => meter.trouble('pushes', error),
+      over: () => performance.now() - sinceMs > leaseMs,
+    })
   }
 
   /** Another chat may have been linked meanwhile: then its own turn comes when this lease ends. */
@@ -143,17 +128,6 @@ export class PushesService implements Service {
     const session = parseSessionKey(push.session_key)
     if (session === null) return false
     return unlinkSession(this.#options.commits, session, push.chat_id)
-  }
-
-  #extend(): void {
-    const all = [...this.#running.values()]
-    if (all.length === 0) return
-    const { claims, leaseMs, meter } = this.#options
-    extendPushes(claims, all.map(heldOf), leaseMs)
-      .then((held) => {
-        for (const each of all) if (!held.has(keyOf(each.push))) each.controller.abort()
-      })
-      .catch((error) => meter.trouble('heartbeat', error))
   }
 }
 

@@ -19,6 +19,7 @@ import {
   SOURCES,
   settlePoll,
 } from '../store/source-polls.ts'
+import { Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import type { Signals } from './signals.ts'
@@ -41,7 +42,6 @@ interface Running {
   readonly row: ClaimedSource
   readonly token: string
   readonly controller: AbortController
-  done: Promise<void>
 }
 
 const CONCURRENCY = 4
@@ -55,14 +55,20 @@ export class SourcesService implements Service {
   onFree: () => void = () => undefined
   readonly #options: SourcesOptions
   readonly #sources: ReadonlyMap<string, Source>
-  readonly #running = new Map<string, Running>()
+  readonly #running: Leased<Running>
   #ensured = false
   #starved = false
-  #heartbeat: NodeJS.Timeout | null = null
 
   constructor(options: SourcesOptions) {
     this.#options = options
     this.#sources = new Map(options.sources.map((source) => [source.key, source]))
+    this.#running = new Leased({
+      leaseMs: options.leaseMs,
+      keyOf: ({ row }) => row.key,
+      extend: (all) => extendClaims(options.db, SOURCES, all.map(leaseOf), options.leaseMs),
+      lost: ({ controller }) => controller.abort(),
+      meter: options.meter,
+    })
   }
 
   async tick(): Promise<Tick> {
@@ -81,44 +87,31 @@ export class SourcesService implements Service {
     return { did: claimed.length, more: false, nextMs }
   }
 
-  async settle(): Promise<void> {
-    while (this.#running.size > 0)
-      await Promise.all([...this.#running.values()].map((each) => each.done))
+  settle(): Promise<void> {
+    return this.#running.settle()
   }
 
   /** Polls under way may finish; those that do not in time are cut and their rows given back. */
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const grace = new Promise((done) => {
-      timer = setTimeout(done, STOP_GRACE_MS)
-    })
-    await Promise.race([this.settle(), grace])
-    clearTimeout(timer)
-    const left = [...this.#running.values()]
+    const left = await this.#running.end(STOP_GRACE_MS)
     if (left.length > 0) await releaseClaims(this.#options.db, SOURCES, left.map(leaseOf))
     for (const each of left) each.controller.abort()
     await this.settle()
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
-    this.#heartbeat = null
   }
 
   #start(row: ClaimedSource, token: string): void {
-    const running: Running = {
-      ...{ row, token, controller: new AbortController(), done: Promise.resolve() },
-    }
-    const key = `${row.key} ${token}`
-    this.#running.set(key, running)
-    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
-    const late = setTimeout(() => running.controller.abort(), VISIT_MAX_MS).unref()
-    running.done = this.#visit(running)
-      .catch((error) => this.#options.meter.trouble('sources', error))
-      .finally(() => {
-        clearTimeout(late)
-        this.#running.delete(key)
-        if (!this.#starved) return
-        this.#starved = false
-        this.onFree()
-      })
+    const controller = new AbortController()
+    const running: Running = { row, token, controller }
+    const late = setTimeout(() => controller.abort(), VISIT_MAX_MS).unref()
+    const visit = this.#visit(running).catch((error) =>
+      this.#options.meter.trouble('sources', error),
+    )
+    this.#running.start(`${row.key} ${token}`, running, visit, () => {
+      clearTimeout(late)
+      if (!this.#starved) return
+      this.#starved = false
+      this.onFree()
+    })
   }
 
   /** Poll, take, settle. */
@@ -138,18 +131,6 @@ export class SourcesService implements Service {
     const ours = await settlePoll(db, settled(source, row, token, visit, known, error))
     if (!ours) meter.leasesLost(1)
     await signals.reach('committed', row.key)
-  }
-
-  /** One statement extends all leases; whoever's was lost is cut off. */
-  #extend(): void {
-    const all = [...this.#running.values()]
-    if (all.length === 0) return
-    const { db, leaseMs, meter } = this.#options
-    extendClaims(db, SOURCES, all.map(leaseOf), leaseMs)
-      .then((held) => {
-        for (const each of all) if (!held.has(each.row.key)) each.controller.abort()
-      })
-      .catch((error) => meter.trouble('heartbeat', error))
   }
 }
 

@@ -10,7 +10,7 @@ import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import { deletedText, withdrawnText } from '../core/ledger.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Failure, Policy } from '../core/turn.ts'
-import { type Db, isUnavailable } from '../store/db.ts'
+import type { Db } from '../store/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions.ts'
@@ -18,6 +18,7 @@ import type { BegunEvent, Trigger } from '../triggers/trigger.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
 import type { Hints } from './hints.ts'
+import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
 import type { Signals } from './signals.ts'
@@ -54,13 +55,11 @@ interface Running {
   readonly claimedMs: number
   /** When the agent was entered; null if it never was. */
   enteredMs: number | null
-  done: Promise<void>
 }
 
 const CONCURRENCY = 1000
 const CLAIM_MAX = 500
 const COMMIT_MAX = 500
-const COMMIT_RETRY_MS = 200
 /** How exactly an agent's time is kept. */
 const DEADLINE_SWEEP_MS = 50
 /** How long a stop waits for running agents before their sessions are given back. */
@@ -69,15 +68,22 @@ const STOP_GRACE_MS = 8_000
 export class TurnsService implements Service {
   readonly name = 'turns'
   readonly #options: TurnsOptions
-  readonly #running = new Map<string, Running>()
+  readonly #running: Leased<Running>
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
-  #heartbeat: NodeJS.Timeout | null = null
   #deadlines: NodeJS.Timeout | null = null
 
   constructor(options: TurnsOptions) {
     this.#options = options
     this.#tracer = options.tracer ?? UNTRACED
+    this.#running = new Leased({
+      leaseMs: options.leaseMs,
+      keyOf: ({ claim }) => claim.session_key,
+      extend: (all) => extendClaims(options.claims, SESSIONS, all.map(leaseOf), options.leaseMs),
+      lost: ({ run }) => run.abort(new LeaseLostError('the lease was lost')),
+      also: (all) => this.#abortWithdrawn(all),
+      meter: options.meter,
+    })
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,
@@ -109,27 +115,21 @@ export class TurnsService implements Service {
     const withdrawn = await this.#withdrawn(turns)
     await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
     for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
-    this.#beat()
+    if (turns.length > 0)
+      this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
     return { did: turns.length, more: turns.length === limit, nextMs }
   }
 
-  async settle(): Promise<void> {
-    while (this.#running.size > 0)
-      await Promise.all([...this.#running.values()].map((each) => each.done))
+  settle(): Promise<void> {
+    return this.#running.settle()
   }
 
   /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
   async close(): Promise<void> {
-    const grace = new Promise((done) => setTimeout(done, STOP_GRACE_MS).unref())
-    await Promise.race([this.settle(), grace])
-    const left = [...this.#running.values()]
+    const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
-    if (left.length > 0) {
-      await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
-    }
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
+    if (left.length > 0) await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
     if (this.#deadlines !== null) clearInterval(this.#deadlines)
-    this.#heartbeat = null
     this.#deadlines = null
   }
 
@@ -160,16 +160,14 @@ export class TurnsService implements Service {
     const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
     const claimedMs = performance.now()
     const running: Running = {
-      ...{ claim, token, withdrawn, claimedMs, enteredMs: null, done: Promise.resolve() },
+      ...{ claim, token, withdrawn, claimedMs, enteredMs: null },
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
     }
-    this.#running.set(claim.session_key, running)
-    running.done = this.#take(running).finally(() => {
-      if (this.#running.get(claim.session_key) === running) this.#running.delete(claim.session_key)
-      // A place is free, and this session may have more: worth a look, in this process alone.
-      this.#options.hints.local('turns')
-    })
+    // A place is free afterwards, and this session may have more: worth a look, in this process alone.
+    this.#running.start(claim.session_key, running, this.#take(running), () =>
+      this.#options.hints.local('turns'),
+    )
   }
 
   /** Load, run, commit, signal. */
@@ -243,25 +241,16 @@ export class TurnsService implements Service {
     }
   }
 
-  /**
-   * Tries until the database answers or the lease is lost. Trying again after an unknown outcome is safe:
-   * if the first commit did happen, the claim's token is gone and the second writes nothing.
-   */
-  async #commit(finished: Finished, running: Running): Promise<Committed | null> {
-    for (;;) {
-      try {
-        return await this.#commits.submit(finished)
-      } catch (error) {
-        this.#options.meter.trouble('commit', error)
-        if (!isUnavailable(error)) {
-          if (finished.failure !== null) return null
-          // What the agent asked for cannot be written: that is a failed turn, recorded as such.
-          return this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
-        }
-        if (running.run.aborted) return null
-        await new Promise((done) => setTimeout(done, COMMIT_RETRY_MS))
-      }
-    }
+  #commit(finished: Finished, running: Running): Promise<Committed | null> {
+    return insist(() => this.#commits.submit(finished), {
+      trouble: (error) => this.#options.meter.trouble('commit', error),
+      over: () => running.run.aborted,
+      // What the agent asked for cannot be written: that is a failed turn, recorded as such.
+      refused: async (error) =>
+        finished.failure === null
+          ? this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
+          : null,
+    })
   }
 
   #report({ claim, result, failure }: Finished, committed: Committed, running: Running): void {
@@ -295,26 +284,6 @@ export class TurnsService implements Service {
     })
   }
 
-  #beat(): void {
-    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
-    this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
-  }
-
-  /** One statement extends all leases; whoever's was lost is told to stop. */
-  #extend(): void {
-    const all = [...this.#running.values()]
-    if (all.length === 0) return
-    extendClaims(this.#options.claims, SESSIONS, all.map(leaseOf), this.#options.leaseMs)
-      .then((held) => {
-        for (const each of all) {
-          if (!held.has(each.claim.session_key))
-            each.run.abort(new LeaseLostError('the lease was lost'))
-        }
-      })
-      .then(() => this.#abortWithdrawn(all))
-      .catch((error) => this.#options.meter.trouble('heartbeat', error))
-  }
-
   /** Nobody wants their result any more: why let them go on? */
   async #abortWithdrawn(all: readonly Running[]): Promise<void> {
     const claims = all.filter(({ run }) => !run.over && !run.aborted).map(({ claim }) => claim)
@@ -327,7 +296,7 @@ export class TurnsService implements Service {
 
   #expire(): void {
     const now = performance.now()
-    for (const { run, claim } of this.#running.values()) {
+    for (const { run, claim } of this.#running.runs()) {
       if (now < run.deadlineMs || run.over || run.aborted) continue
       const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs
       run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))

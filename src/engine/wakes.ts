@@ -8,10 +8,11 @@ import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarm.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
-import { type Db, isUnavailable } from '../store/db.ts'
+import type { Db } from '../store/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
+import { insist, Leased } from './leased.ts'
 import type { DeliveryReport, Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import type { Signals } from './signals.ts'
@@ -36,7 +37,6 @@ interface Running {
   readonly controller: AbortController
   readonly startedMs: number
   slow: boolean
-  done: Promise<void>
 }
 
 /** Calls under way that have just begun, and all of them with those that hang. */
@@ -46,7 +46,6 @@ const RUNNING_MAX = 4096
 const SLOW_MS = 250
 const SWEEP_MS = 50
 const SETTLE_MAX = 500
-const COMMIT_RETRY_MS = 200
 const STOP_GRACE_MS = 8_000
 
 export class WakesService implements Service {
@@ -54,15 +53,22 @@ export class WakesService implements Service {
   /** Called when places are free after there were none. */
   onFree: () => void = () => undefined
   readonly #options: WakesOptions
-  readonly #running = new Map<string, Running>()
+  readonly #running: Leased<Running>
   readonly #settles: GroupCommit<WakeResult, boolean>
   #slow = 0
   #starved = false
-  #heartbeat: NodeJS.Timeout | null = null
   #sweep: NodeJS.Timeout | null = null
 
   constructor(options: WakesOptions) {
     this.#options = options
+    this.#running = new Leased({
+      leaseMs: options.leaseMs,
+      keyOf: ({ call }) => call.id,
+      extend: (all) =>
+        extendClaims(options.claims, options.source.table, all.map(leaseOf), options.leaseMs),
+      lost: ({ controller }) => controller.abort(),
+      meter: options.meter,
+    })
     this.#settles = new GroupCommit({
       commit: (results) => byKey(options.commits, (tx) => options.source.settle(tx, results)),
       batchMax: SETTLE_MAX,
@@ -92,33 +98,25 @@ export class WakesService implements Service {
       const again = calls.filter(({ slot }) => (slot?.attempt ?? 1) > 1).length
       meter.promoted(source.type, calls.length, late, again)
       batchSpan(tracer, `claim ${source.type} wakes`, claimMs, calls.length)
-      this.#beat()
+      this.#sweep ??= setInterval(() => this.#makeRoom(), SWEEP_MS).unref()
     }
     const full = calls.length === limit
     this.#starved = full && this.#free() <= 0
     return { did: calls.length, more: full && !this.#starved, nextMs }
   }
 
-  async settle(): Promise<void> {
-    while (this.#running.size > 0)
-      await Promise.all([...this.#running.values()].map((each) => each.done))
+  settle(): Promise<void> {
+    return this.#running.settle()
   }
 
   /** Calls under way may finish; those that do not in time are cut and their rows given back. */
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const grace = new Promise((done) => {
-      timer = setTimeout(done, STOP_GRACE_MS)
-    })
-    await Promise.race([this.settle(), grace])
-    clearTimeout(timer)
-    const left = [...this.#running.values()]
+    const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.controller.abort()
     if (left.length > 0)
       await releaseClaims(this.#options.claims, this.#options.source.table, left.map(leaseOf))
     await this.#settles.idle()
-    for (const timer of [this.#heartbeat, this.#sweep]) if (timer !== null) clearInterval(timer)
-    this.#heartbeat = null
+    if (this.#sweep !== null) clearInterval(this.#sweep)
     this.#sweep = null
   }
 
@@ -133,13 +131,9 @@ export class WakesService implements Service {
     const running: Running = {
       ...{ call, token, slow: false, startedMs: performance.now() },
       controller: new AbortController(),
-      done: Promise.resolve(),
     }
     // By token: a row whose lease was lost may be claimed again while its old call still hangs.
-    const key = `${call.id} ${token}`
-    this.#running.set(key, running)
-    running.done = this.#take(running).finally(() => {
-      this.#running.delete(key)
+    this.#running.start(`${call.id} ${token}`, running, this.#take(running), () => {
       if (running.slow) this.#slow--
       this.#offer()
     })
@@ -200,40 +194,17 @@ export class WakesService implements Service {
     return this.#options.call({ url, bearer, id: deliveryId, at: now, body, traceparent }, signal)
   }
 
-  /** Tried until the database answers or the lease is lost; a second settle of the same finds its token gone. */
-  async #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {
-    for (;;) {
-      try {
-        return await this.#settles.submit(result)
-      } catch (error) {
-        this.#options.meter.trouble('wakes', error)
-        if (!isUnavailable(error) || signal.aborted) return null
-        await new Promise((done) => setTimeout(done, COMMIT_RETRY_MS))
-      }
-    }
-  }
-
-  #beat(): void {
-    this.#heartbeat ??= setInterval(() => this.#extend(), this.#options.leaseMs / 3).unref()
-    this.#sweep ??= setInterval(() => this.#makeRoom(), SWEEP_MS).unref()
-  }
-
-  /** One statement extends all leases; whoever's was lost is cut off. */
-  #extend(): void {
-    const all = [...this.#running.values()]
-    if (all.length === 0) return
-    const { claims, source, leaseMs, meter } = this.#options
-    extendClaims(claims, source.table, all.map(leaseOf), leaseMs)
-      .then((held) => {
-        for (const each of all) if (!held.has(each.call.id)) each.controller.abort()
-      })
-      .catch((error) => meter.trouble('heartbeat', error))
+  #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {
+    return insist(() => this.#settles.submit(result), {
+      trouble: (error) => this.#options.meter.trouble('wakes', error),
+      over: () => signal.aborted,
+    })
   }
 
   /** One sweep over all calls instead of a timer for each. They stand in the order they began in. */
   #makeRoom(): void {
     const before = performance.now() - SLOW_MS
-    for (const each of this.#running.values()) {
+    for (const each of this.#running.runs()) {
       if (each.startedMs > before) break
       if (each.slow) continue
       each.slow = true
