@@ -34,12 +34,11 @@ import {
   operation,
   page,
   pageOf,
+  tellIfSoon,
 } from './contract.ts'
 
 const SCHEDULE_MAX = 200
 const SEARCH_MAX = 100
-/** Due sooner than this, the clock may sleep past it: it is told. */
-const SOON_MS = 1_000
 const CRON_MAX = 256
 /** What `kind` and its fields say together, `schedule` says alone. */
 const KIND_FIELDS = ['kind', 'fire_at', 'delay_seconds', 'cron_expr'] as const
@@ -270,7 +269,7 @@ const createAlarmOp = operation({
       ctx.inTransaction ? ctx.db : null,
     )
     if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
-    if (row.next_fire_at.getTime() - row.now.getTime() < SOON_MS) ctx.house.changed('clock')
+    tellIfSoon(ctx.house, row.next_fire_at, row.now)
     return { ...told(row), body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
   },
 })

@@ -67,6 +67,13 @@ export interface House {
   } | null
 }
 
+/** Due sooner than this, the clock may sleep past it. */
+const SOON_MS = 1_000
+
+export function tellIfSoon(house: House, due: Date, now: Date): void {
+  if (due.getTime() - now.getTime() < SOON_MS) house.changed('clock')
+}
+
 /** What operations on work ask of the house. */
 export interface WorkHouse {
   /** The executors there are. */

@@ -27,7 +27,15 @@ import {
   updateIntent,
   writeWatches,
 } from '../store/intents.ts'
-import { type Actor, type Context, flag, idParam, operation, ownerOf } from './contract.ts'
+import {
+  type Actor,
+  type Context,
+  flag,
+  idParam,
+  operation,
+  ownerOf,
+  tellIfSoon,
+} from './contract.ts'
 import {
   createBody,
   intentView,
@@ -38,8 +46,6 @@ import {
   whole,
 } from './intent-shapes.ts'
 
-/** Due sooner than this, the clock may sleep past it: it is told. */
-const SOON_MS = 1_000
 const OFFSET_MAX = 1_000_000
 const NOTHING = '{}'
 
@@ -112,7 +118,7 @@ async function watch(tx: Db, row: IntentRow): Promise<void> {
 
 function tellClock({ house }: Context, row: IntentRow): void {
   if (row.agent_id === null || row.next_check === null) return
-  if (row.next_check.getTime() - row.now.getTime() < SOON_MS) house.changed('clock')
+  tellIfSoon(house, row.next_check, row.now)
 }
 
 function makerOf({ role, agentId, userId, keyId }: Actor, named: string | null): string {

@@ -1,6 +1,8 @@
 /** What a row of the command table says; `resource.ts` makes commands of rows. */
+
+import { fromNow } from '../core/span.ts'
 import type { Column, Item } from './table.ts'
-import { type Colour, fromNow, isInstant } from './text.ts'
+import { type Colour, isInstant } from './text.ts'
 
 export interface Field {
   /** Of the operation's input. */

@@ -1,8 +1,9 @@
 /** Where a command writes: tables and words for people, JSON for programs. */
 import { wallClock } from '../clock.ts'
 import { environment } from '../config.ts'
+import { fromNow } from '../core/span.ts'
 import { type Column, type Item, tableText } from './table.ts'
-import { fromNow, isInstant, type Paint, painter, plain } from './text.ts'
+import { isInstant, type Paint, painter, plain } from './text.ts'
 
 export interface Screen {
   readonly paint: Paint

@@ -1,31 +1,4 @@
-/** Texts for people: relative times, colours, widths, and nothing that could steer a terminal. Pure. */
-
-const UNITS = [
-  ['day', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-  ['s', 1],
-] as const
-
-/** `in 13 h 20 min`, `5 min ago`, `now`: the two largest units. */
-export function fromNow(at: number, now: number): string {
-  const seconds = Math.round(Math.abs(at - now) / 1000)
-  if (seconds < 1) return 'now'
-  return at > now ? `in ${span(seconds)}` : `${span(seconds)} ago`
-}
-
-function span(seconds: number): string {
-  const first = UNITS.findIndex(([, length]) => seconds >= length)
-  const smallest = UNITS[Math.min(first + 1, UNITS.length - 1)]?.[1] ?? 1
-  let rest = Math.round(seconds / smallest) * smallest
-  const parts: string[] = []
-  for (const [unit, length] of UNITS) {
-    const count = Math.floor(rest / length)
-    rest -= count * length
-    if (count > 0) parts.push(`${count} ${unit === 'day' && count > 1 ? 'days' : unit}`)
-  }
-  return parts.join(' ')
-}
+/** Texts for people: colours, widths, and nothing that could steer a terminal. Pure. */
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
 

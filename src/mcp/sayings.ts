@@ -3,7 +3,8 @@
  * the ids a later call needs. They read the JSON of the API, which may come from a server of another version, so a
  * field that is not there is left unsaid.
  */
-import { dayText, fromNow, quoted, whenText } from './words.ts'
+import { fromNow } from '../core/span.ts'
+import { dayText, quoted, whenText } from './words.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
 /** Says what an answer means. `now` is the present instant. */

@@ -5,10 +5,10 @@ import type { Door } from '../api/door.ts'
 import { type Arguments, readArguments } from '../api/flat.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { JsonError } from '../core/json.ts'
+import { spanText } from '../core/span.ts'
 import type { Fields } from './sayings.ts'
 import { inputSchema, type ObjectSchema, outputSchema } from './schema.ts'
 import { TOOLS, type ToolRow } from './tools.ts'
-import { spanText } from './words.ts'
 
 export interface Tool extends ToolRow {
   readonly op: Operation

@@ -3,11 +3,9 @@
  * apart by the calendar of the zone, spans by elapsed time, so both stay true when the clocks change. Pure.
  */
 import { formatLocal, isZone } from '../core/schedule/index.ts'
+import { fromNow } from '../core/span.ts'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const DAY = 86_400_000
 const WEEK_DAYS = 7
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
 
@@ -29,29 +27,6 @@ function dayName(days: number, date: string): string {
   if (days === -1) return 'yesterday'
   if (days < 0 || days > WEEK_DAYS) return date
   return `${WEEKDAYS[new Date(dayOf(date)).getUTCDay()] ?? ''} ${date}`
-}
-
-/** `45 s`, `1 min 30 s`, `20 min`, `13 h 20 min`, `3 days 4 h`: two units, rounded to the smaller. */
-export function spanText(ms: number): string {
-  const span = Math.abs(ms)
-  const seconds = Math.round(span / SECOND)
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3_600) return pair(Math.floor(seconds / 60), 'min', seconds % 60, 's')
-  const minutes = Math.round(span / MINUTE)
-  if (minutes < 48 * 60) return pair(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
-  const hours = Math.round(span / HOUR)
-  return pair(Math.floor(hours / 24), 'days', hours % 24, 'h')
-}
-
-function pair(large: number, unit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
-}
-
-/** `in 13 h 20 min`, `3 min ago`, `now`. */
-export function fromNow(at: number, now: number): string {
-  const ms = at - now
-  if (Math.abs(ms) < SECOND) return 'now'
-  return ms > 0 ? `in ${spanText(ms)}` : `${spanText(ms)} ago`
 }
 
 /** `tomorrow 09:00 Europe/Berlin, in 13 h 20 min`. */

@@ -10,27 +10,13 @@ import { column, status, when, wide } from '../../src/cli/row.ts'
 import { RESOURCES } from '../../src/cli/rows.ts'
 import { coloursOn, fieldsText } from '../../src/cli/screen.ts'
 import { type Item, tableText } from '../../src/cli/table.ts'
-import { cells, cut, fromNow, painter, plain } from '../../src/cli/text.ts'
+import { cells, cut, painter, plain } from '../../src/cli/text.ts'
 import { WakefulError } from '../../src/client.ts'
 import { ConfigError } from '../../src/config.ts'
 import { loaded } from '../setup/loaded.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
 const bare = painter(false)
-
-describe('times from now', () => {
-  it.each([
-    [0, 'now'],
-    [400, 'now'],
-    [45_000, 'in 45 s'],
-    [-90_000, '1 min 30 s ago'],
-    [1_200_000, 'in 20 min'],
-    [48_000_000, 'in 13 h 20 min'],
-    [3_599_600, 'in 1 h'],
-    [-86_400_000, '1 day ago'],
-    [273_600_000, 'in 3 days 4 h'],
-  ])('%i ms: %s', (ms, words) => expect(fromNow(NOW + ms, NOW)).toBe(words))
-})
 
 const COLUMNS = [column('id'), status(), when('next'), wide('text')]
 const ROWS: Item[] = [

@@ -1,7 +1,7 @@
 /** Instants and spans in words, across days and changes of the clocks. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dayText, fromNow, quoted, spanText, whenText } from '../../src/mcp/words.ts'
+import { dayText, quoted, whenText } from '../../src/mcp/words.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const BERLIN = 'Europe/Berlin'
@@ -64,30 +64,6 @@ describe('when, in words', () => {
         },
       ),
     )
-  })
-})
-
-describe('spans', () => {
-  it.each([
-    [45_000, '45 s'],
-    [59_600, '1 min'],
-    [90_000, '1 min 30 s'],
-    [1_200_000, '20 min'],
-    [3_599_600, '1 h'],
-    [48_000_000, '13 h 20 min'],
-    [172_800_000, '2 days'],
-    [270_000_000, '3 days 3 h'],
-  ])('%i ms are %s', (ms, words) => {
-    expect(spanText(ms)).toBe(words)
-    expect(spanText(-ms)).toBe(words)
-  })
-
-  it('are told from now', () => {
-    expect([fromNow(5_000, 0), fromNow(-5_000, 0), fromNow(300, 0)]).toEqual([
-      'in 5 s',
-      '5 s ago',
-      'now',
-    ])
   })
 })
 
