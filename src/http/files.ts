@@ -3,7 +3,7 @@
  * in our name: it is saved, with a type that is not guessed, and would run in a sandbox.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Actor, Context } from '../api/contract.ts'
+import type { Context } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { NO_SPAN } from '../core/trace.ts'
@@ -16,7 +16,7 @@ const FILE_PATH = '/v1/work/{id}/outputs/{run_number}/file'
 const RUN_NUMBER = /^[1-9]\d{0,8}$/
 
 export interface FileRouteOptions {
-  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
+  readonly authenticate: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
   readonly context: (request: FastifyRequest, reply: FastifyReply) => Promise<Context> | Context
   readonly files: FileKeeper
 }
@@ -24,10 +24,10 @@ export interface FileRouteOptions {
 export function addFileRoute(app: FastifyInstance, options: FileRouteOptions): void {
   const url = routePath(FILE_PATH)
   app.get(url, {
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       // No operation, so nothing of it is traced.
       request.span = NO_SPAN
-      request.actor = await options.authenticate(request)
+      await options.authenticate(request, reply)
     },
     handler: async (request, reply) => {
       const ctx = await options.context(request, reply)

@@ -174,9 +174,9 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
   })
 }
 
-function addOperations(app: FastifyInstance, options: ServerOptions): void {
-  const handlerOf = operationHandler(options.context, options.idempotency)
-  const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+/** Who is it, and may they ask again so soon? */
+function authenticator(options: ServerOptions) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { headers, query, ip } = request
     request.actor = await options.authenticate(headers, query as Query, ip)
     const limited = options.limit?.(request.actor) ?? null
@@ -184,6 +184,11 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
     reply.headers(limited.headers)
     if (limited.refusal !== null) throw limited.refusal
   }
+}
+
+function addOperations(app: FastifyInstance, options: ServerOptions): void {
+  const handlerOf = operationHandler(options.context, options.idempotency)
+  const authenticate = authenticator(options)
   const meetStranger = async ({ ip }: FastifyRequest) => options.limitStrangers?.(ip)
   for (const op of options.operations) {
     const { begin, end } = operationHooks(op, options)
@@ -203,8 +208,7 @@ function addOperations(app: FastifyInstance, options: ServerOptions): void {
 function fileRoute(options: ServerOptions, files: FileKeeper) {
   return {
     files,
-    authenticate: (request: FastifyRequest) =>
-      options.authenticate(request.headers, request.query as Query, request.ip),
+    authenticate: authenticator(options),
     context: (request: FastifyRequest, reply: FastifyReply) =>
       options.context(new HttpCaller(request, reply)),
   }

@@ -1,6 +1,7 @@
 /** How much a key may ask, and how fast strangers may guess. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { newId } from '../../src/core/ids.ts'
 import { type Bucket, draw } from '../../src/core/token-bucket.ts'
 import { guessBrake } from '../../src/http/limits.ts'
 import { problem } from '../sessions/house.ts'
@@ -65,6 +66,14 @@ eachStore('limits', (store) => {
     expect((await s.call(two.key, 'GET', '/v1/alarms')).status).toBe(200)
     s.sleep(200)
     expect((await s.call(one.key, 'GET', '/v1/alarms')).status).toBe(200)
+  })
+
+  it('asking for files counts as well', async () => {
+    const s = stage()
+    const { key } = await s.key({ role: 'user', user_id: 'ann' })
+    const ask = () => s.call(key, 'GET', `/v1/work/${newId()}/outputs/1/file`)
+    for (let n = 0; n < 10; n++) problem(await ask(), 404)
+    problem(await ask(), 429)
   })
 
   it('an address that sends wrong keys is kept waiting; those it knew before are let in', async () => {
