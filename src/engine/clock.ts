@@ -1,4 +1,7 @@
-/** The clock: everything due becomes an event. One short transaction for a whole batch, nothing outside the database. */
+/**
+ * A clock: everything of one trigger that is due becomes an event. One short transaction for a whole batch, nothing
+ * outside the database. Each trigger has a clock of its own: what is due of one need not wait until the others were looked at.
+ */
 import { performance } from 'node:perf_hooks'
 import { type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Db } from '../store/db.ts'
@@ -10,7 +13,7 @@ import { batchSpan, fireSpans } from './spans.ts'
 
 export interface ClockOptions {
   readonly db: Db
-  readonly triggers: readonly Trigger[]
+  readonly trigger: Trigger
   readonly hints: Hints
   readonly meter: Meter
   readonly tracer?: Tracer
@@ -19,36 +22,25 @@ export interface ClockOptions {
 }
 
 export function clockService(options: ClockOptions): Service {
-  const { db, triggers, hints, meter, tracer = UNTRACED } = options
-  /** Those that had more due than one batch holds when last looked at. */
-  const busy = new Set<Trigger>()
+  const { db, trigger, hints, meter, tracer = UNTRACED } = options
+  /** It had more due than one batch holds when last looked at. */
+  let busy = false
   return {
     name: 'clock',
     async tick(): Promise<Tick> {
       if (!options.enabled) return IDLE
-      let did = 0
-      let more = false
-      let nextMs: number | null = null
-      for (const trigger of triggers) {
-        const startedMs = performance.now()
-        const promotion = await promote(db, trigger, busy.has(trigger))
-        if (promotion.more) busy.add(trigger)
-        else busy.delete(trigger)
-        did += promotion.promoted
-        more ||= promotion.more
-        if (promotion.nextMs !== null)
-          nextMs = Math.min(nextMs ?? promotion.nextMs, promotion.nextMs)
-        if (promotion.promoted === 0) continue
-        // At once, not after the other triggers: somebody waits for these.
+      const startedMs = performance.now()
+      const { promoted, more, nextMs, rows, ...found } = await promote(db, trigger, busy)
+      busy = more
+      if (promoted > 0) {
         hints.hint('turns')
-        const { rows } = promotion
-        const latenessMs = rows?.map((row) => row.latenessMs) ?? promotion.latenessMs
+        const latenessMs = rows?.map((row) => row.latenessMs) ?? found.latenessMs
         const again = rows?.filter((row) => row.again).length ?? 0
-        meter.promoted(trigger.type, promotion.promoted, latenessMs, again)
+        meter.promoted(trigger.type, promoted, latenessMs, again)
         fireSpans(tracer, trigger.type, startedMs, rows ?? [])
-        batchSpan(tracer, `promote ${trigger.type}`, startedMs, promotion.promoted)
+        batchSpan(tracer, `promote ${trigger.type}`, startedMs, promoted)
       }
-      return { did, more, nextMs }
+      return { did: promoted, more, nextMs }
     },
   }
 }

@@ -58,7 +58,7 @@ export class Engine {
   readonly hints = new LocalHints()
   readonly outbox: OutboxService
   readonly turns: TurnsService
-  readonly #clock: Service
+  readonly #clocks: readonly Service[]
   readonly #wakes: WakesService | null
   readonly #sources: SourcesService
   readonly #pruner: Service
@@ -70,14 +70,16 @@ export class Engine {
     this.#options = options
     const { store, meter, policy, triggers, tracer = UNTRACED } = options
     guardExit()
-    this.#clock = clockService({
-      db: store.engine,
-      triggers,
-      hints: this.hints,
-      meter,
-      tracer,
-      enabled: policy.autonomy,
-    })
+    this.#clocks = triggers.map((trigger) =>
+      clockService({
+        db: store.engine,
+        trigger,
+        hints: this.hints,
+        meter,
+        tracer,
+        enabled: policy.autonomy,
+      }),
+    )
     this.#pruner = prunerService({
       db: store.engine,
       retention: options.retention,
@@ -140,7 +142,8 @@ export class Engine {
       })
       this.#notifier.start()
     }
-    if (services.has('clock')) this.#loop(this.#clock, timerPollMs, 'clock')
+    if (services.has('clock'))
+      for (const clock of this.#clocks) this.#loop(clock, timerPollMs, 'clock')
     if (services.has('clock') && this.#wakes !== null) {
       const loop = this.#loop(this.#wakes, timerPollMs, 'clock')
       this.#wakes.onFree = () => loop.hint()
@@ -205,7 +208,7 @@ export class Engine {
   #services(): Service[] {
     const wakes = this.#wakes === null ? [] : [this.#wakes]
     const more = this.#more.map(({ service }) => service)
-    return [this.#sources, this.#clock, ...wakes, this.turns, this.outbox, ...more]
+    return [this.#sources, ...this.#clocks, ...wakes, this.turns, this.outbox, ...more]
   }
 
   /** One sweep of the pruner, for tests and for the command line. */

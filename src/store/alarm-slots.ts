@@ -15,6 +15,7 @@ import {
   keyOrder,
   NOW,
   nextDueMs,
+  oneInOrder,
   WAKES,
 } from './due.ts'
 import { type SlotEvent, takeSeqs } from './heads.ts'
@@ -115,9 +116,8 @@ export async function claimWakes(
   leaseMs: number,
   token: string,
 ): Promise<{ wakes: ClaimedWake[]; nextMs: number | null }> {
-  const rows = await inIndexOrder(db, (tx) =>
-    tx.query<ClaimedWake & { next_ms: number | null }>(CLAIM, [tx.now(), limit, leaseMs, token]),
-  )
+  const values = [db.now(), limit, leaseMs, token]
+  const rows = await oneInOrder<ClaimedWake & { next_ms: number | null }>(db, CLAIM, values)
   return { wakes: rows.filter((row) => row.id !== null), nextMs: rows[0]?.next_ms ?? null }
 }
 

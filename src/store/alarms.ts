@@ -3,7 +3,7 @@ import type { AlarmState, AlarmTerms } from '../core/alarm.ts'
 import type { AlarmDraft, AlarmPlan } from '../core/alarm-draft.ts'
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { inIndexOrder, keyIs, NOW } from './due.ts'
+import { inIndexOrder, keyIs, NOW, oneInOrder } from './due.ts'
 
 export interface AlarmRow extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -204,7 +204,7 @@ function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } 
 export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
   const { text, values } = listing(db, page)
   // Without statistics, as after many were set at once, the planner would sort them all for one page.
-  return inIndexOrder(db, (tx) => tx.query<AlarmRow>(`${text} limit $2::int`, values))
+  return oneInOrder<AlarmRow>(db, `${text} limit $2::int`, values)
 }
 
 /** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */

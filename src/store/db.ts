@@ -13,8 +13,13 @@ export interface TxOptions {
   readonly first?: string
 }
 
+/** How a connection's statements are planned, if not as the server likes: see `due.ts`. */
+export type Reading = 'by key' | 'in order'
+
 export interface Db {
   readonly kind: StoreKind
+  /** Set where all connections are so: then no transaction needs to say it. */
+  readonly reading?: Reading
   /** The instant a test clock dictates, or null: then the database's own time of day counts. */
   now(): Date | null
   /** One statement, prepared under a name of its own. Retried when the database asks for it. */

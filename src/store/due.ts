@@ -10,7 +10,7 @@
  * The fence is `claim_token`, random for each claim and compared on every later write. A counter would
  * not do: claims commit without waiting for the disk, so a crash may forget one and count the same number again.
  */
-import type { Db } from './db.ts'
+import type { Db, Reading } from './db.ts'
 
 /** Parameter $1 of every statement that needs the time: the injected instant, or null for the database's own. */
 export const NOW = 'coalesce($1::timestamptz, now())'
@@ -26,6 +26,12 @@ const BY_KEY =
 const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitmapscan = off`
 const NO_WAIT = `${IN_ORDER}; set local synchronous_commit = off`
 
+/** The same for a connection that does nothing else. */
+export const CONNECTION: Record<Reading, string> = {
+  'by key': BY_KEY.replaceAll('set local', 'set'),
+  'in order': NO_WAIT.replaceAll('set local', 'set'),
+}
+
 /**
  * For claims and promotions: the due index is read in its order, and the commit does not wait for the disk.
  * A lease forgotten in a crash of the database has a token that matches nothing any more; a forgotten promotion
@@ -33,14 +39,25 @@ const NO_WAIT = `${IN_ORDER}; set local synchronous_commit = off`
  * write-ahead log and could not have survived without it.
  */
 export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
+  if (db.reading === 'in order') return db.tx(work)
   // The embedded store never waits for the disk, and has nobody who would write out later what a commit did not: a
   // process that dies would forget its claims, and with them that it died.
   return db.tx(work, { first: db.kind === 'postgres' ? NO_WAIT : IN_ORDER })
 }
 
+/** A single statement in index order: where the connection is made for it, without the round trips of a transaction. */
+export function oneInOrder<R extends object>(
+  db: Db,
+  text: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  if (db.reading === 'in order') return db.query<R>(text, values)
+  return inIndexOrder(db, (tx) => tx.query<R>(text, values))
+}
+
 /** For group commits: rows are found by their keys, one index look-up each. */
 export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
-  return db.tx(work, { first: BY_KEY })
+  return db.tx(work, db.reading === undefined ? { first: BY_KEY } : {})
 }
 
 /**

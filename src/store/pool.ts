@@ -4,6 +4,7 @@ import {
   CommitUnknownError,
   type Db,
   isUnavailable,
+  type Reading,
   retryContention,
   type StoreKind,
   type TxOptions,
@@ -48,13 +49,19 @@ async function run<R extends object>(
   return result.rows
 }
 
-export function poolDb(pool: pg.Pool, kind: StoreKind, now: () => Date | null): Db {
+export function poolDb(
+  pool: pg.Pool,
+  kind: StoreKind,
+  now: () => Date | null,
+  reading?: Reading,
+): Db {
   // The pool listens to idle clients only: one that breaks inside a transaction would end the process.
   // Whoever uses it hears of it from the statement that fails.
   pool.on('connect', (client) => client.on('error', () => undefined))
   return {
     kind,
     now,
+    ...(reading === undefined ? {} : { reading }),
     query: (text, values = []) =>
       retryContention(() => withClient(pool, kind, (client) => run(client, text, values))),
     exec: (text) =>

@@ -4,6 +4,8 @@
  * turns per second compared with one shared pool).
  */
 import pg from 'pg'
+import type { Reading } from './db.ts'
+import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb } from './pool.ts'
 
@@ -11,7 +13,12 @@ const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
 const QUERY_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 60_000
-const POOL_MAX = { api: 8, engine: 4, commits: 4, migrations: 1 } as const
+const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
+  { name: 'api', max: 8 },
+  { name: 'engine', max: 6, reading: 'in order' },
+  { name: 'commits', max: 4, reading: 'by key' },
+  { name: 'migrations', max: 1 },
+]
 
 function config(url: string): pg.PoolConfig {
   return {
@@ -26,17 +33,18 @@ function config(url: string): pg.PoolConfig {
 }
 
 export function openPostgres(url: string, options: OpenOptions): Store {
-  const pools = Object.entries(POOL_MAX).map(([name, max]) => {
+  const pools = POOLS.map(({ name, max, reading }) => {
     // A migration may take its time; nothing else may.
     const patience = name === 'migrations' ? { query_timeout: 0 } : {}
-    const pool = new pg.Pool({ ...config(url), ...patience, max })
+    const onConnect = async (client: pg.ClientBase) => {
+      if (reading !== undefined) await client.query(CONNECTION[reading])
+    }
+    const pool = new pg.Pool({ ...config(url), ...patience, max, onConnect } as pg.PoolConfig)
     // An idle client that breaks is dropped by the pool; without a listener it would end the process.
     pool.on('error', options.onError)
-    return { name, pool }
+    return { name, pool, db: poolDb(pool, 'postgres', options.now, reading) }
   })
-  const [api, engine, commits, migrations] = pools.map(({ pool }) =>
-    poolDb(pool, 'postgres', options.now),
-  )
+  const [api, engine, commits, migrations] = pools.map(({ db }) => db)
   if (!api || !engine || !commits || !migrations) throw new Error('a pool is missing')
   let closing: Promise<void> | undefined
   return {

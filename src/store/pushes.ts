@@ -4,7 +4,7 @@
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
 import type { Db } from './db.ts'
-import { byKey, claimRows, EFFECTS, inIndexOrder, keyIs, NOW, nextDueMs } from './due.ts'
+import { byKey, claimRows, EFFECTS, keyIs, NOW, nextDueMs, oneInOrder } from './due.ts'
 
 export interface ClaimedPush {
   readonly bucket: number
@@ -46,9 +46,8 @@ export async function claimPushes(
   leaseMs: number,
   token: string,
 ): Promise<{ pushes: ClaimedPush[]; nextMs: number | null }> {
-  const rows = await inIndexOrder(db, (tx) =>
-    tx.query<ClaimedPush & { next_ms: number | null }>(CLAIM, [tx.now(), limit, leaseMs, token]),
-  )
+  const values = [db.now(), limit, leaseMs, token]
+  const rows = await oneInOrder<ClaimedPush & { next_ms: number | null }>(db, CLAIM, values)
   const nextMs = rows[0]?.next_ms ?? null
   return { pushes: rows.filter((row) => row.session_key !== null), nextMs }
 }

@@ -1,7 +1,7 @@
 /** Heads of sessions: claim those whose log is ahead, read one, list them. */
 import type { EventType, SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { claimRows, inIndexOrder, NOW, nextDueMs, SESSIONS } from './due.ts'
+import { claimRows, NOW, nextDueMs, oneInOrder, SESSIONS } from './due.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
 export interface ClaimedTurn {
@@ -60,15 +60,8 @@ export async function claimTurns(
   token: string,
   agentIds: readonly string[],
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  const rows = await inIndexOrder(db, (tx) =>
-    tx.query<ClaimedTurn & { next_ms: number | null }>(CLAIM, [
-      tx.now(),
-      limit,
-      leaseMs,
-      token,
-      agentIds,
-    ]),
-  )
+  const values = [db.now(), limit, leaseMs, token, agentIds]
+  const rows = await oneInOrder<ClaimedTurn & { next_ms: number | null }>(db, CLAIM, values)
   const nextMs = rows[0]?.next_ms ?? null
   return { turns: rows.filter((row) => row.session_key !== null), nextMs }
 }

@@ -1,7 +1,7 @@
 /** When each source of facts is asked next, under whose lease, and what its server said to remember. */
 import { bucketOf } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { claimRows, type DueTable, inIndexOrder, NOW, nextDueMs } from './due.ts'
+import { claimRows, type DueTable, NOW, nextDueMs, oneInOrder } from './due.ts'
 
 export const SOURCES: DueTable = {
   name: 'wakeful.source_polls',
@@ -54,15 +54,8 @@ export async function claimSources(
   leaseMs: number,
   token: string,
 ): Promise<{ readonly claimed: readonly ClaimedSource[]; readonly nextMs: number | null }> {
-  const rows = await inIndexOrder(db, (tx) =>
-    tx.query<ClaimedSource & { next_ms: number | null }>(CLAIM, [
-      tx.now(),
-      limit,
-      leaseMs,
-      token,
-      keys,
-    ]),
-  )
+  const values = [db.now(), limit, leaseMs, token, keys]
+  const rows = await oneInOrder<ClaimedSource & { next_ms: number | null }>(db, CLAIM, values)
   return { claimed: rows.filter((row) => row.key !== null), nextMs: rows[0]?.next_ms ?? null }
 }
 

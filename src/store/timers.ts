@@ -1,7 +1,7 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
-import { dueRows, inIndexOrder, keyIs, NOW, nextDueMs, TIMERS } from './due.ts'
+import { dueRows, keyIs, NOW, nextDueMs, oneInOrder, TIMERS } from './due.ts'
 import { ensureSession } from './sessions.ts'
 
 export interface TimerRow {
@@ -78,9 +78,7 @@ export async function promoteTimers(
   limit: number,
   eventIds: readonly string[],
 ): Promise<Promoted> {
-  const [row] = await inIndexOrder(db, (tx) =>
-    tx.query<Promoted>(PROMOTE, [tx.now(), limit, eventIds]),
-  )
+  const [row] = await oneInOrder<Promoted>(db, PROMOTE, [db.now(), limit, eventIds])
   if (row === undefined) throw new Error('promotion answered nothing')
   return row
 }

@@ -21,11 +21,13 @@ interface Plan {
 
 /** Walked in order up to a limit, which is what they are for. */
 const IN_ORDER = new Set(['timers_due_idx', 'sessions_due_idx'])
-const OF_TESTS = ['migrations', 'settings']
+/** Read as a whole on purpose: an operator's few rows. */
+const WHOLE = ['migrations', 'settings', 'agents']
 
-/** Statements of transactions that say how they are to be planned, with what was said. */
+/** Statements of transactions, or connections, that say how they are to be planned, with what was said. */
 const ran = new Map<string, { first: string; text: string }>()
 const firsts = new WeakMap<object, string>()
+const always = new WeakMap<object, string>()
 const made: string[] = []
 let s: Stage
 let empty: pg.Client
@@ -38,11 +40,12 @@ beforeAll(async () => {
   ) {
     const [what] = args
     if (typeof what === 'string') {
-      if (what.startsWith('begin')) firsts.set(this, what)
+      if (what.startsWith('begin;')) firsts.set(this, what)
+      else if (what.startsWith('set enable_seqscan')) always.set(this, `begin; ${what}`)
       else if (what === 'commit' || what === 'rollback') firsts.delete(this)
     } else {
       const { text } = what as { text: string }
-      const first = firsts.get(this)
+      const first = firsts.get(this) ?? always.get(this)
       if (first?.includes('enable_seqscan')) ran.set(`${first} ${text}`, { first, text })
     }
     return query.apply(this, args)
@@ -112,7 +115,7 @@ function readsAll(scan: Plan): boolean {
   if (
     !node.endsWith('Scan') ||
     node === 'Bitmap Heap Scan' ||
-    OF_TESTS.includes(scan['Relation Name'] ?? '')
+    WHOLE.includes(scan['Relation Name'] ?? '')
   )
     return false
   return (
