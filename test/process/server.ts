@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach } from 'vitest'
+import { afterEachFile, afterEachTest } from '../setup/ends.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BIN = join(ROOT, 'dist/cli/bin.js')
@@ -12,11 +12,11 @@ const START_MAX_MS = 30_000
 
 const running = new Set<Server>()
 const folders: string[] = []
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...running].map((server) => server.end('SIGKILL')))
 })
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+afterEachFile(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
 /** The test run builds beforehand; by itself a single file may find nothing. */
