@@ -1,4 +1,8 @@
 import { defineConfig } from 'vitest/config'
+import { quickFolder } from './test/setup/memory.ts'
+
+// For this process, which starts PostgreSQL, and for the workers, which inherit it.
+process.env.TMPDIR = quickFolder()
 
 export default defineConfig({
   test: {
@@ -8,6 +12,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Modules are loaded once for each worker: loading them took longer than most files' tests.
     isolate: false,
     // More than there are cores: much of the time is spent waiting for processes, browsers and leases.
     maxWorkers: 3,
