@@ -73,13 +73,10 @@ export interface Promoted {
   readonly next_ms: number | null
 }
 
-export async function promoteTimers(
-  db: Db,
-  limit: number,
-  eventIds: readonly string[],
-): Promise<Promoted> {
+/** As many as there are ids for their events. */
+export async function promoteTimers(db: Db, eventIds: readonly string[]): Promise<Promoted> {
   const [row] = await inIndexOrder(db, (tx) =>
-    tx.query<Promoted>(PROMOTE, [tx.now(), limit, eventIds]),
+    tx.query<Promoted>(PROMOTE, [tx.now(), eventIds.length, eventIds]),
   )
   if (row === undefined) throw new Error('promotion answered nothing')
   return row
