@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { quickFolder } from './test/setup/memory.ts'
+import { SlowestFirst } from './test/setup/order.ts'
 
 // For this process, which starts PostgreSQL, and for the workers, which inherit it.
 process.env.TMPDIR = quickFolder()
@@ -16,5 +17,6 @@ export default defineConfig({
     isolate: false,
     // More than there are cores: much of the time is spent waiting for processes, browsers and leases.
     maxWorkers: 3,
+    sequence: { sequencer: SlowestFirst },
   },
 })
