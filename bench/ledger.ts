@@ -143,7 +143,7 @@ async function promotion(app: App, title: string): Promise<void> {
   let promoted = 0
   for (;;) {
     const ids = Array.from({ length: BATCH }, newId)
-    const row = await promoteTimers(app.store.engine, BATCH, ids)
+    const row = await promoteTimers(app.store.engine, ids)
     promoted += row.promoted
     if (row.promoted === 0) break
   }

@@ -48,8 +48,10 @@ export function clockService(options: ClockOptions): Service {
 /** Batches side by side where much is due, and the order of its batches does not matter to the trigger. */
 async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promotion> {
   const lanes = busy && db.kind === 'postgres' ? (trigger.lanes ?? 1) : 1
-  if (lanes === 1) return trigger.promote(db)
-  const ended = await Promise.allSettled(Array.from({ length: lanes }, () => trigger.promote(db)))
+  if (lanes === 1) return trigger.promote(db, busy)
+  const ended = await Promise.allSettled(
+    Array.from({ length: lanes }, () => trigger.promote(db, busy)),
+  )
   const promotions = ended.map((lane) => {
     if (lane.status === 'rejected') throw lane.reason
     return lane.value

@@ -73,12 +73,10 @@ export interface Promoted {
   readonly next_ms: number | null
 }
 
-export async function promoteTimers(
-  db: Db,
-  limit: number,
-  eventIds: readonly string[],
-): Promise<Promoted> {
-  const [row] = await oneInOrder<Promoted>(db, PROMOTE, [db.now(), limit, eventIds])
+/** As many as there are ids for their events. */
+export async function promoteTimers(db: Db, eventIds: readonly string[]): Promise<Promoted> {
+  const values = [db.now(), eventIds.length, eventIds]
+  const [row] = await oneInOrder<Promoted>(db, PROMOTE, values)
   if (row === undefined) throw new Error('promotion answered nothing')
   return row
 }

@@ -73,7 +73,8 @@ export interface BegunEvent {
 
 export interface Trigger {
   readonly type: EventType
-  promote(db: Db): Promise<Promotion>
+  /** `busy`: more was due than the last batch held. */
+  promote(db: Db, busy?: boolean): Promise<Promotion>
   /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */
   readonly lanes?: number
   /**

@@ -2,17 +2,16 @@
  * Two server processes on one PostgreSQL, one of them killed or frozen in the middle of its work. The
  * witness is the receiver: it wrote down what reached it, and that is compared with the database.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { folder, Server } from '../process/server.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { type Received, type Receiver, type Row, receiver } from './stage.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
 const LEASE_MS = 1000
 /** Long enough that a living process which gets no CPU for a while is not taken for a dead one. */
 const PATIENT_LEASE_MS = 6000
@@ -20,65 +19,23 @@ const EACH = 250
 const DEADLINE_MS = 60_000
 
 const databases: string[] = []
-const folder = mkdtempSync(join(tmpdir(), 'wakeful-alarms-'))
-const running = new Set<ChildProcess>()
 const clients: pg.Client[] = []
 
 afterEach(async () => {
-  await Promise.all([...running].map((child) => end(child)))
   await Promise.all(clients.splice(0).map((client) => client.end()))
 })
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await dropDatabases(databases)
-})
-
-function end(child: ChildProcess): Promise<void> {
-  return new Promise((done) => {
-    child.once('close', () => done())
-    child.kill('SIGCONT')
-    child.kill('SIGKILL')
-  })
-}
+afterAll(() => dropDatabases(databases))
 
 /** An agent that takes its time, so that there is a middle to be killed in. */
 function appModule(): string {
-  const path = join(folder, 'app.mjs')
-  const library = join(ROOT, 'src/agents/function.ts')
+  const path = join(folder(), 'app.mjs')
   writeFileSync(
     path,
-    `import { agent } from ${JSON.stringify(library)}
+    `import { agent } from ${JSON.stringify(LIBRARY)}
      const slow = () => new Promise((done) => setTimeout(done, 20 + Math.random() * 200))
      export default { agents: { bot: agent(async (turn) => { await slow(); turn.reply('awake') }) } }`,
   )
   return path
-}
-
-interface Process {
-  readonly child: ChildProcess
-  readonly url: string
-}
-
-async function serve(env: Record<string, string>): Promise<Process> {
-  const { PATH = '' } = process.env
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/bin.ts', 'serve'], {
-    cwd: ROOT,
-    env: { PATH, PORT: '0', LOG_LEVEL: 'error', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  running.add(child)
-  child.once('close', () => running.delete(child))
-  const url = await new Promise<string>((done, fail) => {
-    let text = ''
-    child.stdout?.on('data', (chunk) => {
-      text += chunk
-      const found = /^listening on (\S+)$/m.exec(text)?.[1]
-      if (found !== undefined) done(found)
-    })
-    child.once('close', (code) => fail(new Error(`ended with ${code} before it listened`)))
-  })
-  await until('ready', async () => (await fetch(`${url}/readyz`)).ok)
-  return { child, url }
 }
 
 async function until(what: string, so: () => boolean | Promise<boolean>): Promise<void> {
@@ -89,8 +46,10 @@ async function until(what: string, so: () => boolean | Promise<boolean>): Promis
   }
 }
 
+type Started = Awaited<ReturnType<typeof Server.start>>
+
 interface Pair {
-  readonly one: Process
+  readonly one: Started
   readonly hook: Receiver
   query(text: string): Promise<Row[]>
 }
@@ -106,8 +65,9 @@ async function pair(leaseMs: number): Promise<Pair> {
     WAKEFUL_WAKE_URL: hook.url,
     WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
     WAKEFUL_LEASE_MS: String(leaseMs),
+    LOG_LEVEL: 'error',
   }
-  const [one, two] = await Promise.all([serve(env), serve(env)])
+  const [one, two] = await Promise.all([Server.start(env), Server.start(env)])
   const client = new pg.Client({ connectionString: env.DATABASE_URL })
   await client.connect()
   clients.push(client)
@@ -171,7 +131,7 @@ describe('two processes', () => {
   }, async () => {
     const all = await pair(PATIENT_LEASE_MS)
     await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
-    await end(all.one.child)
+    await all.one.end('SIGKILL')
     await verify(all)
     const again = all.hook.received.length - EACH
     // At most what the dead process had in hand.
@@ -183,9 +143,9 @@ describe('two processes', () => {
   }, async () => {
     const all = await pair(LEASE_MS)
     await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
-    all.one.child.kill('SIGSTOP')
+    all.one.signal('SIGSTOP')
     await new Promise((done) => setTimeout(done, 2 * LEASE_MS))
-    all.one.child.kill('SIGCONT')
+    all.one.signal('SIGCONT')
     await verify(all)
   })
 })

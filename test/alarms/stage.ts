@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Agent } from '../../src/agents/agent.ts'
 import type { Executor } from '../../src/agents/executor.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
@@ -10,12 +10,13 @@ import { readConfig } from '../../src/config.ts'
 import type { Moment, Signals } from '../../src/engine/signals.ts'
 import { App } from '../../src/main.ts'
 import { call, type Loose, type Reply } from '../sessions/house.ts'
+import { afterEachTest } from '../setup/ends.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 
 export type Row = Loose
 
 const open = new Set<{ stop(): Promise<void> }>()
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...open].map((each) => each.stop()))
   open.clear()
 })

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBuilt } from '../process/server.ts'
+import { ensureBuilt, SHORT_LIVED } from '../process/server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BIN = join(ROOT, 'dist/cli/bin.js')
@@ -23,7 +23,7 @@ export interface RunOptions {
 export async function wakeful(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   ensureBuilt()
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [...SHORT_LIVED, BIN, ...args], {
     cwd: ROOT,
     env: { PATH, DATABASE_URL: 'memory:', ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -6,7 +6,7 @@ import { newId } from '../../src/core/ids.ts'
 import { writeAudit } from '../../src/store/audit.ts'
 import { deleteEnded, keepTicket } from '../../src/store/once.ts'
 import { pruneOlder } from '../../src/store/prune.ts'
-import { ensureBuilt, folder, Server } from '../process/server.ts'
+import { ensureBuilt, folder, Server, SHORT_LIVED } from '../process/server.ts'
 import { eachStore } from '../setup/stores.ts'
 import { bareStore } from '../store/stores.ts'
 
@@ -20,9 +20,13 @@ eachStore('the command line', (store) => {
     const { PATH = '' } = process.env
     const run = (...args: string[]) => {
       const env = { PATH, DATABASE_URL }
-      const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, 'keys', ...args], {
-        env,
-      })
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        [...SHORT_LIVED, BIN, 'keys', ...args],
+        {
+          env,
+        },
+      )
       return { status, out: String(stdout).trim(), err: String(stderr).trim() }
     }
     const refused = new Server({ DATABASE_URL, WAKEFUL_AUTH: 'keys' })

@@ -1,9 +1,9 @@
 /** A real MCP client on whatever transport a test brings, closed when the test ends. */
 import { Client, type Transport } from '@modelcontextprotocol/client'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../setup/ends.ts'
 
 const open = new Set<Client>()
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...open].map((client) => client.close()))
   open.clear()
 })

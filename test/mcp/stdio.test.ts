@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { describe, expect, it } from 'vitest'
-import { ensureBuilt, folder, Server } from '../process/server.ts'
+import { ensureBuilt, folder, Server, SHORT_LIVED } from '../process/server.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { connect } from './stage.ts'
 
@@ -22,7 +22,7 @@ function client(env: Record<string, string>) {
   return connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [BIN, 'mcp'],
+      args: [...SHORT_LIVED, BIN, 'mcp'],
       env: environment(env),
       stderr: 'ignore',
     }),
@@ -32,7 +32,7 @@ function client(env: Record<string, string>) {
 /** Runs the command with lines on its standard input until it ends by itself. */
 async function run(env: Record<string, string>, input: readonly string[], answers = 0) {
   ensureBuilt()
-  const child = spawn(process.execPath, [BIN, 'mcp'], { env: environment(env) })
+  const child = spawn(process.execPath, [...SHORT_LIVED, BIN, 'mcp'], { env: environment(env) })
   let stdout = ''
   let stderr = ''
   child.stderr.on('data', (text) => {

@@ -4,19 +4,24 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach } from 'vitest'
+import { afterEachFile, afterEachTest } from '../setup/ends.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BIN = join(ROOT, 'dist/cli/bin.js')
 const START_MAX_MS = 30_000
+/**
+ * For processes that live for seconds: the embedded database is compiled quickly and not once more thoroughly, which
+ * takes half of the CPU time of a start.
+ */
+export const SHORT_LIVED = ['--liftoff-only']
 
 const running = new Set<Server>()
 const folders: string[] = []
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...running].map((server) => server.end('SIGKILL')))
 })
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+afterEachFile(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
 /** The test run builds beforehand; by itself a single file may find nothing. */
@@ -47,7 +52,7 @@ export class Server {
   constructor(env: Record<string, string>) {
     ensureBuilt()
     const { PATH = '' } = process.env
-    this.#child = spawn(process.execPath, [BIN, 'serve'], {
+    this.#child = spawn(process.execPath, [...SHORT_LIVED, BIN, 'serve'], {
       cwd: ROOT,
       env: { PATH, PORT: '0', LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,10 +1,11 @@
 /** An app that runs by itself on the real clock, and WebSocket clients that remember what they were told. */
 import { performance } from 'node:perf_hooks'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { WebSocket } from 'ws'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { openApp } from '../../src/index.ts'
 import type { App } from '../../src/main.ts'
+import { afterEachTest } from '../setup/ends.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 import { call, type Loose, type Reply } from './house.ts'
 
@@ -72,7 +73,7 @@ export function live(
 }
 
 const clients = new Set<Client>()
-afterEach(() => {
+afterEachTest(() => {
   for (const client of clients) client.drop()
   clients.clear()
 })

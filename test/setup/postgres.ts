@@ -1,6 +1,6 @@
 /**
  * One real PostgreSQL for the whole run, started here and nowhere else, with a template database that
- * holds the schema. Test files copy the template (0.1 s) instead of migrating.
+ * holds the schema. Test files copy the template (0.02 s) instead of migrating.
  */
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
@@ -13,6 +13,12 @@ declare module 'vitest' {
     postgres: string
   }
 }
+
+/** Nothing of it has to outlive a crash of the machine. */
+const SETTINGS = [
+  ...['max_connections=200', 'shared_buffers=256MB', 'max_wal_size=256MB'],
+  ...['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'],
+]
 
 async function makeTemplate(base: string): Promise<void> {
   const client = new pg.Client({ connectionString: `${base}/postgres` })
@@ -33,7 +39,7 @@ export default async function setup(project: TestProject) {
   const given = process.env.WAKEFUL_TEST_POSTGRES
   const server =
     given === undefined
-      ? await startPostgres(['max_connections=200'])
+      ? await startPostgres(SETTINGS)
       : { base: given, stop: async () => undefined }
   await makeTemplate(server.base)
   project.provide('postgres', server.base)

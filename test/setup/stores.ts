@@ -27,7 +27,9 @@ async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
 /** A copy of the migrated template; what is made inside a suite is dropped with it. */
 export async function postgresDatabase(made: string[] = []): Promise<string> {
   const name = `t_${newId().replaceAll('-', '')}`
-  await admin((client) => client.query(`create database ${name} template template_wakeful`))
+  await admin((client) =>
+    client.query(`create database ${name} template template_wakeful strategy file_copy`),
+  )
   made.push(name)
   return `${inject('postgres')}/${name}`
 }

@@ -1,5 +1,4 @@
 /** Small worlds for behaviour tests: an app on a test clock, with the agent a test brings. */
-import { afterEach } from 'vitest'
 import type { Agent } from '../../src/agents/agent.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -7,10 +6,11 @@ import { parseSessionKey, type SessionRef } from '../../src/core/session.ts'
 import type { Source } from '../../src/sources/source.ts'
 import type { Appended } from '../../src/store/events.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
+import { afterEachTest } from './ends.ts'
 import type { StoreUnderTest } from './stores.ts'
 
 const open = new Set<TestWakeful>()
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...open].map((each) => each.stop()))
   open.clear()
 })

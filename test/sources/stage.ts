@@ -2,17 +2,17 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach } from 'vitest'
 import { SourceVisit } from '../../src/engine/visit.ts'
 import { Fetcher, type FetcherOptions } from '../../src/sources/fetcher.ts'
 import type { Source } from '../../src/sources/source.ts'
 import type { ClaimedSource } from '../../src/store/source-polls.ts'
+import { afterEachTest } from '../setup/ends.ts'
 
 export const fixture = (name: string) =>
   readFileSync(new URL(`./fixtures/${name}`, import.meta.url))
 
 const closing: (() => Promise<void>)[] = []
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all(closing.splice(0).map((close) => close()))
 })
 

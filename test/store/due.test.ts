@@ -183,7 +183,7 @@ eachStore('due rows', (store) => {
       })
     await timer('a', 5000)
     await timer('b', 7000)
-    const promote = () => promoteTimers(world.db, 10, Array.from({ length: 10 }, newId))
+    const promote = () => promoteTimers(world.db, Array.from({ length: 10 }, newId))
     expect(await promote()).toMatchObject({ promoted: 0, next_ms: 5000 })
     expect(await dueLagMs(world.db, TIMERS)).toBe(0)
     world.advance(5250)
@@ -375,13 +375,13 @@ describe('due rows beside other connections', () => {
       await other.query('select 1 from wakeful.sessions where session_key = $1 for update', [
         key(2),
       ])
-      const promoted = await promoteTimers(world.db, 10, Array.from({ length: 10 }, newId))
+      const promoted = await promoteTimers(world.db, Array.from({ length: 10 }, newId))
       expect(promoted.promoted).toBe(2)
       expect(keysOf((await claim(world.db, newId())).turns).sort()).toEqual([key(1), key(3)])
       await other.query('rollback')
     })
     expect(keysOf((await claim(world.db, newId())).turns)).toEqual([key(2)])
-    expect((await promoteTimers(world.db, 10, Array.from({ length: 10 }, newId))).promoted).toBe(1)
+    expect((await promoteTimers(world.db, Array.from({ length: 10 }, newId))).promoted).toBe(1)
   })
 
   it('invariants 2 and 4: twenty claimants at once share the rows without taking one twice', async () => {

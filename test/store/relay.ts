@@ -1,9 +1,9 @@
 /** A TCP relay on loopback before a database: away, there, or cutting an answer at a chosen moment. */
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../setup/ends.ts'
 
 const open = new Set<Relay>()
-afterEach(async () => {
+afterEachTest(async () => {
   for (const relay of open) await relay.close()
   open.clear()
 })

@@ -1,14 +1,15 @@
 /** Bare stores, without an engine around them, closed when their test ends. */
 import pg from 'pg'
-import { afterAll, afterEach, inject } from 'vitest'
+import { inject } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { migrateUp } from '../../src/store/migrate.ts'
 import { type OpenOptions, openStore, type Store } from '../../src/store/open.ts'
+import { afterEachFile, afterEachTest } from '../setup/ends.ts'
 import { dropDatabases, type StoreUnderTest } from '../setup/stores.ts'
 
 const open = new Set<Store>()
 const made: string[] = []
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...open].map((store) => store.close()))
   open.clear()
   await dropDatabases(made.splice(0))
@@ -19,7 +20,7 @@ interface Shared {
   now: () => Date | null
 }
 const shared = new Map<string, Shared>()
-afterAll(async () => {
+afterEachFile(async () => {
   await Promise.all([...shared.values()].map(({ store }) => store.close()))
   shared.clear()
 })

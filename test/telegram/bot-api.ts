@@ -1,13 +1,13 @@
 /** A Bot API of our own: keeps what was sent, hands out what people wrote, and fails as it is told. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach } from 'vitest'
 import type { Loose } from '../sessions/house.ts'
+import { afterEachTest } from '../setup/ends.ts'
 
 export const TOKEN = '4242:AAF-a_token_that_never_may_be_logged_00'
 
 const open = new Set<BotApi>()
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all([...open].map((each) => each.stop()))
 })
 

@@ -1,14 +1,20 @@
 /** Two years of daily work in two zones, across every change of their clocks. */
-import { expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { stage } from '../alarms/stage.ts'
+import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 
 const DAY_MS = 86_400_000
 const DAYS = 731
 const ZONES = ['America/New_York', 'Australia/Sydney'] as const
 
+const made: string[] = []
+afterAll(() => dropDatabases(made))
+
 it('rulings 2 and 30: once per local day at nine, for two years', async () => {
   const echo = async () => ({ title: 'Good morning', content: '' })
-  const s = await stage('memory:', { work: { echo }, startAt: '2026-01-01T00:00:00Z' })
+  // Sixty thousand statements: PostgreSQL takes half the time that the embedded store does.
+  const database = await postgresDatabase(made)
+  const s = await stage(database, { work: { echo }, startAt: '2026-01-01T00:00:00Z' })
   const ids = new Map<string, string>()
   for (const timezone of ZONES) {
     const body = {
