@@ -5,7 +5,8 @@ import { Problem, request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
-import { lookAgain, pathOf } from './use-session.ts'
+import { pathOf } from './session-query.ts'
+import { lookAgain } from './use-session.ts'
 
 interface Message {
   readonly text: string

@@ -1,6 +1,6 @@
 /** What was said, what was said unasked, and what was held back. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { timeOf } from '../parts/time.ts'
 import type { Saying } from './story.ts'
 import type { Older } from './use-session.ts'
@@ -46,7 +46,13 @@ export function Conversation({ sayings, loading, watching, agent, more, older }:
   }, [begun, scrollToEnd])
   const drawn = windowed.getVirtualItems()
   const first = drawn[0]?.index ?? count
-  const near = begun && more && !older.loading && first < NEAR_SAYINGS
+  // It opens at its end, but is drawn from its beginning first: that beginning was not scrolled to.
+  const atEnd = drawn.at(-1)?.index === count - 1
+  const [opened, setOpened] = useState(false)
+  useEffect(() => {
+    if (begun && atEnd) setOpened(true)
+  }, [begun, atEnd])
+  const near = opened && more && !older.loading && first < NEAR_SAYINGS
   useEffect(() => {
     if (near) older.load()
   }, [near, older.load])
