@@ -115,8 +115,9 @@ async function cost(path: string, text: string): Promise<{ rounds: number; bytes
   const isThere = () => own.page.getByText(text, { exact: true }).first().isVisible()
   try {
     await own.page.route('**/*', (route) => {
-      if (route.request().isNavigationRequest()) return route.continue()
-      held.push(route)
+      if (!route.request().isNavigationRequest()) held.push(route)
+      else return route.continue()
+      return undefined
     })
     await own.page.goto(`${stage.url}/#${path}`, { waitUntil: 'commit' })
     while (!(await isThere())) {

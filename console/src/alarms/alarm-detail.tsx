@@ -9,6 +9,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { Badge, Button, Heading, Panel } from '../parts/parts.tsx'
 import { fromNow, leftUntil, timeOf, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { AlarmHistory } from './alarm-history.tsx'
 import { type Alarm, STATUS_TONES, titleOf, troubleOf } from './shapes.ts'
 
 const LOOK_MS = 3_000
@@ -83,6 +84,9 @@ function Known({ alarm }: { alarm: Alarm }) {
             </p>
           )}
         </Panel>
+        <div className="lg:col-span-2">
+          <AlarmHistory id={alarm.id} />
+        </div>
       </div>
     </>
   )

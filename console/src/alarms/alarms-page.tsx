@@ -58,7 +58,12 @@ function AlarmList() {
       <div className="mb-4 flex flex-wrap items-center gap-3">
         <Search label="Search alarms" value={words} onChange={setWords} />
         <Choice label="Status" choices={STATUSES} value={status} onChange={setStatus} />
-        <Button main aria-expanded={making} onClick={() => setMaking(!making)}>
+        <Button
+          main={!making}
+          aria-expanded={making}
+          className="max-sm:w-full"
+          onClick={() => setMaking(!making)}
+        >
           {making ? 'Close' : 'New alarm'}
         </Button>
       </div>
@@ -121,7 +126,9 @@ function AlarmRow({ alarm }: { alarm: Alarm }) {
       <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {trouble !== null && alarm.status === 'active' && <Badge tone="bad">{trouble}</Badge>}
         <When alarm={alarm} />
-        <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
+        <span className="flex sm:w-19 sm:justify-end">
+          <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
+        </span>
       </span>
     </Link>
   )

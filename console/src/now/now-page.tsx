@@ -113,7 +113,7 @@ function Nothing({ span }: { span: Span }) {
         </Link>{' '}
         in plain words. It appears here at once and you can watch it fire. From a shell:
       </p>
-      <pre className="mt-3 overflow-x-auto rounded-lg bg-sunk p-3 text-left font-mono text-xs text-ink">
+      <pre className="mt-3 overflow-x-auto rounded-lg bg-sunk p-3 text-left font-mono text-xs text-ink max-sm:whitespace-pre-wrap max-sm:wrap-anywhere">
         {CURL}
       </pre>
     </Empty>

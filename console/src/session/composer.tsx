@@ -5,6 +5,7 @@ import { Problem, request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { takeDrafts } from './draft.ts'
 import { pathOf } from './session-query.ts'
 import { lookAgain } from './use-session.ts'
 
@@ -28,6 +29,14 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   }, [fresh])
   const client = useQueryClient()
   const [text, setText] = useState('')
+  useEffect(
+    () =>
+      takeDrafts((draft) => {
+        setText(draft)
+        field.current?.focus()
+      }),
+    [],
+  )
   const send = useMutation({
     mutationFn: (message: Message) =>
       request(`${pathOf(sessionKey)}/messages`, { method: 'POST', body: message }),
@@ -75,9 +84,9 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}
           placeholder="Say something to the agent"
-          className={`${FIELD} field-sizing-content max-h-40 min-h-10 resize-none`}
+          className={`${FIELD} field-sizing-content max-h-40 min-h-10.5 resize-none`}
         />
-        <Button main type="submit" disabled={send.isPending} className="min-h-10">
+        <Button main type="submit" disabled={send.isPending} className="min-h-10.5">
           Send
         </Button>
       </div>
