@@ -42,7 +42,7 @@ eachStore('the companion', (store) => {
 
   it('sets reminders, in the zone that was named', async () => {
     expect(await say('remind me in 10 seconds to stretch')).toBe(
-      'I will remind you on 2026-01-01 00:00:10 UTC (in 10 s): “stretch”. Say “what is planned?” to see it, “stop” to cancel it.',
+      'I will remind you in 10 s (2026-01-01 00:00:10 UTC): “stretch”. Say “what is planned?” to see it, “stop” to cancel it.',
     )
     expect(await say('my time zone is Europe/Berlin')).toContain('I read times in Europe/Berlin')
     expect(await say('every weekday at 8:30 plan the day')).toContain(

@@ -33,7 +33,7 @@ export function AlarmDetail({ id }: { id: string }) {
       <Back href="/alarms" to="All alarms">
         {data !== undefined && <Badge tone={STATUS_TONES[data.status]}>{data.status}</Badge>}
       </Back>
-      {error !== null && <Trouble error={error} onRetry={() => void refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known alarm={data} />}
     </>

@@ -76,7 +76,7 @@ function AlarmList() {
         />
       )}
       {made !== null && <Made alarm={made} onClose={() => setMade(null)} />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
       {rows?.length === 0 && !list.hasNextPage && (filtered ? <NoneFound /> : <NoAlarms />)}
       {rows !== undefined && (rows.length > 0 || list.hasNextPage) && (
@@ -126,7 +126,7 @@ function AlarmRow({ alarm }: { alarm: Alarm }) {
       <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {trouble !== null && alarm.status === 'active' && <Badge tone="bad">{trouble}</Badge>}
         <When alarm={alarm} />
-        <span className="flex sm:w-19 sm:justify-end">
+        <span className="flex max-sm:order-first sm:w-19 sm:justify-end">
           <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
         </span>
       </span>

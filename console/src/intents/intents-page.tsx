@@ -77,7 +77,7 @@ function IntentList() {
         </Button>
       </div>
       {making && <NewIntent person={person.trim()} onMade={() => setMaking(false)} />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && asked !== null && (
         <p className="text-muted">Loading …</p>
       )}
@@ -156,7 +156,7 @@ function IntentRow({ intent }: { intent: Intent }) {
           {last !== null && last !== 'success' && (
             <Badge tone={EXECUTION_TONES[last]}>{EXECUTION_WORDS[last]}</Badge>
           )}
-          <span className="flex sm:w-18 sm:justify-end">
+          <span className="flex max-sm:order-first sm:w-18 sm:justify-end">
             <Badge>{TYPE_WORDS[intent.trigger_type]}</Badge>
           </span>
         </span>

@@ -40,13 +40,16 @@ export function NowPage() {
         )}
         {overview.data !== undefined && (
           <>
-            <Figures
-              figures={overview.data.figures}
-              turnsPerMinute={turnsPerMinute}
-              failed={failed.length}
-              heldBack={held.length}
-              now={now}
-            />
+            {/* Old figures would say that all is well. */}
+            {overview.error === null && (
+              <Figures
+                figures={overview.data.figures}
+                turnsPerMinute={turnsPerMinute}
+                failed={failed.length}
+                heldBack={held.length}
+                now={now}
+              />
+            )}
             <WantsALook marks={[...failed, ...held]} now={now} />
             <Panel
               title={`The next ${SPANS[span].label.toLowerCase()}`}

@@ -83,7 +83,7 @@ export function Heading({ title, children }: { title: string; children?: ReactNo
       <title>{`${title} · Wakeful`}</title>
       <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
       {children !== undefined && (
-        <p className="mt-1 max-w-prose text-pretty text-muted">{children}</p>
+        <p className="mt-1 max-w-prose text-balance text-muted">{children}</p>
       )}
     </div>
   )

@@ -65,7 +65,7 @@ function WorkList() {
         </Button>
       </div>
       {making && <NewWork />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
       {rows?.length === 0 && !list.hasNextPage && (filtered ? <NoneFound /> : <NoWork />)}
       {rows !== undefined && (rows.length > 0 || list.hasNextPage) && (
@@ -108,7 +108,7 @@ function WorkRow({ work }: { work: Work }) {
       <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {last !== null && <time dateTime={last}>ran {fromNow(last, now)}</time>}
         {next !== null && <time dateTime={next}>next in {leftUntil(next, now)}</time>}
-        <span className="flex sm:w-16 sm:justify-end">
+        <span className="flex max-sm:order-first sm:w-16 sm:justify-end">
           <Badge tone={tone}>{words}</Badge>
         </span>
       </span>
