@@ -19,6 +19,8 @@ interface Props {
   readonly sayings: readonly Saying[]
   readonly loading: boolean
   readonly watching: boolean
+  /** What is shown is being acknowledged, so nothing of it waits for a reader. */
+  readonly reading: boolean
   readonly agent: string
   /** Whether older ones can be had. */
   readonly more: boolean
@@ -26,7 +28,8 @@ interface Props {
 }
 
 /** Held at its end: new sayings are followed by whoever reads there, and older ones come in above without a jump. */
-export function Conversation({ sayings, loading, watching, agent, more, older }: Props) {
+export function Conversation(props: Props) {
+  const { sayings, loading, watching, reading, agent, more, older } = props
   const scroller = useRef<HTMLDivElement>(null)
   const count = sayings.length
   const windowed = useVirtualizer({
@@ -77,7 +80,7 @@ export function Conversation({ sayings, loading, watching, agent, more, older }:
               data-index={index}
               className={`flex flex-col pb-3 ${index === count - 1 ? 'arrive' : ''}`}
             >
-              <Said saying={saying} watching={watching} />
+              <Said saying={saying} watching={watching} reading={reading} />
             </li>
           )
         })}
@@ -102,7 +105,8 @@ function Beginning({ loading, watching, agent }: Pick<Props, 'loading' | 'watchi
   )
 }
 
-function Said({ saying, watching }: { saying: Saying; watching: boolean }) {
+function Said(props: { saying: Saying; watching: boolean; reading: boolean }) {
+  const { saying, watching, reading } = props
   if (saying.kind === 'unsaid') {
     return (
       <p
@@ -134,7 +138,7 @@ function Said({ saying, watching }: { saying: Saying; watching: boolean }) {
       look="self-start items-start"
       tone={tone}
       mark={saying.unasked === null ? null : `unasked, ${saying.unasked}`}
-      note={saying.delivered ? null : 'waiting for a reader'}
+      note={saying.delivered || reading ? null : 'waiting for a reader'}
     >
       {saying.text}
     </Bubble>

@@ -55,6 +55,7 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
             sayings={sayings}
             loading={query.isPending}
             watching={watching}
+            reading={!watching && line.state === 'live'}
             agent={agent}
             more={rows?.whole === false}
             older={older}

@@ -19,7 +19,7 @@ export function TimersPanel(props: { sessionKey: string; timers: readonly Timer[
   return (
     <Panel title="Pending timers">
       {timers.length === 0 ? (
-        <p className="min-h-14 text-sm text-muted">
+        <p className="min-h-13 text-sm text-muted">
           None. The agent sets one when it wants to come back on its own; a message from the user
           cancels it.
         </p>
