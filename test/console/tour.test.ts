@@ -65,6 +65,9 @@ test('writes its sentences into one conversation, plays the market, and never hi
   const composer = page.getByLabel('Message to the agent')
   await expect.poll(() => composer.inputValue()).toBe('remind me in 10 seconds to stretch')
   expect(await page.evaluate('document.activeElement.id')).toBe('composer')
+  // Whoever types it by hand does not write it twice.
+  await page.keyboard.type('hello')
+  expect(await composer.inputValue()).toBe('hello')
   // Tour and conversation are in sight together.
   expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight')).toBe(0)
   const address = page.url()

@@ -1,6 +1,13 @@
 /** Where one talks to the agent. Enter sends, Shift+Enter makes a new line. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import {
+  type FormEvent,
+  type KeyboardEvent,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { Problem, request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
@@ -29,14 +36,11 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   }, [fresh])
   const client = useQueryClient()
   const [text, setText] = useState('')
-  useEffect(
-    () =>
-      takeDrafts((draft) => {
-        setText(draft)
-        field.current?.focus()
-      }),
-    [],
-  )
+  const drafts = useDrafts(setText)
+  // Selected: Enter sends it, and whoever types something else replaces it.
+  useLayoutEffect(() => {
+    if (drafts > 0) field.current?.select()
+  }, [drafts])
   const send = useMutation({
     mutationFn: (message: Message) =>
       request(`${pathOf(sessionKey)}/messages`, { method: 'POST', body: message }),
@@ -92,6 +96,20 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
       </div>
     </form>
   )
+}
+
+/** How many sentences were put here so far. */
+function useDrafts(onDraft: (text: string) => void): number {
+  const [count, setCount] = useState(0)
+  useEffect(
+    () =>
+      takeDrafts((text) => {
+        onDraft(text)
+        setCount((before) => before + 1)
+      }),
+    [onDraft],
+  )
+  return count
 }
 
 function NotSent({ error }: { error: Error }) {

@@ -81,7 +81,7 @@ function Card({ at, step, go, close }: CardProps) {
           Close the tour
         </button>
       </div>
-      <p className="mt-1 max-w-prose text-sm text-pretty lg:max-w-4xl">{step.words}</p>
+      <p className="mt-1 max-w-prose text-sm text-balance lg:max-w-4xl">{step.words}</p>
       <div className="mt-3 flex flex-wrap items-center gap-2">
         {step.sentence !== undefined && (
           // On a small screen it would take the room of the conversation it is written into.
