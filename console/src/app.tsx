@@ -1,35 +1,31 @@
 /** Which page is at which address (after the `#`). Each page is loaded when it is first gone to. */
-import { type ComponentType, lazy, Suspense } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { Link, Route, Router, Switch } from 'wouter'
 import { useHashLocation } from 'wouter/use-hash-location'
 import { Frame } from './frame/frame.tsx'
+import { Later, later } from './frame/later.tsx'
 import { NowPage } from './now/now-page.tsx'
 import { Heading } from './parts/parts.tsx'
 import { keyIn } from './session/key.ts'
+import { sessionQuery } from './session/session-query.ts'
 
-/** `lazy` wants a default export; our pages are named. */
-function page<P>(load: () => Promise<ComponentType<P>>) {
-  return lazy(async () => ({ default: await load() }))
-}
-
-const SessionsPage = page(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
-const SessionPage = page(async () => (await import('./session/session-page.tsx')).SessionPage)
-const AlarmsPage = page(async () => (await import('./alarms/alarms-page.tsx')).AlarmsPage)
-const IntentsPage = page(async () => (await import('./intents/intents-page.tsx')).IntentsPage)
-const WorkPage = page(async () => (await import('./work/work-page.tsx')).WorkPage)
-const WhyPage = page(async () => (await import('./why/why-page.tsx')).WhyPage)
-const RulesPage = page(async () => (await import('./rules/rules-page.tsx')).RulesPage)
-const KeysPage = page(async () => (await import('./keys/keys-page.tsx')).KeysPage)
-const HealthPage = page(async () => (await import('./health/health-page.tsx')).HealthPage)
-const TryPage = page(async () => (await import('./phrases/try-page.tsx')).TryPage)
+const SessionsPage = later(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
+const SessionPage = later(async () => (await import('./session/session-page.tsx')).SessionPage)
+const AlarmsPage = later(async () => (await import('./alarms/alarms-page.tsx')).AlarmsPage)
+const IntentsPage = later(async () => (await import('./intents/intents-page.tsx')).IntentsPage)
+const WorkPage = later(async () => (await import('./work/work-page.tsx')).WorkPage)
+const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
+const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
+const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
+const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
+const TryPage = later(async () => (await import('./phrases/try-page.tsx')).TryPage)
 
 export function App() {
   return (
     <Router hook={useHashLocation}>
       <Frame>
-        <Suspense fallback={<p className="text-muted">Loading …</p>}>
-          <Pages />
-        </Suspense>
+        <Pages />
       </Frame>
     </Router>
   )
@@ -39,25 +35,35 @@ function Pages() {
   return (
     <Switch>
       <Route path="/" component={NowPage} />
-      <Route path="/sessions" component={SessionsPage} />
+      <Route path="/sessions">
+        <Later page={SessionsPage} props={{}} />
+      </Route>
       <Route path="/sessions/:key/watch">{({ key }) => <OneSession part={key} watching />}</Route>
       <Route path="/sessions/:key">{({ key }) => <OneSession part={key} watching={false} />}</Route>
       <Route path="/alarms/*?">
-        <AlarmsPage />
+        <Later page={AlarmsPage} props={{}} />
       </Route>
       <Route path="/intents/*?">
-        <IntentsPage />
+        <Later page={IntentsPage} props={{}} />
       </Route>
       <Route path="/work/*?">
-        <WorkPage />
+        <Later page={WorkPage} props={{}} />
       </Route>
       <Route path="/why/:outcome?">
-        {({ outcome }) => <WhyPage key={outcome} outcome={outcome} />}
+        {({ outcome }) => <Later key={outcome} page={WhyPage} props={{ outcome }} />}
       </Route>
-      <Route path="/rules" component={RulesPage} />
-      <Route path="/keys" component={KeysPage} />
-      <Route path="/health" component={HealthPage} />
-      <Route path="/try" component={TryPage} />
+      <Route path="/rules">
+        <Later page={RulesPage} props={{}} />
+      </Route>
+      <Route path="/keys">
+        <Later page={KeysPage} props={{}} />
+      </Route>
+      <Route path="/health">
+        <Later page={HealthPage} props={{}} />
+      </Route>
+      <Route path="/try">
+        <Later page={TryPage} props={{}} />
+      </Route>
       <Route>
         <Nowhere>This address leads nowhere.</Nowhere>
       </Route>
@@ -67,7 +73,13 @@ function Pages() {
 
 function OneSession({ part, watching }: { part: string; watching: boolean }) {
   const key = keyIn(part)
-  if (key !== null) return <SessionPage key={key} sessionKey={key} watching={watching} />
+  const client = useQueryClient()
+  // The session is read while the code of its page is still on its way.
+  useEffect(() => {
+    if (key !== null) void client.prefetchQuery(sessionQuery(client, key))
+  }, [client, key])
+  if (key !== null)
+    return <Later key={key} page={SessionPage} props={{ sessionKey: key, watching }} />
   return (
     <Nowhere>
       A session’s key has three parts, user:agent:thread, of letters, digits, - and _.

@@ -192,7 +192,8 @@ export async function readWaiting(db: Db, userId: string | null): Promise<Waitin
              select t.created_at from wakeful.effects t where t.status in ('pending', 'executing') ${own}
              order by t.bucket, t.session_key, t.position limit ${COUNTED_MAX}) u) e,
           (select count(*)::int as total, min(due_at) as oldest from (
-             select t.due_at from wakeful.sessions t where t.due_at is not null and t.due_at <= ${NOW} ${own}
+             select t.due_at from wakeful.sessions t where t.due_at is not null and t.due_at <= ${NOW}
+               and (t.leased_until is null or t.leased_until <= ${NOW}) ${own}
              order by t.due_at limit ${COUNTED_MAX}) w) s`,
     owned ? [db.now(), bucketOf(userId), userId] : [db.now()],
   )

@@ -144,6 +144,14 @@ eachStore('the overview', (store) => {
     expect(figures).toMatchObject({ due_lag_ms: 25_000, sessions_waiting: 1 })
     expect(lanes.alarm.slots).toHaveLength(1)
     expect((await look(`?from=${in_(0)}`)).lanes.alarm.slots).toEqual([])
+    // A turn that was taken up waits no more, however long it runs.
+    await s.query(
+      `update wakeful.sessions set leased_until = $1::timestamptz + interval '20 seconds', claim_token = gen_random_uuid(), claimed_at = $1`,
+      [s.now()],
+    )
+    expect((await look()).figures).toMatchObject({ due_lag_ms: 15_000, sessions_waiting: 0 })
+    s.sleep(30_000)
+    expect((await look()).figures).toMatchObject({ sessions_waiting: 1 })
   })
 
   it('shows one person nothing of another (invariant 12)', async () => {

@@ -138,7 +138,7 @@ eachStore('the companion with a model', (store) => {
   it('takes plain words while the model is away, with a note and without its key', async () => {
     fake.answers = [json(400, { error: { message: `no credit for ${SECRET}` } })]
     const [reply] = await say('remind me in 10 seconds to stretch')
-    expect(reply).toMatch(/^I will remind you on 2026-01-01 00:00:10 UTC/)
+    expect(reply).toMatch(/^I will remind you in 10 s \(2026-01-01 00:00:10 UTC\)/)
     expect(reply).toContain(
       '(The model is away, so I took your words plainly: the model answered 400',
     )

@@ -42,7 +42,7 @@ eachStore('the companion', (store) => {
 
   it('sets reminders, in the zone that was named', async () => {
     expect(await say('remind me in 10 seconds to stretch')).toBe(
-      'I will remind you on 2026-01-01 00:00:10 UTC (in 10 s): “stretch”. Say “what is planned?” to see it, “stop” to cancel it.',
+      'I will remind you in 10 s (2026-01-01 00:00:10 UTC): “stretch”. Say “what is planned?” to see it, “stop” to cancel it.',
     )
     expect(await say('my time zone is Europe/Berlin')).toContain('I read times in Europe/Berlin')
     expect(await say('every weekday at 8:30 plan the day')).toContain(
@@ -132,9 +132,10 @@ eachStore('the companion', (store) => {
     expect(await pending()).toEqual([])
   })
 
-  it('asks back when it is unclear, with examples, and says what a rule refuses', async () => {
-    expect(await say('hello')).toBe(
-      'You said: “hello”. I found no wish in it. Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.\nIf you stay silent, I will check in after 20 seconds.',
+  it('greets back, asks back when it is unclear, with examples, and says what a rule refuses', async () => {
+    expect(await say('hello')).toMatch(/^Hello\. I keep promises in time\. Try “remind me/)
+    expect(await say('the weather')).toBe(
+      'You said: “the weather”. I found no wish in it. Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.\nIf you stay silent, I will check in after 20 seconds.',
     )
     expect(await pending()).toEqual([{ timer_id: 'check-in' }])
     expect(await say('remind me to stretch')).toContain('say when, for example')

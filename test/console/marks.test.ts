@@ -32,7 +32,7 @@ describe('clusters', () => {
         fc.array(fc.record({ at: fc.integer({ min: -50, max: 150 }), been: fc.boolean() })),
         (given) => {
           const marks = given.map(({ at, been }) => mark(at, been ? entry() : null))
-          const clusters = clustered(marks, 'alarm', 0, 100, 0.05)
+          const clusters = clustered(marks, 'alarm', { from: 0, now: 50, to: 100 }, 0.05)
           const held = clusters.flatMap((cluster) => cluster.marks)
           const inside = marks.filter(({ at }) => at >= 0 && at <= 100)
           expect(held.length).toBe(inside.length)
@@ -40,17 +40,27 @@ describe('clusters', () => {
           for (const { marks } of clusters)
             expect(new Set(marks.map(({ past }) => past === null)).size).toBe(1)
           for (const kind of ['timer', 'intent', 'work'] as const)
-            expect(clustered(marks, kind, 0, 100, 0.05)).toEqual([])
+            expect(clustered(marks, kind, { from: 0, now: 50, to: 100 }, 0.05)).toEqual([])
         },
       ),
       { numRuns: 200 },
     )
   })
 
+  test('of what has been and of what comes stand on their own side of now', () => {
+    const marks = [mark(500, entry()), mark(501, null), mark(499, null)]
+    const [been, coming] = clustered(marks, 'alarm', { from: 0, now: 500, to: 1_000 }, 0.02)
+    expect(been).toMatchObject({ place: 0.49, look: 'good' })
+    expect(coming).toMatchObject({ place: 0.51, look: 'coming' })
+    expect(coming?.marks).toHaveLength(2)
+  })
+
   test('look like the worst in them', () => {
     const outcomes: Outcome[] = ['delivered', 'failed', 'silent']
     const marks = outcomes.map((outcome, at) => mark(at, entry({ outcome })))
-    expect(clustered(marks, 'alarm', 0, 1_000, 0.1)).toMatchObject([{ look: 'failed' }])
+    expect(clustered(marks, 'alarm', { from: 0, now: 500, to: 1_000 }, 0.1)).toMatchObject([
+      { look: 'failed' },
+    ])
     expect(lookOf(mark(0, entry({ outcome: 'suppressed' })))).toBe('held')
     expect(lookOf(mark(0, entry({ outcome: 'condition_false' })))).toBe('quiet')
     expect(lookOf(mark(0, null))).toBe('coming')

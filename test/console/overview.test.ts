@@ -212,6 +212,19 @@ describe('the frame', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(JS_MAX_BYTES)
   })
 
+  test('says so when the code of a page does not come, and begins anew when the server is back', async () => {
+    await page.goto(url)
+    await page.getByText('Due lag').waitFor()
+    await page.route('**/*', (route) => route.abort())
+    await page.getByRole('link', { name: 'Rules' }).click()
+    await page.getByText('This page could not be loaded').waitFor()
+    await page.getByRole('navigation', { name: 'Main' }).waitFor()
+    await page.unroute('**/*')
+    await page.getByText('Unanswered messages in a row').waitFor()
+    // The browser reports each request that failed; that is what this test is about.
+    visit = { ...visit, complaints: [] }
+  })
+
   test('leads somewhere from an address that is none', async () => {
     await page.goto(`${url}/#/nowhere`)
     await page.getByRole('link', { name: 'Go to what happens now' }).click()

@@ -2,7 +2,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { coalesce } from '../../console/src/api/coalesce.ts'
 import type { Effect, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
-import { withNewest, withOlder } from '../../console/src/session/joining.ts'
+import { firstPart, withNewest, withOlder } from '../../console/src/session/joining.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -34,6 +34,23 @@ test('the newest part of a session replaces what it covers and keeps what lies b
   const fresh = part(4, 7)
   expect(withNewest(known, fresh)).toEqual(part(1, 7))
   expect(withNewest(known, part(6, 7))).toMatchObject({ events: part(1, 7).events, whole: true })
+})
+
+test('pages asked for at once make the first part, or none if they do not reach back far enough', () => {
+  const newest = <T>(rows: readonly T[], next: string | null = 'older') => ({
+    ...{ data: rows.toReversed(), next_cursor: next },
+  })
+  const { events, turns, effects } = part(1, 9)
+  const first = firstPart(newest(events.slice(4)), newest(turns.slice(2)), newest(effects.slice(3)))
+  expect(first).toEqual({ ...part(5, 9), effects: effects.slice(3) })
+  // A turn of event 5 may be on the next page; so may what the turn of event 5 asked for.
+  expect(firstPart(newest(events.slice(4)), newest(turns.slice(4)), newest(effects))).toBeNull()
+  expect(firstPart(newest(events.slice(4)), newest(turns), newest(effects.slice(5)))).toBeNull()
+  const all = firstPart(newest(events, null), newest(turns, null), newest(effects, null))
+  expect(all).toEqual(part(1, 9))
+  expect(firstPart(newest([], null), newest([], null), newest([], null))).toMatchObject({
+    ...{ events: [], whole: true },
+  })
 })
 
 test('rows missing between the newest part and what was known drop what was known', () => {

@@ -58,6 +58,33 @@ test('leads through five steps by keyboard, remembers where it was, and stays cl
   expect(await tour().count()).toBe(0)
 })
 
+test('writes its sentences into one conversation, plays the market, and never hides what is to be typed', async () => {
+  await enter({ viewport: WIDE, tour: true })
+  await page.goto(stage.url)
+  await tour().getByRole('button', { name: 'Open a conversation' }).click()
+  const composer = page.getByLabel('Message to the agent')
+  await expect.poll(() => composer.inputValue()).toBe('remind me in 10 seconds to stretch')
+  expect(await page.evaluate('document.activeElement.id')).toBe('composer')
+  // Whoever types it by hand does not write it twice.
+  await page.keyboard.type('hello')
+  expect(await composer.inputValue()).toBe('hello')
+  // Tour and conversation are in sight together.
+  expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight')).toBe(0)
+  const address = page.url()
+  await tour().getByRole('button', { name: 'Next' }).click()
+  await tour().getByRole('button', { name: 'Next' }).click()
+  await page.getByRole('link', { name: 'Alarms' }).click()
+  await tour().getByRole('button', { name: 'Write it' }).click()
+  expect(page.url()).toBe(address)
+  await expect.poll(() => composer.inputValue()).toBe('tell me when NVDA is below 130')
+  await page.keyboard.press('Enter')
+  await messages().getByText('I will tell you the first time NVDA is below 130.').waitFor()
+  await tour().getByRole('button', { name: 'Let NVDA fall to 128' }).click()
+  await messages().getByText('The price is 128.').waitFor()
+  await messages().getByText('unasked, after standing intent “NVDA is below 130”').waitFor()
+  expect(await barriers(page)).toEqual([])
+})
+
 test('fits a narrow screen, closes with Escape, and opens a conversation', async () => {
   await enter({ viewport: NARROW, colorScheme: 'dark', tour: true })
   await page.goto(stage.url)

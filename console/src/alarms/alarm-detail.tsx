@@ -9,6 +9,7 @@ import { Confirm } from '../parts/confirm.tsx'
 import { Badge, Button, Heading, Panel } from '../parts/parts.tsx'
 import { fromNow, leftUntil, timeOf, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { AlarmHistory } from './alarm-history.tsx'
 import { type Alarm, STATUS_TONES, titleOf, troubleOf } from './shapes.ts'
 
 const LOOK_MS = 3_000
@@ -32,7 +33,7 @@ export function AlarmDetail({ id }: { id: string }) {
       <Back href="/alarms" to="All alarms">
         {data !== undefined && <Badge tone={STATUS_TONES[data.status]}>{data.status}</Badge>}
       </Back>
-      {error !== null && <Trouble error={error} onRetry={() => void refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known alarm={data} />}
     </>
@@ -83,6 +84,9 @@ function Known({ alarm }: { alarm: Alarm }) {
             </p>
           )}
         </Panel>
+        <div className="lg:col-span-2">
+          <AlarmHistory id={alarm.id} />
+        </div>
       </div>
     </>
   )

@@ -58,7 +58,12 @@ function AlarmList() {
       <div className="mb-4 flex flex-wrap items-center gap-3">
         <Search label="Search alarms" value={words} onChange={setWords} />
         <Choice label="Status" choices={STATUSES} value={status} onChange={setStatus} />
-        <Button main aria-expanded={making} onClick={() => setMaking(!making)}>
+        <Button
+          main={!making}
+          aria-expanded={making}
+          className="max-sm:w-full"
+          onClick={() => setMaking(!making)}
+        >
           {making ? 'Close' : 'New alarm'}
         </Button>
       </div>
@@ -71,7 +76,7 @@ function AlarmList() {
         />
       )}
       {made !== null && <Made alarm={made} onClose={() => setMade(null)} />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
       {rows?.length === 0 && !list.hasNextPage && (filtered ? <NoneFound /> : <NoAlarms />)}
       {rows !== undefined && (rows.length > 0 || list.hasNextPage) && (
@@ -121,7 +126,9 @@ function AlarmRow({ alarm }: { alarm: Alarm }) {
       <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {trouble !== null && alarm.status === 'active' && <Badge tone="bad">{trouble}</Badge>}
         <When alarm={alarm} />
-        <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
+        <span className="flex max-sm:order-first sm:w-19 sm:justify-end">
+          <Badge tone={STATUS_TONES[alarm.status]}>{alarm.status}</Badge>
+        </span>
       </span>
     </Link>
   )

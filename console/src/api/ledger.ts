@@ -69,6 +69,7 @@ export interface LedgerQuery {
   readonly user_id?: string | undefined
   readonly session_key?: string | undefined
   readonly trigger?: Kind | undefined
+  readonly trigger_id?: string | undefined
   readonly outcome?: Outcome | undefined
   readonly from?: string | undefined
   readonly to?: string | undefined

@@ -52,12 +52,20 @@ export function Frame({ children }: { children: ReactNode }) {
               Keys: <kbd className="font-mono">g</kbd> and a letter goes to a page,{' '}
               <kbd className="font-mono">/</kbd> searches.
             </p>
-            <a
-              href="./docs"
-              className="text-muted underline-offset-4 hover:text-ink hover:underline"
-            >
-              API reference
-            </a>
+            <p className="flex flex-col gap-1">
+              <Link
+                href="/try"
+                className="text-muted underline-offset-4 hover:text-ink hover:underline"
+              >
+                Try a phrase
+              </Link>
+              <a
+                href="./docs"
+                className="text-muted underline-offset-4 hover:text-ink hover:underline"
+              >
+                API reference
+              </a>
+            </p>
           </div>
         </div>
       </header>
@@ -71,9 +79,14 @@ export function Frame({ children }: { children: ReactNode }) {
       </main>
       <footer className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-3 text-sm lg:hidden">
         <WhoAmI />
-        <a href="./docs" className="text-muted underline underline-offset-4">
-          API reference
-        </a>
+        <p className="flex gap-4">
+          <Link href="/try" className="text-muted underline underline-offset-4">
+            Try a phrase
+          </Link>
+          <a href="./docs" className="text-muted underline underline-offset-4">
+            API reference
+          </a>
+        </p>
       </footer>
     </div>
   )

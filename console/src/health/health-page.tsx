@@ -36,7 +36,7 @@ export function HealthPage() {
         <Address path="healthz" />, <Address path="readyz" /> and <Address path="metrics" /> for
         machines.
       </Heading>
-      {error !== null && <Trouble error={error} onRetry={() => void refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && error === null && (
         <div className="grid grid-cols-1 items-start gap-4 lg:grid-cols-2">

@@ -43,7 +43,9 @@ export function IntentDetail({ id }: { id: string }) {
           </Badge>
         )}
       </Back>
-      {error !== null && !deleted && <Trouble error={error} onRetry={() => void refetch()} />}
+      {error !== null && !deleted && (
+        <Trouble spaced error={error} onRetry={() => void refetch()} />
+      )}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known intent={data} onDelete={() => setDeleted(true)} />}
     </>

@@ -67,12 +67,17 @@ function IntentList() {
         <Person person={person} refused={asked === null} onChange={setPerson} />
         <Search label="Search intents" value={words} onChange={setWords} />
         <Choice label="State" choices={CHOICES} value={enabled} onChange={setEnabled} />
-        <Button main aria-expanded={making} onClick={() => setMaking(!making)}>
+        <Button
+          main={!making}
+          aria-expanded={making}
+          className="max-sm:w-full"
+          onClick={() => setMaking(!making)}
+        >
           {making ? 'Close' : 'New intent'}
         </Button>
       </div>
       {making && <NewIntent person={person.trim()} onMade={() => setMaking(false)} />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && asked !== null && (
         <p className="text-muted">Loading …</p>
       )}
@@ -151,7 +156,9 @@ function IntentRow({ intent }: { intent: Intent }) {
           {last !== null && last !== 'success' && (
             <Badge tone={EXECUTION_TONES[last]}>{EXECUTION_WORDS[last]}</Badge>
           )}
-          <Badge>{TYPE_WORDS[intent.trigger_type]}</Badge>
+          <span className="flex max-sm:order-first sm:w-18 sm:justify-end">
+            <Badge>{TYPE_WORDS[intent.trigger_type]}</Badge>
+          </span>
         </span>
       </Link>
       <Toggle

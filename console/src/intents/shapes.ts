@@ -1,5 +1,6 @@
 /** Standing intents as the server shows them, and what their checks saw, in words. Pure. */
 import { textIn } from '../api/shapes.ts'
+import { timeOf } from '../parts/time.ts'
 
 export type TriggerType =
   | 'cron'
@@ -116,17 +117,23 @@ const REASONS: Readonly<Record<string, string>> = {
   nothing_new: 'there was nothing new',
 }
 
+/** Of a price, what the intent itself says already. */
+const ASKED: ReadonlySet<string> = new Set(['reason', 'operator', 'value'])
+
 /** What a check saw: the reason in words, then the facts. */
 export function seenWords(data: unknown): string {
   if (typeof data !== 'object' || data === null) return ''
   const reason = textIn(data, 'reason')
   const facts = Object.entries(data)
-    .filter(([name, value]) => name !== 'reason' && value !== null)
+    .filter(([name, value]) => !ASKED.has(name) && value !== null)
     .map(([name, value]) => `${name.replaceAll('_', ' ')} ${shown(value)}`)
   const first = reason === undefined ? [] : [REASONS[reason] ?? reason.replaceAll('_', ' ')]
   return [...first, ...facts].join(' · ')
 }
 
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
+
 function shown(value: unknown): string {
+  if (typeof value === 'string' && INSTANT.test(value)) return timeOf(value)
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

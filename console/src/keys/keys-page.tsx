@@ -102,15 +102,21 @@ function Row({ row, now, onRevoke }: { row: Key; now: number; onRevoke: () => vo
         </p>
         <p className="mt-0.5 font-mono text-xs text-muted wrap-anywhere">{row.id}</p>
       </div>
-      <p className="text-sm text-muted">
+      <p className="text-sm text-muted sm:w-60">
         {row.last_used_at === undefined ? 'never used' : `used ${fromNow(row.last_used_at, now)}`}
         <span className="block text-xs">
           made {fromNow(row.created_at, now)}
           {row.expires_at !== undefined && !gone && `, expires ${fromNow(row.expires_at, now)}`}
         </span>
       </p>
-      {!gone && (
-        <Button onClick={onRevoke} aria-label={`Revoke the key of ${nameOf(row)}, ${row.role}`}>
+      {gone ? (
+        <span className="w-20 max-sm:hidden" />
+      ) : (
+        <Button
+          className="w-20"
+          onClick={onRevoke}
+          aria-label={`Revoke the key of ${nameOf(row)}, ${row.role}`}
+        >
           Revoke
         </Button>
       )}

@@ -7,11 +7,11 @@ export type Fact = readonly [name: string, value: ReactNode]
 /** Facts without a value are left out. */
 export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
-    <dl className="grid grid-cols-1 gap-x-6 text-sm sm:grid-cols-[max-content_minmax(0,1fr)] sm:gap-y-2">
+    <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-4 gap-y-2 text-sm sm:gap-x-6">
       {facts
         .filter(([, value]) => value !== null && value !== undefined && value !== '')
         .map(([name, value]) => (
-          <div key={name} className="contents max-sm:block max-sm:pb-2">
+          <div key={name} className="contents">
             <dt className="text-muted">{name}</dt>
             <dd className="min-w-0 wrap-anywhere">{value}</dd>
           </div>

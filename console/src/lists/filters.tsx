@@ -29,10 +29,15 @@ interface ChoiceProps<T extends string> {
   readonly onChange: (value: T) => void
 }
 
+/** More than this do not fit into one row of a small screen. */
+const ROW_MAX = 5
+
 /** One of a few, all of them in sight. */
 export function Choice<T extends string>({ label, choices, value, onChange }: ChoiceProps<T>) {
   return (
-    <fieldset className="flex max-w-full min-w-0 overflow-x-auto rounded-lg bg-sunk p-1 text-sm">
+    <fieldset
+      className={`flex max-w-full min-w-0 overflow-x-auto rounded-lg bg-sunk p-1 text-sm max-sm:w-full ${choices.length > ROW_MAX ? 'max-sm:grid max-sm:grid-cols-3' : ''}`}
+    >
       <legend className="sr-only">{label}</legend>
       {choices.map(([each, words]) => (
         <button
@@ -40,7 +45,7 @@ export function Choice<T extends string>({ label, choices, value, onChange }: Ch
           type="button"
           aria-pressed={value === each}
           onClick={() => onChange(each)}
-          className="min-h-8 flex-1 rounded-md px-3 whitespace-nowrap text-muted aria-pressed:bg-panel aria-pressed:font-medium aria-pressed:text-ink"
+          className="min-h-8 flex-1 rounded-md px-3 whitespace-nowrap max-sm:px-2 text-muted aria-pressed:bg-panel aria-pressed:font-medium aria-pressed:text-ink"
         >
           {words}
         </button>

@@ -68,7 +68,7 @@ export function WindowedList<T>(props: Props<T>) {
               data-index={index}
               aria-setsize={more ? -1 : rows.length}
               aria-posinset={index + 1}
-              className="border-b border-line"
+              className="border-b border-line last:border-b-0"
             >
               {draw(row)}
             </li>

@@ -31,7 +31,9 @@ export function Figures({ figures, turnsPerMinute, failed, heldBack, now }: Prop
         note={
           figures.sessions_waiting === 0
             ? 'no session waits'
-            : `${figures.sessions_waiting.toLocaleString()} sessions wait`
+            : figures.sessions_waiting === 1
+              ? '1 session waits'
+              : `${figures.sessions_waiting.toLocaleString()} sessions wait`
         }
       />
       <Figure

@@ -82,29 +82,44 @@ export function lookOf({ past, checks }: Mark): Look {
   return past.outcome === 'delivered' || past.outcome === 'sent' ? 'good' : 'quiet'
 }
 
-/** Marks of one lane within [from, to], those closer than `apart` (a share of the window) as one. */
+export interface Window {
+  readonly from: number
+  readonly now: number
+  readonly to: number
+}
+
+/**
+ * Marks of one lane within the window, those closer than `apart` (a share of it) as one. What has been and what will be are
+ * never one, and stand on their own side of now however close they are to it.
+ */
 export function clustered(
   marks: readonly Mark[],
   kind: Kind,
-  from: number,
-  to: number,
+  { from, now, to }: Window,
   apart: number,
 ): Cluster[] {
   const own = marks.filter((mark) => mark.kind === kind && mark.at >= from && mark.at <= to)
-  const sorted = [...own].sort((a, b) => a.at - b.at)
-  const clusters: { first: number; marks: Mark[] }[] = []
-  for (const mark of sorted) {
-    const place = (mark.at - from) / (to - from)
-    const last = clusters.at(-1)
-    // What has been and what will be are never one.
-    const same = last !== undefined && (last.marks[0]?.past === null) === (mark.past === null)
-    if (last !== undefined && same && place - last.first < apart) last.marks.push(mark)
-    else clusters.push({ first: place, marks: [mark] })
-  }
-  return clusters.map(({ first, marks }) => {
+  const placeOf = (at: number) => (at - from) / (to - from)
+  const been = own.filter(({ past }) => past !== null)
+  const coming = own.filter(({ past }) => past === null)
+  return [
+    ...gathered(been, apart, ({ at }) => Math.min(placeOf(at), placeOf(now) - apart / 2)),
+    ...gathered(coming, apart, ({ at }) => Math.max(placeOf(at), placeOf(now) + apart / 2)),
+  ].map(({ place, marks }) => {
     const looks = new Set(marks.map(lookOf))
-    return { kind, place: first, marks, look: LOOKS.find((look) => looks.has(look)) ?? 'quiet' }
+    return { kind, place, marks, look: LOOKS.find((look) => looks.has(look)) ?? 'quiet' }
   })
+}
+
+function gathered(marks: readonly Mark[], apart: number, placeOf: (mark: Mark) => number) {
+  const groups: { place: number; marks: Mark[] }[] = []
+  for (const mark of [...marks].sort((a, b) => a.at - b.at)) {
+    const place = placeOf(mark)
+    const last = groups.at(-1)
+    if (last !== undefined && place - last.place < apart) last.marks.push(mark)
+    else groups.push({ place, marks: [mark] })
+  }
+  return groups
 }
 
 /** Round instants of the reader's own clock to write beneath the lanes. */

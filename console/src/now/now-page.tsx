@@ -40,13 +40,16 @@ export function NowPage() {
         )}
         {overview.data !== undefined && (
           <>
-            <Figures
-              figures={overview.data.figures}
-              turnsPerMinute={turnsPerMinute}
-              failed={failed.length}
-              heldBack={held.length}
-              now={now}
-            />
+            {/* Old figures would say that all is well. */}
+            {overview.error === null && (
+              <Figures
+                figures={overview.data.figures}
+                turnsPerMinute={turnsPerMinute}
+                failed={failed.length}
+                heldBack={held.length}
+                now={now}
+              />
+            )}
             <WantsALook marks={[...failed, ...held]} now={now} />
             <Panel
               title={`The next ${SPANS[span].label.toLowerCase()}`}
@@ -113,7 +116,7 @@ function Nothing({ span }: { span: Span }) {
         </Link>{' '}
         in plain words. It appears here at once and you can watch it fire. From a shell:
       </p>
-      <pre className="mt-3 overflow-x-auto rounded-lg bg-sunk p-3 text-left font-mono text-xs text-ink">
+      <pre className="mt-3 overflow-x-auto rounded-lg bg-sunk p-3 text-left font-mono text-xs text-ink max-sm:whitespace-pre-wrap max-sm:wrap-anywhere">
         {CURL}
       </pre>
     </Empty>

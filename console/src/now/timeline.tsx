@@ -1,13 +1,15 @@
 /** The lanes of the next hour, day or week, with what has just been. Its table says the same in words. */
-import { useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
 import { KINDS, type Kind } from '../api/ledger.ts'
 import type { Overview } from '../api/overview.ts'
 import { KIND_NAMES, KindDot, outcomeLabel } from '../parts/outcome.tsx'
 import { lasting, timeOf } from '../parts/time.ts'
 import { type Cluster, clustered, lateWords, type Mark, SPANS, type Span, ticks } from './marks.ts'
 
-/** Closer than this share of the window marks would cover each other. */
-const APART = 0.022
+/** Closer than this marks would cover each other. */
+const APART_PX = 22
+/** Until it is measured. */
+const LANE_PX = 1_000
 const TOLD_MAX = 4
 /** The server counts no further. */
 const COUNTED_MAX = 1_000
@@ -24,6 +26,7 @@ export function Timeline({ span, now, marks, lanes }: Props) {
   const [told, setTold] = useState<Cluster | null>(null)
   const from = now - pastMs
   const to = now + aheadMs
+  const { lane, width } = useWidth()
   const share = (at: number) => `${(((at - from) / (to - from)) * 100).toFixed(3)}%`
   return (
     <figure aria-label="Timeline">
@@ -36,14 +39,14 @@ export function Timeline({ span, now, marks, lanes }: Props) {
           <Lane
             key={kind}
             kind={kind}
-            clusters={clustered(marks, kind, from, to, APART)}
+            clusters={clustered(marks, kind, { from, now, to }, APART_PX / width)}
             more={moreWords(lanes[kind])}
             now={share(now)}
             onTell={setTold}
           />
         ))}
         <span />
-        <div className="relative h-6 text-xs text-muted tabular-nums">
+        <div ref={lane} className="relative h-6 text-xs text-muted tabular-nums">
           {ticks(from, to, tickMs).map((at) => {
             const place = (at - from) / (to - from)
             // Words at the very edge would be cut.
@@ -65,6 +68,20 @@ export function Timeline({ span, now, marks, lanes }: Props) {
       </figcaption>
     </figure>
   )
+}
+
+/** How wide the lanes are: on a small screen more marks are drawn as one. */
+function useWidth() {
+  const lane = useRef<HTMLDivElement>(null)
+  const [width, setWidth] = useState(LANE_PX)
+  useLayoutEffect(() => {
+    const look = () => setWidth(lane.current?.clientWidth || LANE_PX)
+    look()
+    const watching = new ResizeObserver(look)
+    if (lane.current !== null) watching.observe(lane.current)
+    return () => watching.disconnect()
+  }, [])
+  return { lane, width }
 }
 
 /** What the lane does not show: whole triggers, or only later slots of those shown. */

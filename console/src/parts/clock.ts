@@ -1,14 +1,15 @@
 /** The current instant as state: a component that uses it is drawn again at each tick. */
-import { useEffect, useState } from 'react'
+import { useEffect, useReducer, useState } from 'react'
 import { serverNow } from '../api/http.ts'
 
+/** Of the moment of drawing, not of the last tick: else something new would seem to be a second further away than it is. */
 export function useNow(everyMs = 1_000): number {
-  const [now, setNow] = useState(serverNow)
+  const [, drawAgain] = useReducer((ticks: number) => ticks + 1, 0)
   useEffect(() => {
-    const ticking = setInterval(() => setNow(serverNow()), everyMs)
+    const ticking = setInterval(drawAgain, everyMs)
     return () => clearInterval(ticking)
   }, [everyMs])
-  return now
+  return serverNow()
 }
 
 /** `value`, once it has not changed for `ms`. */

@@ -82,7 +82,9 @@ export function Heading({ title, children }: { title: string; children?: ReactNo
     <div className="mb-5">
       <title>{`${title} · Wakeful`}</title>
       <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
-      {children !== undefined && <p className="mt-1 max-w-prose text-muted">{children}</p>}
+      {children !== undefined && (
+        <p className="mt-1 max-w-prose text-balance text-muted">{children}</p>
+      )}
     </div>
   )
 }
@@ -92,7 +94,7 @@ export function Empty({ title, children }: { title: string; children: ReactNode 
   return (
     <div className="rounded-xl border border-dashed border-edge px-5 py-8 text-center">
       <p className="font-medium">{title}</p>
-      <div className="mx-auto mt-1 max-w-prose text-sm text-muted">{children}</div>
+      <div className="mx-auto mt-1 max-w-prose text-sm text-pretty text-muted">{children}</div>
     </div>
   )
 }

@@ -20,12 +20,17 @@ interface Props {
   readonly onRetry?: () => void
   /** What to do, where it is not what is usual for such an error. */
   readonly advice?: string
+  /** Above something else that has no distance of its own. */
+  readonly spaced?: boolean
 }
 
-export function Trouble({ error, onRetry, advice }: Props) {
+export function Trouble({ error, onRetry, advice, spaced = false }: Props) {
   const problem = error instanceof Problem ? error : new Problem(500, error.message, [])
   return (
-    <div role="alert" className="rounded-xl bg-bad-soft px-4 py-3 text-sm">
+    <div
+      role="alert"
+      className={`rounded-xl bg-bad-soft px-4 py-3 text-sm ${spaced ? 'mb-4' : ''}`}
+    >
       <p className="font-semibold text-bad">{problem.title}</p>
       {problem.errors.length > 0 && (
         <ul className="mt-1 list-disc pl-5 wrap-anywhere">

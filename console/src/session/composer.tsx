@@ -1,11 +1,20 @@
 /** Where one talks to the agent. Enter sends, Shift+Enter makes a new line. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import {
+  type FormEvent,
+  type KeyboardEvent,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { Problem, request } from '../api/http.ts'
 import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
-import { lookAgain, pathOf } from './use-session.ts'
+import { takeDrafts } from './draft.ts'
+import { pathOf } from './session-query.ts'
+import { lookAgain } from './use-session.ts'
 
 interface Message {
   readonly text: string
@@ -27,6 +36,11 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   }, [fresh])
   const client = useQueryClient()
   const [text, setText] = useState('')
+  const drafts = useDrafts(setText)
+  // Selected: Enter sends it, and whoever types something else replaces it.
+  useLayoutEffect(() => {
+    if (drafts > 0) field.current?.select()
+  }, [drafts])
   const send = useMutation({
     mutationFn: (message: Message) =>
       request(`${pathOf(sessionKey)}/messages`, { method: 'POST', body: message }),
@@ -74,14 +88,28 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}
           placeholder="Say something to the agent"
-          className={`${FIELD} field-sizing-content max-h-40 min-h-10 resize-none`}
+          className={`${FIELD} field-sizing-content max-h-40 min-h-10.5 resize-none`}
         />
-        <Button main type="submit" disabled={send.isPending} className="min-h-10">
+        <Button main type="submit" disabled={send.isPending} className="min-h-10.5">
           Send
         </Button>
       </div>
     </form>
   )
+}
+
+/** How many sentences were put here so far. */
+function useDrafts(onDraft: (text: string) => void): number {
+  const [count, setCount] = useState(0)
+  useEffect(
+    () =>
+      takeDrafts((text) => {
+        onDraft(text)
+        setCount((before) => before + 1)
+      }),
+    [onDraft],
+  )
+  return count
 }
 
 function NotSent({ error }: { error: Error }) {

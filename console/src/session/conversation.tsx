@@ -1,6 +1,6 @@
 /** What was said, what was said unasked, and what was held back. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { timeOf } from '../parts/time.ts'
 import type { Saying } from './story.ts'
 import type { Older } from './use-session.ts'
@@ -19,6 +19,8 @@ interface Props {
   readonly sayings: readonly Saying[]
   readonly loading: boolean
   readonly watching: boolean
+  /** What is shown is being acknowledged, so nothing of it waits for a reader. */
+  readonly reading: boolean
   readonly agent: string
   /** Whether older ones can be had. */
   readonly more: boolean
@@ -26,7 +28,8 @@ interface Props {
 }
 
 /** Held at its end: new sayings are followed by whoever reads there, and older ones come in above without a jump. */
-export function Conversation({ sayings, loading, watching, agent, more, older }: Props) {
+export function Conversation(props: Props) {
+  const { sayings, loading, watching, reading, agent, more, older } = props
   const scroller = useRef<HTMLDivElement>(null)
   const count = sayings.length
   const windowed = useVirtualizer({
@@ -46,7 +49,13 @@ export function Conversation({ sayings, loading, watching, agent, more, older }:
   }, [begun, scrollToEnd])
   const drawn = windowed.getVirtualItems()
   const first = drawn[0]?.index ?? count
-  const near = begun && more && !older.loading && first < NEAR_SAYINGS
+  // It opens at its end, but is drawn from its beginning first: that beginning was not scrolled to.
+  const atEnd = drawn.at(-1)?.index === count - 1
+  const [opened, setOpened] = useState(false)
+  useEffect(() => {
+    if (begun && atEnd) setOpened(true)
+  }, [begun, atEnd])
+  const near = opened && more && !older.loading && first < NEAR_SAYINGS
   useEffect(() => {
     if (near) older.load()
   }, [near, older.load])
@@ -71,7 +80,7 @@ export function Conversation({ sayings, loading, watching, agent, more, older }:
               data-index={index}
               className={`flex flex-col pb-3 ${index === count - 1 ? 'arrive' : ''}`}
             >
-              <Said saying={saying} watching={watching} />
+              <Said saying={saying} watching={watching} reading={reading} />
             </li>
           )
         })}
@@ -96,7 +105,8 @@ function Beginning({ loading, watching, agent }: Pick<Props, 'loading' | 'watchi
   )
 }
 
-function Said({ saying, watching }: { saying: Saying; watching: boolean }) {
+function Said(props: { saying: Saying; watching: boolean; reading: boolean }) {
+  const { saying, watching, reading } = props
   if (saying.kind === 'unsaid') {
     return (
       <p
@@ -128,7 +138,7 @@ function Said({ saying, watching }: { saying: Saying; watching: boolean }) {
       look="self-start items-start"
       tone={tone}
       mark={saying.unasked === null ? null : `unasked, ${saying.unasked}`}
-      note={saying.delivered ? null : 'waiting for a reader'}
+      note={saying.delivered || reading ? null : 'waiting for a reader'}
     >
       {saying.text}
     </Bubble>

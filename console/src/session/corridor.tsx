@@ -96,7 +96,8 @@ function GatePanel({ head }: { head: SessionHead }) {
   const { state, text } = gateWords(head.gate, head.consecutive_autonomous_msgs, now)
   return (
     <Panel title="Gate" aside={<Badge tone={GATE_TONES[state]}>{state}</Badge>}>
-      <p className="text-sm text-muted">{text}</p>
+      {/* Two lines in any state, so that what is below stays where it is. */}
+      <p className="min-h-10 text-sm text-muted">{text}</p>
     </Panel>
   )
 }

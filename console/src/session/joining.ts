@@ -2,7 +2,7 @@
  * The rows of one session, part by part. A part is a stretch of events with their turns and effects; the newest part is read
  * again whenever something happened, older ones when one scrolls back to them. Pure.
  */
-import type { Effect, SessionEvent, SessionHead, Turn } from '../api/shapes.ts'
+import type { Effect, Page, SessionEvent, SessionHead, Turn } from '../api/shapes.ts'
 
 export interface Part {
   /** All in the order in which they came. */
@@ -56,5 +56,24 @@ function joined(before: Part, after: Part): Part {
     turns: [...before.turns, ...after.turns],
     effects: [...effects.values()],
     whole: before.whole,
+  }
+}
+
+/** The newest events with all they led to, from pages with the newest first. Null: the pages do not reach back far enough. */
+export function firstPart(
+  events: Page<SessionEvent>,
+  turns: Page<Turn>,
+  effects: Page<Effect>,
+): Part | null {
+  const from = events.data.at(-1)?.seq ?? 1
+  const own = turns.data.filter(({ event_seq: seq }) => seq >= from)
+  if (turns.next_cursor !== null && own.length === turns.data.length) return null
+  const known = new Set(effects.data.map(({ id }) => id))
+  if (own.some(({ effect_ids: ids }) => ids.some((id) => !known.has(id)))) return null
+  return {
+    events: events.data.toReversed(),
+    turns: own.toReversed(),
+    effects: effects.data.toReversed(),
+    whole: events.next_cursor === null,
   }
 }

@@ -1,12 +1,15 @@
 /** Reads the rows of one session, from the newest back. */
 import { request } from '../api/http.ts'
 import type { Effect, Page, SessionEvent, SessionHead, Turn } from '../api/shapes.ts'
-import type { Part } from './joining.ts'
+import { firstPart, type Part } from './joining.ts'
 
-/** Events of the newest part, and of one step back. */
-const NEWEST_EVENTS = 100
+/** Events of the newest part, and of one step back. The newest is read whenever something happened: a few screens of it. */
+const NEWEST_EVENTS = 50
 const OLDER_EVENTS = 200
 const PAGE_ROWS = 500
+/** What the newest events have led to as a rule: a turn each, and seldom more than two effects. */
+const FIRST_TURNS = 60
+const FIRST_EFFECTS = 100
 /** Of one part's turns and effects: an event has seldom more than a few. */
 const PAGES_MAX = 10
 
@@ -16,6 +19,21 @@ export async function readHead(path: string, signal: AbortSignal): Promise<Sessi
 
 export function readNewest(path: string, signal: AbortSignal): Promise<Part> {
   return readPart(path, '', NEWEST_EVENTS, signal)
+}
+
+/**
+ * The newest part for a page that shows nothing yet: turns and effects are asked for before it is known of which events, so
+ * that all comes after one round trip. What is missing then is read as it always is.
+ */
+export async function readFirst(path: string, signal: AbortSignal): Promise<Part> {
+  const newest = <T>(rows: string, limit: number) =>
+    request<Page<T>>(`${path}/${rows}?order=desc&limit=${limit}`, { signal })
+  const [events, turns, effects] = await Promise.all([
+    newest<SessionEvent>('events', NEWEST_EVENTS),
+    newest<Turn>('turns', FIRST_TURNS),
+    newest<Effect>('effects', FIRST_EFFECTS),
+  ])
+  return firstPart(events, turns, effects) ?? readNewest(path, signal)
 }
 
 /** What came before an event. */

@@ -34,7 +34,7 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
   const sayings = useMemo(() => conversationOf(passages), [passages])
   const shown = (of: Side) => (side === of ? 'flex' : 'hidden lg:flex')
   return (
-    <div className="flex flex-col gap-4 lg:h-[calc(100dvh-3.5rem)]">
+    <div className="flex flex-col gap-4 lg:h-[max(34rem,calc(100dvh-3.5rem-var(--tour,0px)))]">
       <Head sessionKey={sessionKey} watching={watching}>
         <LineBadge line={line} />
       </Head>
@@ -49,12 +49,13 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
       <div className="grid min-h-0 flex-1 grid-cols-1 gap-4 lg:grid-cols-[minmax(0,1fr)_26rem]">
         <section
           aria-label="Conversation"
-          className={`${shown('conversation')} h-[calc(100dvh-15.75rem)] min-h-80 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
+          className={`${shown('conversation')} h-[calc(100dvh-15.75rem-var(--tour,0px))] min-h-72 flex-col overflow-hidden rounded-xl border border-line bg-panel lg:h-auto`}
         >
           <Conversation
             sayings={sayings}
             loading={query.isPending}
             watching={watching}
+            reading={!watching && line.state === 'live'}
             agent={agent}
             more={rows?.whole === false}
             older={older}

@@ -6,7 +6,8 @@ import { useNow } from '../parts/clock.ts'
 import { Button, Panel } from '../parts/parts.tsx'
 import { leftUntil, timeOf } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
-import { lookAgain, pathOf } from './use-session.ts'
+import { pathOf } from './session-query.ts'
+import { lookAgain } from './use-session.ts'
 import { shareWaited } from './words.ts'
 
 const SHOWN = 20
@@ -18,7 +19,7 @@ export function TimersPanel(props: { sessionKey: string; timers: readonly Timer[
   return (
     <Panel title="Pending timers">
       {timers.length === 0 ? (
-        <p className="text-sm text-muted">
+        <p className="min-h-13 text-sm text-muted">
           None. The agent sets one when it wants to come back on its own; a message from the user
           cancels it.
         </p>

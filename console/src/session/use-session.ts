@@ -2,11 +2,12 @@
 import { type QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useState } from 'react'
 import { coalesce } from '../api/coalesce.ts'
-import { Problem, serverNow } from '../api/http.ts'
+import { serverNow } from '../api/http.ts'
 import type { Effect } from '../api/shapes.ts'
 import { type Line, openLine } from '../api/socket.ts'
-import { NOTHING, type SessionRows, withNewest, withOlder } from './joining.ts'
-import { readHead, readNewest, readOlder } from './rows.ts'
+import { NOTHING, type SessionRows, withOlder } from './joining.ts'
+import { readOlder } from './rows.ts'
+import { pathOf, rowsKey, sessionQuery } from './session-query.ts'
 
 /** What is still to be delivered is among the newest. */
 const EFFECTS_WATCHED = 50
@@ -18,12 +19,6 @@ const LOOK_AWAY_MS = 4_000
 const LOOK_MIN_MS = 250
 /** The clock needs a moment after an instant to act on it. */
 const GRACE_MS = 150
-
-const rowsKey = (key: string) => ['session', key] as const
-
-export function pathOf(key: string): string {
-  return `v1/sessions/${encodeURIComponent(key)}`
-}
 
 /** For a session made just now: it is known to be empty, so nobody need ask. */
 export function beginEmpty(client: QueryClient, key: string): void {
@@ -38,11 +33,9 @@ export function useSession(key: string, watching: boolean) {
   const client = useQueryClient()
   const line = useLine(client, key, watching)
   const query = useQuery({
-    queryKey: rowsKey(key),
-    queryFn: ({ signal }) => readRows(client, key, signal),
+    ...sessionQuery(client, key),
     refetchInterval: ({ state }) =>
       state.data?.head === null ? false : nextLook(state.data, line.state === 'live', watching),
-    staleTime: Number.POSITIVE_INFINITY,
   })
   const older = useOlder(client, key)
   return { line, query, older }
@@ -88,23 +81,6 @@ function useLine(client: QueryClient, key: string, watching: boolean): Line {
     }
   }, [client, key, watching])
   return line
-}
-
-async function readRows(
-  client: QueryClient,
-  key: string,
-  signal: AbortSignal,
-): Promise<SessionRows> {
-  const path = pathOf(key)
-  try {
-    const [head, newest] = await Promise.all([readHead(path, signal), readNewest(path, signal)])
-    // Looked at only now: older rows may have come meanwhile.
-    const known = client.getQueryData<SessionRows>(rowsKey(key)) ?? NOTHING
-    return { ...withNewest(known, newest), head }
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return NOTHING
-    throw error
-  }
 }
 
 /** In how many milliseconds something may have changed that no frame tells of. */

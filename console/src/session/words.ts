@@ -63,14 +63,21 @@ export function eventDetail({ type, payload }: SessionEvent): string | undefined
   if (type === 'user_message') return textIn(payload, 'text')
   if (type === 'timer') return textIn(payload, 'timer_id')
   if (type === 'tool_result') return textIn(payload, 'tool_id')
-  return textIn(payload, 'label') ?? textIn(payload, 'wake_message') ?? textIn(payload, 'task')
+  if (type === 'intent') return textIn(payload, 'intent_name')
+  if (type === 'work') return textIn(payload, 'title') ?? textIn(payload, 'task')
+  return textIn(payload, 'label') ?? textIn(payload, 'wake_message')
 }
 
 /** "after timer check-in": why the agent wrote without being asked. */
 export function originWords(event: SessionEvent): string {
   const detail = event.type === 'alarm' ? textIn(event.payload, 'label') : eventDetail(event)
   const name = eventName(event.type).toLowerCase()
-  return detail === undefined ? `after a ${name}` : `after ${name} “${detail}”`
+  return detail === undefined ? `after ${article(event.type)}${name}` : `after ${name} “${detail}”`
+}
+
+function article(type: string): string {
+  if (type === 'work') return ''
+  return type === 'alarm' ? 'an ' : 'a '
 }
 
 export function turnWords(turn: Turn): string {

@@ -2,35 +2,36 @@
 export interface Step {
   readonly title: string
   readonly words: string
-  /** To be typed as it stands. */
+  /** To be sent in a conversation, as it stands. */
   readonly sentence?: string
-  /** Where to see it; without an address, in a new conversation. */
-  readonly place: { readonly label: string; readonly address?: string }
+  /** A fact to be told to the server, which makes the sentence come true. */
+  readonly signal?: { readonly label: string; readonly fact: object }
+  /** The page to see it on. */
+  readonly place?: { readonly label: string; readonly address: string }
 }
-
-const conversation = { label: 'Open a conversation' }
 
 export const STEPS: readonly Step[] = [
   {
     title: 'It writes first',
     words:
-      'Wakeful lets agents act on their own in time. Talk to the demo agent, which needs no model. Send it the sentence below, then wait ten seconds.',
+      'Wakeful lets agents act on their own in time. Talk to the demo agent, which needs no model. Send it this sentence, then wait ten seconds.',
     sentence: 'remind me in 10 seconds to stretch',
-    place: conversation,
   },
   {
     title: 'It stops by itself',
     words:
       'Send hello and stay silent. It checks in after 20 seconds, three times, and the fourth is held back: at most three unasked messages in a row, at least 15 seconds apart.',
     sentence: 'hello',
-    place: conversation,
   },
   {
     title: 'It keeps standing wishes',
     words:
-      'Conditions and rhythms work too, and survive a restart. Try the sentence below, or “every weekday at 8:30 plan the day”, or “report daily at 6pm”.',
+      'Conditions work too, and survive a restart. Send this one, then play the market: it tells you at once. Rhythms go the same way: “every weekday at 8:30 plan the day”, “report daily at 6pm”.',
     sentence: 'tell me when NVDA is below 130',
-    place: conversation,
+    signal: {
+      label: 'Let NVDA fall to 128',
+      fact: { kind: 'price', ticker: 'NVDA', price: 128 },
+    },
   },
   {
     title: 'You see it coming',

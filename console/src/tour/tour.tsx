@@ -1,14 +1,19 @@
 /** A short tour on the first visit. It lies above the page, never over it, and stays away once it is closed. */
-import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
+import { request } from '../api/http.ts'
 import { Button } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
-import { sessionAddress } from '../session/key.ts'
+import { Trouble } from '../parts/trouble.tsx'
+import { offerDraft } from '../session/draft.ts'
+import { keyIn, sessionAddress } from '../session/key.ts'
 import { STEPS, type Step } from './steps.ts'
 
 const PLACE = 'wakeful.tour'
 const CLOSED = 'closed'
+/** Below the card. */
+const MARGIN_PX = 20
 
 /** The step that was reached; null once the tour was closed. */
 function reached(): number | null {
@@ -41,8 +46,8 @@ interface CardProps {
 }
 
 function Card({ at, step, go, close }: CardProps) {
-  const [, visit] = useLocation()
-  const converse = useNewConversation()
+  const [path] = useLocation()
+  const card = useHeightTold()
   const heading = useRef<HTMLHeadingElement>(null)
   const first = useRef(at)
   // Another step is read out from its heading; the first one takes the focus from nobody.
@@ -51,14 +56,15 @@ function Card({ at, step, go, close }: CardProps) {
     first.current = -1
   }, [at])
   const last = at === STEPS.length - 1
-  const { label, address } = step.place
+  const talking = keyAt(path) !== null
   return (
     <section
+      ref={card}
       aria-label="Tour"
       onKeyDown={(event) => {
         if (event.key === 'Escape') close()
       }}
-      className="mb-5 rounded-xl border border-own-line bg-own-soft p-4"
+      className="mb-5 rounded-xl border border-own-line bg-own-soft p-4 max-sm:py-3"
     >
       <div className="flex items-start justify-between gap-3">
         <h2 ref={heading} tabIndex={-1} className="font-semibold text-own outline-none">
@@ -75,18 +81,17 @@ function Card({ at, step, go, close }: CardProps) {
           Close the tour
         </button>
       </div>
-      <p className="mt-1 max-w-prose text-sm">{step.words}</p>
-      {step.sentence !== undefined && (
-        <p className="mt-2">
-          <code className="inline-block rounded-lg bg-panel px-3 py-1.5 font-mono text-sm wrap-anywhere">
+      <p className="mt-1 max-w-prose text-sm text-balance lg:max-w-4xl">{step.words}</p>
+      <div className="mt-3 flex flex-wrap items-center gap-2">
+        {step.sentence !== undefined && (
+          // On a small screen it would take the room of the conversation it is written into.
+          <code
+            className={`rounded-lg bg-panel px-3 py-1.5 font-mono text-sm wrap-anywhere max-sm:w-full ${talking ? 'max-sm:hidden' : ''}`}
+          >
             {step.sentence}
           </code>
-        </p>
-      )}
-      <div className="mt-3 flex flex-wrap gap-2">
-        <Button main onClick={() => (address === undefined ? converse() : visit(address))}>
-          {label}
-        </Button>
+        )}
+        <Deeds key={at} step={step} />
         {at > 0 && <Button onClick={() => go(at - 1)}>Back</Button>}
         <Button onClick={last ? close : () => go(at + 1)}>{last ? 'Done' : 'Next'}</Button>
       </div>
@@ -94,14 +99,82 @@ function Card({ at, step, go, close }: CardProps) {
   )
 }
 
-/** Opens a session that nobody has spoken in; what it needs comes with its page. */
-function useNewConversation(): () => Promise<void> {
+/** What there is to do at a step: say its sentence, make it come true, go where it is seen. */
+function Deeds({ step: { sentence, signal, place } }: { step: Step }) {
+  const [path, visit] = useLocation()
+  const converse = useConversation()
+  const tell = useMutation({
+    mutationFn: (body: object) => request('v1/signals', { method: 'POST', body }),
+  })
+  const talking = keyAt(path) !== null
+  return (
+    <>
+      {sentence !== undefined && (
+        <Button main={place === undefined} onClick={() => converse(sentence)}>
+          {talking ? 'Write it' : reachedSession() === null ? 'Open a conversation' : 'Write it'}
+        </Button>
+      )}
+      {signal !== undefined && talking && (
+        <Button disabled={tell.isPending} onClick={() => tell.mutate(signal.fact)}>
+          {signal.label}
+        </Button>
+      )}
+      {tell.error !== null && <Trouble error={tell.error} />}
+      {place !== undefined && path !== place.address && (
+        <Button main onClick={() => visit(place.address)}>
+          {place.label}
+        </Button>
+      )}
+    </>
+  )
+}
+
+const SESSION_PLACE = 'wakeful.tour.session'
+
+/** The conversation that the tour has opened. */
+function reachedSession(): string | null {
+  return keyIn(localStorage.getItem(SESSION_PLACE) ?? '')
+}
+
+/** The session that one can write in at an address. */
+function keyAt(path: string): string | null {
+  return path.startsWith('/sessions/') ? keyIn(path.slice('/sessions/'.length)) : null
+}
+
+/** Puts a sentence into the composer: of the conversation in sight, of the tour's own, or of a new one that nobody has spoken in. */
+function useConversation(): (sentence: string) => Promise<void> {
   const client = useQueryClient()
-  const [, visit] = useLocation()
-  return async () => {
-    const { beginEmpty } = await import('../session/use-session.ts')
-    const key = `me:companion:${randomId(6)}`
-    beginEmpty(client, key)
+  const [path, visit] = useLocation()
+  return async (sentence) => {
+    offerDraft(sentence)
+    if (keyAt(path) !== null) return
+    const known = reachedSession()
+    const key = known ?? `me:companion:${randomId(6)}`
+    localStorage.setItem(SESSION_PLACE, key)
+    if (known === null) {
+      const { beginEmpty } = await import('../session/use-session.ts')
+      beginEmpty(client, key)
+    }
     visit(sessionAddress(key))
   }
+}
+
+/** A page that fills the window leaves this much to the tour. */
+function useHeightTold() {
+  const card = useRef<HTMLElement>(null)
+  useLayoutEffect(() => {
+    const page = document.documentElement.style
+    const tell = () => {
+      const { height = 0 } = card.current?.getBoundingClientRect() ?? {}
+      page.setProperty('--tour', `${Math.ceil(height) + MARGIN_PX}px`)
+    }
+    tell()
+    const watching = new ResizeObserver(tell)
+    if (card.current !== null) watching.observe(card.current)
+    return () => {
+      watching.disconnect()
+      page.removeProperty('--tour')
+    }
+  }, [])
+  return card
 }

@@ -161,6 +161,7 @@ function Filters(props: { filter: Filter; onChange: (part: Partial<Filter>) => v
       />
       <Choice
         label="Outcome"
+        wide
         value={filter.outcome}
         onChoose={(outcome) => onChange({ outcome: outcome as Outcome | '' })}
         options={[['', 'All'], ...OUTCOMES.map((each) => [each, outcomeLabel(each)] as const)]}
@@ -180,9 +181,11 @@ function Choice(props: {
   value: string
   options: readonly (readonly [string, string])[]
   onChoose: (value: string) => void
+  /** On a small screen the only one in its row. */
+  wide?: boolean
 }) {
   return (
-    <label className="text-sm">
+    <label className={`text-sm ${props.wide ? 'max-md:col-span-2' : ''}`}>
       <span className="mb-1 block font-medium">{props.label}</span>
       <select
         value={props.value}

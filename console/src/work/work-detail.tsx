@@ -35,7 +35,9 @@ export function WorkDetail({ id }: { id: string }) {
       <Back href="/work" to="All work">
         {data !== undefined && <State work={data.work} />}
       </Back>
-      {error !== null && !deleted && <Trouble error={error} onRetry={() => void refetch()} />}
+      {error !== null && !deleted && (
+        <Trouble spaced error={error} onRetry={() => void refetch()} />
+      )}
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && <Known found={data} onDelete={() => setDeleted(true)} />}
     </>

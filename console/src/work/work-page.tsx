@@ -55,12 +55,17 @@ function WorkList() {
       <div className="mb-4 flex flex-wrap items-center gap-3">
         <Search label="Search work" value={words} onChange={setWords} />
         <Choice label="State" choices={CHOICES} value={active} onChange={setActive} />
-        <Button main aria-expanded={making} onClick={() => setMaking(!making)}>
+        <Button
+          main={!making}
+          aria-expanded={making}
+          className="max-sm:w-full"
+          onClick={() => setMaking(!making)}
+        >
           {making ? 'Close' : 'New work'}
         </Button>
       </div>
       {making && <NewWork />}
-      {error !== null && <Trouble error={error} onRetry={() => void list.refetch()} />}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows === undefined && error === null && <p className="text-muted">Loading …</p>}
       {rows?.length === 0 && !list.hasNextPage && (filtered ? <NoneFound /> : <NoWork />)}
       {rows !== undefined && (rows.length > 0 || list.hasNextPage) && (
@@ -103,7 +108,9 @@ function WorkRow({ work }: { work: Work }) {
       <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
         {last !== null && <time dateTime={last}>ran {fromNow(last, now)}</time>}
         {next !== null && <time dateTime={next}>next in {leftUntil(next, now)}</time>}
-        <Badge tone={tone}>{words}</Badge>
+        <span className="flex max-sm:order-first sm:w-16 sm:justify-end">
+          <Badge tone={tone}>{words}</Badge>
+        </span>
       </span>
     </Link>
   )

@@ -12,6 +12,9 @@ export interface Answer {
   readonly checkIn: boolean
 }
 
+const TRY =
+  'Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.'
+
 type Of<K extends Meaning['is']> = Extract<Meaning, { is: K }>
 
 /** The zone the user named; UTC until then. */
@@ -59,6 +62,8 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
     case 'stop':
     case 'stop_all':
       return stop(turn, meaning.is, place)
+    case 'hello':
+      return saying(`Hello. I keep promises in time. ${TRY}`)
     case 'help':
       return saying(helpText(place.timezone))
     case 'unclear':
@@ -196,8 +201,7 @@ export function withdraw(turn: Turn, { kind, id }: Listed): void {
 
 function unclearText(meaning: Of<'unclear'>, said: string, { timezone }: Place): string {
   const heard = `You said: ${quoted(said)}.`
-  if (meaning.about === 'anything')
-    return `${heard} I found no wish in it. Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.`
+  if (meaning.about === 'anything') return `${heard} I found no wish in it. ${TRY}`
   const why = meaning.errors.join('; ')
   if (meaning.about === 'zone')
     return `${heard} ${why}. Write one such as “my time zone is Europe/Berlin”.`

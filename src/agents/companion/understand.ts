@@ -32,7 +32,7 @@ export type Meaning =
   | { readonly is: 'news'; readonly keywords: readonly string[] }
   | { readonly is: 'zone'; readonly zone: string }
   | { readonly is: 'cancel'; readonly number: number }
-  | { readonly is: 'stop' | 'stop_all' | 'planned' | 'why' | 'help' }
+  | { readonly is: 'hello' | 'stop' | 'stop_all' | 'planned' | 'why' | 'help' }
   | { readonly is: 'unclear'; readonly about: 'anything' }
   | {
       readonly is: 'unclear'
@@ -75,6 +75,8 @@ export function understand(text: string, place: Place): Meaning {
 function command(text: string): Meaning | null {
   if (/^(?:help|\?|what can you do|what do you understand)$/.test(text)) return { is: 'help' }
   if (text === '') return { is: 'help' }
+  if (/^(?:hello|hi|hey|good (?:morning|day|afternoon|evening))(?: there)?$/.test(text))
+    return { is: 'hello' }
   if (/^(?:stop|cancel|delete|forget|end) (?:all(?: of it)?|everything)$/.test(text))
     return { is: 'stop_all' }
   if (/^(?:stop(?: it)?|enough|quiet|be quiet|leave me alone)$/.test(text)) return { is: 'stop' }

@@ -28,7 +28,7 @@ export function quoted(text: string): string {
   return `“${text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text}”`
 }
 
-/** "every weekday at 08:30 (Europe/Berlin), next on 2026-01-02 08:30 Europe/Berlin", "on 2026-01-01 09:00 UTC (in 10 s)". */
+/** "every weekday at 08:30 (Europe/Berlin), next on 2026-01-02 08:30 Europe/Berlin", "in 10 s (2026-01-01 09:00:10 UTC)". */
 export function timeText({ schedule, description }: Parsed, { timezone, now }: Place): string {
   if (schedule.kind === 'once')
     return schedule.at === null ? 'at once' : instantText(new Date(schedule.at), { timezone, now })
@@ -39,8 +39,8 @@ export function timeText({ schedule, description }: Parsed, { timezone, now }: P
 
 export function instantText(at: Date, { timezone, now }: Place): string {
   const seconds = Math.round((at.getTime() - now.getTime()) / 1000)
-  const soon = seconds >= 0 && seconds < 120 ? ` (in ${seconds} s)` : ''
-  return `on ${formatLocal(at.getTime(), timezone)}${soon}`
+  const local = formatLocal(at.getTime(), timezone)
+  return seconds >= 0 && seconds < 120 ? `in ${seconds} s (${local})` : `on ${local}`
 }
 
 /** What was assumed, if anything. */
