@@ -22,3 +22,14 @@ export async function endTest(): Promise<void> {
 export async function endFile(): Promise<void> {
   for (const work of files) await work()
 }
+
+let exit = process.exit
+
+/** vitest puts the real `process.exit` back after a file, while the guard of ours stays for as long as its module does. */
+export function keepExit(): void {
+  exit = process.exit
+}
+
+export function guardExitAgain(): void {
+  process.exit = exit
+}

@@ -1,5 +1,5 @@
 /**
- * Embedded stores in memory are used again within a test file: opening one takes half a second, emptying one a few
+ * Embedded stores in memory are used again, also by later files of the same worker: opening one takes half a second, emptying one a few
  * milliseconds. A test sees what it would see in a new one, as on PostgreSQL, where it gets a copy of a template:
  * tables empty, session settings as at the start. One whose schema a test has changed is not used again.
  */
