@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link, Route, Router, Switch } from 'wouter'
 import { useHashLocation } from 'wouter/use-hash-location'
+import { PageBoundary } from './frame/boundary.tsx'
 import { Frame } from './frame/frame.tsx'
 import { Later, later } from './frame/later.tsx'
 import { NowPage } from './now/now-page.tsx'
@@ -25,7 +26,9 @@ export function App() {
   return (
     <Router hook={useHashLocation}>
       <Frame>
-        <Pages />
+        <PageBoundary>
+          <Pages />
+        </PageBoundary>
       </Frame>
     </Router>
   )

@@ -225,6 +225,20 @@ describe('the frame', () => {
     visit = { ...visit, complaints: [] }
   })
 
+  test('keeps what goes wrong on one page to that page', async () => {
+    await page.route('**/v1/keys?*', (route) => route.fulfill({ json: { data: [null] } }))
+    await page.goto(`${url}/#/keys`)
+    await page.getByText('This page could not be shown').waitFor()
+    await page.getByRole('link', { name: 'Rules' }).click()
+    await page.getByText('Unanswered messages in a row').waitFor()
+    await page.unroute('**/v1/keys?*')
+    await page.getByRole('link', { name: 'Keys' }).click()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Make a key').waitFor()
+    // The browser reports what was thrown; that is what this test is about.
+    visit = { ...visit, complaints: [] }
+  })
+
   test('leads somewhere from an address that is none', async () => {
     await page.goto(`${url}/#/nowhere`)
     await page.getByRole('link', { name: 'Go to what happens now' }).click()

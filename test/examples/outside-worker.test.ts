@@ -113,72 +113,68 @@ const DAY: Record<string, Loose> = {
 
 eachStore('the example worker', (store) => {
   // A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
-  it.skipIf(!hasPython || store.name === 'postgres')(
-    'runs a whole day of intents',
-    { timeout: 120_000 },
-    async () => {
-      const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
-      const url = await w.listen()
-      const ids: Record<string, string> = {}
-      for (const [name, body] of Object.entries(DAY)) {
-        const made = await call(`${url}/v1/intents`, 'POST', {
-          user_id: 'ann',
-          intent_name: name,
-          action_context: `about ${name}`,
-          ...body,
-        })
-        expect(made.status, made.text).toBe(201)
-        ids[name] = made.body.id
-      }
-      const said: Record<string, string[]> = {}
-      for (let hour = 0; hour <= 24; hour += 0.5) {
-        see(at(hour))
-        for (const name of await poll(url)) {
-          said[name] ??= []
-          said[name].push(w.now().toISOString().slice(11, 16))
-        }
-        await w.advanceBy(STEP)
-      }
-      expect(said).toEqual({
-        hourly: [
-          ...Array.from({ length: 23 }, (_, n) => `${String(n + 1).padStart(2, '0')}:00`),
-          '00:00',
-        ],
-        twice: ['09:00', '18:00'],
-        early: ['07:00'],
-        once: ['14:30'],
-        dip: ['10:00', '11:00'],
-        silent: ['08:00', '20:00'],
-        rates: ['15:00'],
-        meeting: ['16:30'],
+  it.skipIf(!hasPython)('runs a whole day of intents', { timeout: 120_000 }, async () => {
+    const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
+    const url = await w.listen()
+    const ids: Record<string, string> = {}
+    for (const [name, body] of Object.entries(DAY)) {
+      const made = await call(`${url}/v1/intents`, 'POST', {
+        user_id: 'ann',
+        intent_name: name,
+        action_context: `about ${name}`,
+        ...body,
       })
-      const counts = await w.query<Loose>(
-        `select i.intent_name as name, i.enabled, e.status, count(*)::int as n
+      expect(made.status, made.text).toBe(201)
+      ids[name] = made.body.id
+    }
+    const said: Record<string, string[]> = {}
+    for (let hour = 0; hour <= 24; hour += 0.5) {
+      see(at(hour))
+      for (const name of await poll(url)) {
+        said[name] ??= []
+        said[name].push(w.now().toISOString().slice(11, 16))
+      }
+      await w.advanceBy(STEP)
+    }
+    expect(said).toEqual({
+      hourly: [
+        ...Array.from({ length: 23 }, (_, n) => `${String(n + 1).padStart(2, '0')}:00`),
+        '00:00',
+      ],
+      twice: ['09:00', '18:00'],
+      early: ['07:00'],
+      once: ['14:30'],
+      dip: ['10:00', '11:00'],
+      silent: ['08:00', '20:00'],
+      rates: ['15:00'],
+      meeting: ['16:30'],
+    })
+    const counts = await w.query<Loose>(
+      `select i.intent_name as name, i.enabled, e.status, count(*)::int as n
        from wakeful.intent_executions e join wakeful.scheduled_intents i on i.bucket = e.bucket and i.id = e.intent_id
        group by 1, 2, 3 order by 1, 3`,
+    )
+    const tally = (name: string) =>
+      Object.fromEntries(
+        counts.filter((each) => each.name === name).map((each) => [each.status, each.n]),
       )
-      const tally = (name: string) =>
-        Object.fromEntries(
-          counts.filter((each) => each.name === name).map((each) => [each.status, each.n]),
-        )
-      expect(tally('early')).toEqual({ gate_blocked: 1, success: 1 })
-      expect(tally('dip')).toEqual({ success: 2, condition_not_met: 45 })
-      // Not served once expired: 00:00 to 01:30.
-      expect(tally('broken')).toEqual({ failed: 4 })
-      expect(counts.find((each) => each.name === 'once')).toMatchObject({ enabled: false, n: 1 })
-      expect(tally('meeting').success).toBe(1)
-      const { body } = await call(`${url}/v1/intents/${ids.broken}`, 'GET')
-      expect(body.last_execution_error).toBe('RuntimeError: no quote')
-      const shown = await call(`${url}/v1/intents/${ids.dip}/history?limit=100`, 'GET')
-      const fired = shown.body.filter((each: Loose) => each.status === 'success')
-      expect(fired[0]).toMatchObject({
-        trigger_data: { ticker: 'NVDA', price: 125 },
-        gate_result: { allowed: true },
-        message_id: `msg-${ids.dip?.slice(0, 8)}`,
-        message_preview: 'about dip',
-      })
-    },
-  )
+    expect(tally('early')).toEqual({ gate_blocked: 1, success: 1 })
+    expect(tally('dip')).toEqual({ success: 2, condition_not_met: 45 })
+    // Not served once expired: 00:00 to 01:30.
+    expect(tally('broken')).toEqual({ failed: 4 })
+    expect(counts.find((each) => each.name === 'once')).toMatchObject({ enabled: false, n: 1 })
+    expect(tally('meeting').success).toBe(1)
+    const { body } = await call(`${url}/v1/intents/${ids.broken}`, 'GET')
+    expect(body.last_execution_error).toBe('RuntimeError: no quote')
+    const shown = await call(`${url}/v1/intents/${ids.dip}/history?limit=100`, 'GET')
+    const fired = shown.body.filter((each: Loose) => each.status === 'success')
+    expect(fired[0]).toMatchObject({
+      trigger_data: { ticker: 'NVDA', price: 125 },
+      gate_result: { allowed: true },
+      message_id: `msg-${ids.dip?.slice(0, 8)}`,
+      message_preview: 'about dip',
+    })
+  })
 
   it.skipIf(!hasPython)(
     'two workers with claims share what is due',

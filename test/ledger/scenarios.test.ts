@@ -9,7 +9,7 @@ import { type House, openHouse, type Run, START } from './house.ts'
 import { type Life, live, type Trigger } from './lives.ts'
 
 /** On each store; `npm run soak` lives through more. */
-const SCENARIOS = process.env.WAKEFUL_SOAK ? 1000 : 500
+const SCENARIOS = process.env.WAKEFUL_SOAK ? 10_000 : 1000
 const MINUTE = 60_000
 const MINUTES = 120
 /** Minutes between two looks at what the users do. */
