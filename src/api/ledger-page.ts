@@ -11,7 +11,7 @@ import {
 import { gatherSlots, type Slot } from './ledger-slots.ts'
 
 /** How many slots a page looks at when what it wants can only be told by looking. */
-const LOOK_MAX = 400
+const LOOK_MAX = 300
 
 export interface LedgerAsk extends LedgerScope {
   readonly kind: TriggerKind | null
