@@ -2,7 +2,7 @@
 import { EFFECTS_PER_TURN_MAX } from '../core/session.ts'
 import type { Db } from './db.ts'
 import { keyIs } from './due.ts'
-import type { SlotRow } from './ledger.ts'
+import { SCHEDULED, type SlotRow } from './ledger.ts'
 
 const NAME_MAX = 120
 const PREVIEW_MAX = 200
@@ -62,7 +62,8 @@ export async function laterParts(db: Db, rows: readonly SlotRow[]): Promise<Chai
        select * from wakeful.events e
        where e.scheduled_for is not null and e.trigger_id = k.trigger_id and (e.created_at, e.id) > (k.at, k.id)
        order by e.created_at, e.id limit ${CHAIN_MAX}) e
-     where e.scheduled_for = k.slot order by k.place, e.created_at, e.id`,
+     where e.scheduled_for = k.slot and (e.type <> 'intent' or e.payload ->> 'trigger_type' in ${SCHEDULED})
+     order by k.place, e.created_at, e.id`,
     [
       rows.map((r) => r.trigger_id),
       rows.map((r) => r.scheduled_for),

@@ -76,10 +76,13 @@ interface Placed {
   readonly thread: string
 }
 
+/** Intents whose slots are instants of a schedule: a slot may take several events. A condition's fire is a slot of its own. */
+export const SCHEDULED = `('cron', 'interval', 'once')`
+
 /** All attempts at a slot are one slot: the first event stands for it. Events of one intent's slot follow each other. */
 const EVENT_HEAD = `case t.type
   when 'alarm' then t.payload ->> 'attempt' = '1' or not ${SAME_SLOT('t.trigger_id', 't.scheduled_for', 'and (p.created_at, p.id) < (t.created_at, t.id)', 'desc', EVENTS_BACK)}
-  when 'intent' then t.payload ->> 'trigger_type' not in ('cron', 'interval', 'once')
+  when 'intent' then t.payload ->> 'trigger_type' not in ${SCHEDULED}
     or not ${SAME_SLOT('t.trigger_id', 't.scheduled_for', 'and (p.created_at, p.id) < (t.created_at, t.id)', 'desc', 1)}
   else true end`
 

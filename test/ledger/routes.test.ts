@@ -1,11 +1,11 @@
 /** `GET /v1/ledger`: whose, which, in which order, and in which words; and `wakeful tail` on top of it. */
-import { expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Actor, Answer } from '../../src/api/contract.ts'
 import { execute } from '../../src/api/contract.ts'
 import { operations } from '../../src/api/operations.ts'
 import { lineOf, Shown, tail } from '../../src/cli/tail.ts'
 import { wallClock } from '../../src/clock.ts'
-import { RetryableError } from '../../src/core/errors.ts'
+import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { remoteDoor } from '../../src/mcp/remote.ts'
 import { type Row, type Stage, sharedWakes } from '../alarms/stage.ts'
@@ -14,14 +14,22 @@ import { eachStore } from '../setup/stores.ts'
 const MINUTE = 60_000
 
 eachStore('the ledger', (store) => {
+  /** So many turns over intents fail. */
+  let failing = 0
   const shared = sharedWakes(store, {
     agents: {
       bot: (turn) => {
         const { wake_message = '' } = turn.event.payload as { wake_message?: string }
+        if (turn.event.type === 'intent' && failing-- > 0) throw new TerminalError('no luck')
         if (wake_message === 'fail') throw new RetryableError({ message: 'no luck' })
         if (wake_message === 'speak') turn.reply('hello')
       },
     },
+  })
+  // The stage sweeps what most of its tests leave behind; these are ours.
+  beforeEach(async () => {
+    for (const table of ['scheduled_intents', 'intent_executions', 'signals'])
+      await shared().s.query(`delete from wakeful.${table}`)
   })
   const as = (user: string) => ({ 'wakeful-act-as': user })
   const alarm = (s: Stage, user: string, body: object = {}) =>
@@ -107,6 +115,29 @@ eachStore('the ledger', (store) => {
     const cancelled = (await ledger(s, '?outcome=cancelled')).map((each) => each.scheduled_for)
     // The one that was asked for and never ran, and the slot of the schedule.
     expect(cancelled.toSorted()).toEqual(['2026-01-01T00:05:00.000Z', '2026-01-01T01:00:00.000Z'])
+  })
+
+  it('two fires of a condition at one instant are two slots, also where the first failed', async () => {
+    const { s } = shared()
+    failing = 1
+    const tell = async (price: number) => {
+      await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'T', price })
+      await s.settle()
+    }
+    await tell(80)
+    const made = await s.call('POST', '/v1/intents', {
+      ...{ user_id: 'ann', agent_id: 'bot', intent_name: 'watch', action_context: 'tell' },
+      ...{ trigger_type: 'price', trigger_condition: { ticker: 'T', operator: '<', value: 100 } },
+    })
+    expect(made.status, made.text).toBe(201)
+    await s.settle()
+    await tell(120)
+    await tell(70)
+    const fired = (await ledger(s)).filter((entry) => entry.turn !== undefined)
+    expect(fired.map(({ outcome, attempts }) => [outcome, attempts]).toSorted()).toEqual([
+      ['failed', 1],
+      ['silent', 1],
+    ])
   })
 
   it('slots that passed are covered by the one that fired', async () => {

@@ -3,13 +3,17 @@
  * channel, at the receiver and inside the agents saw. Many random lives at once, each of a user of their own, with
  * failures, gates, cancels, conditions, downtime, and processes that die with work in hand.
  */
+import { randomInt } from 'node:crypto'
 import { afterEach, expect, it } from 'vitest'
 import { eachStore } from '../setup/stores.ts'
 import { type House, openHouse, type Run, START } from './house.ts'
 import { type Life, live, type Trigger } from './lives.ts'
 
-/** On each store; `npm run soak` lives through more. */
-const SCENARIOS = process.env.WAKEFUL_SOAK ? 10_000 : 1000
+/** On each store; `npm run soak` lives through more, others each time. */
+const SOAK = process.env.WAKEFUL_SOAK !== undefined
+const SCENARIOS = SOAK ? 5000 : 1000
+const SEEDS = SOAK ? [randomInt(2 ** 31), randomInt(2 ** 31)] : [11, 12]
+const TIMEOUT_MS = SOAK ? 1_200_000 : 170_000
 const MINUTE = 60_000
 const MINUTES = 120
 /** Minutes between two looks at what the users do. */
@@ -128,10 +132,13 @@ function covered(trigger: Trigger, entries: readonly Entry[]): void {
 }
 
 eachStore('the ledger of random lives', (store) => {
-  it(`of ${SCENARIOS} users agrees with what was seen`, { timeout: 170_000 }, async () => {
+  const seed = SEEDS[store.name === 'pglite' ? 0 : 1] ?? 0
+  it(`of ${SCENARIOS} users agrees with what was seen (seed ${seed})`, {
+    timeout: TIMEOUT_MS,
+  }, async () => {
     const house = await openHouse(await store.database())
     open.push(house)
-    const lives = await run(house, store.name === 'pglite' ? 11 : 12)
+    const lives = await run(house, seed)
     expect(house.deaths()).toBeGreaterThan(3)
     const triggers = lives.flatMap((life) => life.triggers)
     // Those without a connection have not heard yet what was said to them; then they come back.
