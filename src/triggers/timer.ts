@@ -9,8 +9,6 @@ const FEW = 20
 
 export const timerTrigger: Trigger = {
   type: 'timer',
-  // As two processes would: who holds a session's lock takes its timers in their order.
-  lanes: 2,
   async promote(db, busy = false) {
     const ids = Array.from({ length: busy ? BATCH : FEW }, newId)
     const row = await promoteTimers(db, ids)

@@ -186,11 +186,20 @@ it('invariants 2, 3, 6 and 9: a process killed with -9 amid its turns loses noth
   const keys = keysOf(40, 'user')
   const saying = crowd.say(keys, 'slow', 3)
   // Somebody who is in the middle of several turns right now.
-  const victim = await eventually('a process amid its turns', () => {
+  const amid = (least: number) => {
     const open = new Map<number, number>()
     for (const { what, pid } of crowd.marks())
       open.set(pid, (open.get(pid) ?? 0) + (what === 'start' ? 1 : -1))
-    return [...open].find(([, running]) => running >= 3)?.[0]
+    return [...open].flatMap(([pid, running]) => (running >= least ? [pid] : []))
+  }
+  const victim = await eventually('a process amid its turns', () => {
+    const [pid] = amid(3)
+    if (pid === undefined) return undefined
+    // Frozen, so that it cannot end them between this look and its death.
+    crowd.byPid(pid).signal('SIGSTOP')
+    if (amid(1).includes(pid)) return pid
+    crowd.byPid(pid).signal('SIGCONT')
+    return undefined
   })
   const killed = crowd.byPid(victim).end('SIGKILL')
   await Promise.allSettled([saying])

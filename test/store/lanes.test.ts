@@ -1,4 +1,4 @@
-/** Invariants 1 and 4: timers promoted in several lanes side by side fire once, and in each session in their order. */
+/** Invariants 1 and 4: of a burst each timer fires once and gaplessly, also by several clocks; by one, in order. */
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { bucketOf } from '../../src/core/session.ts'
@@ -8,11 +8,10 @@ import { world } from '../setup/worlds.ts'
 
 const USERS = 150
 const EACH = 8
-const LANES = 4
 const BATCH = 40
 
 eachStore('lanes', (store) => {
-  it('of a burst, each session gets its timers once, gaplessly, soonest first', async () => {
+  it.each([1, 4])('with %i clocks side by side', async (clocks) => {
     const w = await world(store, {})
     const users = Array.from({ length: USERS }, (_, n) => `user${n}`)
     const columns = [users.map(bucketOf), users]
@@ -39,13 +38,20 @@ eachStore('lanes', (store) => {
       }
       return promoted
     }
-    const lanes = await Promise.all(Array.from({ length: LANES }, lane))
+    const lanes = await Promise.all(Array.from({ length: clocks }, lane))
     // Another lane may hold the last ones when this one finds nothing.
     expect(lanes.reduce((sum, promoted) => sum + promoted, await lane())).toBe(USERS * EACH)
-    const wrong = await w.query(
-      `select session_key from wakeful.events group by session_key
-       having array_agg(payload ->> 'timer_id' order by seq) <> array_agg('n' || seq order by seq) or count(*) <> ${EACH}`,
+    const sessions = await w.query<{ seqs: number[]; ids: string[] }>(
+      `select array_agg(seq order by seq) as seqs, array_agg(payload ->> 'timer_id' order by seq) as ids
+       from wakeful.events group by session_key`,
     )
-    expect(wrong).toEqual([])
+    const places = Array.from({ length: EACH }, (_, n) => n + 1)
+    const names = places.map((n) => `n${n}`)
+    expect(sessions).toHaveLength(USERS)
+    for (const { seqs, ids } of sessions) {
+      expect(seqs).toEqual(places)
+      // Clocks of several processes may swap what has been overdue for long: one passes a session that another holds.
+      expect(clocks === 1 ? ids : ids.toSorted()).toEqual(names)
+    }
   })
 })
