@@ -4,10 +4,10 @@ import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { request } from '../api/http.ts'
 import { useAct } from '../forms/act.ts'
+import { DeleteButton } from '../forms/delete-button.tsx'
 import { Back, Facts } from '../lists/facts.tsx'
 import { useOffsets } from '../lists/pages.ts'
 import { useNow } from '../parts/clock.ts'
-import { Confirm } from '../parts/confirm.tsx'
 import { Badge, Button, Empty, Heading, Panel } from '../parts/parts.tsx'
 import { fromNow, timeOf, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
@@ -93,7 +93,6 @@ function times({ execution_count: count, max_executions: max }: Intent): string 
 
 function Actions({ intent, onDelete }: { intent: Intent; onDelete: () => void }) {
   const [, go] = useLocation()
-  const [asking, setAsking] = useState(false)
   const act = useAct('intents')
   const remove = useAct('intents', () => go('/intents'))
   const path = `v1/intents/${intent.id}`
@@ -108,22 +107,14 @@ function Actions({ intent, onDelete }: { intent: Intent; onDelete: () => void })
         />
         <span aria-hidden="true">Enabled</span>
       </span>
-      <Button className="text-bad!" onClick={() => setAsking(true)}>
-        Delete
-      </Button>
-      {asking && (
-        <Confirm
-          title="Delete this intent?"
-          words="It will be looked at no more. The record of what it did is kept."
-          action="Delete intent"
-          onNo={() => setAsking(false)}
-          onYes={() => {
-            setAsking(false)
-            onDelete()
-            remove.mutate({ method: 'DELETE', path })
-          }}
-        />
-      )}
+      <DeleteButton
+        what="intent"
+        words="It will be looked at no more. The record of what it did is kept."
+        onYes={() => {
+          onDelete()
+          remove.mutate({ method: 'DELETE', path })
+        }}
+      />
       {act.error !== null && <Trouble error={act.error} />}
       {remove.error !== null && <Trouble error={remove.error} />}
     </div>

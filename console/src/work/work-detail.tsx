@@ -4,9 +4,9 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { request } from '../api/http.ts'
 import { useAct } from '../forms/act.ts'
+import { DeleteButton } from '../forms/delete-button.tsx'
 import { Back, Facts } from '../lists/facts.tsx'
 import { useNow } from '../parts/clock.ts'
-import { Confirm } from '../parts/confirm.tsx'
 import { Badge, Button, Heading, Panel } from '../parts/parts.tsx'
 import { fromNow, timeOf, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
@@ -106,7 +106,6 @@ interface ActionProps {
 
 function Actions({ work, converting, onConvert, onDelete }: ActionProps) {
   const [, go] = useLocation()
-  const [asking, setAsking] = useState(false)
   const act = useAct('work')
   const remove = useAct('work', () => go('/work'))
   const path = `v1/work/${work.id}`
@@ -134,22 +133,15 @@ function Actions({ work, converting, onConvert, onDelete }: ActionProps) {
       <Button aria-expanded={converting} onClick={onConvert}>
         Change frequency
       </Button>
-      <Button disabled={busy} onClick={() => setAsking(true)} className="text-bad!">
-        Delete
-      </Button>
-      {asking && (
-        <Confirm
-          title="Delete this work?"
-          words="All of its outputs and files go with it. A run under way is stopped."
-          action="Delete work"
-          onNo={() => setAsking(false)}
-          onYes={() => {
-            setAsking(false)
-            onDelete()
-            remove.mutate({ method: 'DELETE', path })
-          }}
-        />
-      )}
+      <DeleteButton
+        what="work"
+        words="All of its outputs and files go with it. A run under way is stopped."
+        disabled={busy}
+        onYes={() => {
+          onDelete()
+          remove.mutate({ method: 'DELETE', path })
+        }}
+      />
       {act.error !== null && <Trouble error={act.error} />}
       {remove.error !== null && <Trouble error={remove.error} />}
     </div>
