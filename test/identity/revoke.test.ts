@@ -122,7 +122,7 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 async function second(env: Record<string, string>): Promise<string> {
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, tsx(file('second.ts')), {
+  const child = spawn(process.execPath, tsx(file('second.script.ts')), {
     env: { PATH, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
