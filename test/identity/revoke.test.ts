@@ -56,13 +56,17 @@ eachStore('a revoke', (store) => {
     ]
     const kept = visit(s, SOCKET, bearer(ADMIN_KEY))
     for (const each of [...held, kept]) expect(await each.first).toBe('ready')
-    const before = await s.query('select count(*)::int as n from wakeful.events')
-    // Its close is not answered: as a client does that wants to go on talking.
+    // It does not read our goodbye, and so goes on talking.
     const talker = held[0]?.socket
+    talker?.pause()
     for (const { id } of [user, owner]) await s.call(ADMIN_KEY, 'DELETE', `/v1/keys/${id}`)
     talker?.send(JSON.stringify({ type: 'user_message', text: 'still here' }))
+    talker?.resume()
     for (const each of held) expect(await each.closed).toBe(1008)
-    expect(await s.query('select count(*)::int as n from wakeful.events')).toEqual(before)
+    const said = { text: 'behind it' }
+    await s.call(ADMIN_KEY, 'POST', '/v1/sessions/ann:bot:t/messages', said)
+    const events = await s.query('select payload from wakeful.events')
+    expect(events.map(({ payload }) => JSON.parse(payload))).toEqual([said])
     expect(kept.socket.readyState).toBe(kept.socket.OPEN)
     kept.socket.terminate()
     await kept.closed
