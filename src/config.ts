@@ -4,6 +4,7 @@
  * and what it takes. Secrets are never repeated.
  */
 import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
+import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/forwarded.ts'
 import { namesTicker, readJsonPath } from './core/json-path.ts'
 import { KEY_PART } from './core/session.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/webhook.ts'
@@ -12,6 +13,7 @@ import {
   ADMIN_KEY_CHARACTERS_MIN,
   isAdminKey,
   isDatabaseUrl,
+  isEndpoint,
   isHost,
   isHttpUrl,
   isOwner,
@@ -62,6 +64,7 @@ export interface Config {
   /** Pages that may open sockets here though they come from elsewhere. */
   readonly origins: readonly string[]
   readonly ratePerSecond: number
+  readonly trustProxy: TrustProxy
   /** Path of the app's module, as given; null for the demo. */
   readonly app: string | null
   readonly services: readonly Service[]
@@ -132,6 +135,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     jwt: readJwt(read),
     origins: readOrigins(read),
     ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
+    trustProxy: read.parsed('WAKEFUL_TRUST_PROXY', readTrustProxy, TRUST_PROXY_FORM) ?? null,
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
     wakeUrl: readWakeUrl(read),
@@ -383,10 +387,6 @@ const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
-
-function isEndpoint(value: string): boolean {
-  return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
-}
 
 /** The environment of this process; nobody else reads it. */
 export function environment(): NodeJS.ProcessEnv {

@@ -1,9 +1,10 @@
 /** Everything about who comes in, put together from the settings: keys, tokens, limits, and what pages may do. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Actor } from './api/contract.ts'
-import { Doorkeeper } from './auth.ts'
+import { Doorkeeper, TRUST_MS } from './auth.ts'
 import { wallClock } from './clock.ts'
 import { type Config, ConfigError } from './config.ts'
+import { callerAddress, trustsOf } from './core/forwarded.ts'
 import { checkLocal, checkOrigin } from './http/guard.ts'
 import { guessBrake, keyLimits, strangerLimits } from './http/limits.ts'
 import { tokenVerifier } from './jwt.ts'
@@ -14,6 +15,8 @@ export interface IdentityOptions {
   readonly config: Config
   readonly db: Db
   readonly ready: () => boolean
+  /** How long a key is believed without asking again, unless word of its revoke comes. */
+  readonly trustMs: number | undefined
   /** A test clock's instant. */
   readonly now: (() => Date) | undefined
   readonly onError: (error: unknown) => void
@@ -40,19 +43,32 @@ export function openIdentity(options: IdentityOptions) {
     ...(config.auth === 'keys' && { brake: guessBrake(elapsedMs) }),
   })
   const limit = keyLimits(config.ratePerSecond, elapsedMs)
+  const trusts = trustsOf(config.trustProxy)
   return {
     limit,
     /** On loopback with open access every stranger is an admin. */
-    limitStrangers: config.auth === 'keys' ? strangerLimits(elapsedMs) : () => undefined,
+    limitStrangers: config.auth === 'keys' ? strangerLimits(elapsedMs) : () => null,
+    /** Whose word about where a request came from is believed. */
+    trusts,
     authenticate: (headers: IncomingHttpHeaders, _query: unknown, address?: string) =>
       keeper.authenticate(headers, address),
+    /** Word of a revoke: null, of who knows which key. */
+    forget: (keyIds: readonly string[] | null) => keeper.forget(keyIds),
     /** What the door of sockets asks. */
     sockets: {
       authenticate: ({ headers, socket }: IncomingMessage, query: URLSearchParams) =>
-        keeper.authenticateSocket(headers, query.get('ticket'), socket.remoteAddress),
+        keeper.authenticateSocket(
+          headers,
+          query.get('ticket'),
+          callerAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trusts),
+        ),
       check: ({ headers }: IncomingMessage, local: boolean) =>
         local ? checkLocal(headers) : checkOrigin(headers, config.origins),
-      isValid: (actor: Actor) => keeper.isValid(actor),
+      visitors: {
+        standing: (keyIds: readonly string[]) => keeper.standing(keyIds),
+        recheckMs: options.trustMs ?? TRUST_MS,
+        elapsedMs,
+      },
       limit(actor: Actor) {
         const refusal = limit(actor)?.refusal
         if (refusal) throw refusal

@@ -75,7 +75,8 @@ export function tokenVerifier(options: JwtOptions): {
           currentDate: new Date(nowMs),
         })
         const endMs = ((payload.exp ?? 0) + CLOCK_TOLERANCE_SECONDS) * 1000
-        return { actor: actorOfClaims(payload), leftMs: endMs - nowMs }
+        const endsAt = new Date(endMs).toISOString()
+        return { actor: { ...actorOfClaims(payload), endsAt }, leftMs: endMs - nowMs }
       } catch (error) {
         throw refusalOf(error)
       }

@@ -67,6 +67,8 @@ export interface AppOptions {
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
   readonly signals?: Signals
+  /** How long a key is believed without asking again; two seconds unless said. */
+  readonly trustMs?: number
 }
 
 export class App {
@@ -211,11 +213,17 @@ export class App {
       config,
       db: store.db,
       ready: () => this.#ready,
+      trustMs: options.trustMs,
       now: options.now,
       onError: (error) => meter.trouble('keys', error),
     })
+    this.engine.hints.on('keys', (keyIds) => {
+      this.#identity.forget(keyIds)
+      this.#sockets?.dismiss(keyIds)
+    })
     this.#watch = new Watch({
       store,
+      onError: (error) => meter.trouble('watch', error),
       ready: () => this.#ready,
       version: VERSION,
       services: config.services,
@@ -249,7 +257,9 @@ export class App {
     this.#webhookSecret ??= await keepSetting(this.store.db, 'webhook_secret', newWebhookSecret())
     await this.#staff.start()
     this.#ready = true
-    if (this.#options.now === undefined) this.engine.start()
+    if (this.#options.now !== undefined) return
+    this.engine.start()
+    this.#watch.start()
   }
 
   /** Serves HTTP and sockets. Answers with the address. */
@@ -263,6 +273,7 @@ export class App {
       authenticate: this.#identity.authenticate,
       limit: this.#identity.limit,
       limitStrangers: this.#identity.limitStrangers,
+      trusts: this.#identity.trusts,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
@@ -365,7 +376,8 @@ export class App {
     this.#sockets?.close()
     this.#staff.release()
     this.#telegram?.halt()
-    await Promise.all([this.#closeServer?.(), this.#ready ? this.engine.stop() : undefined])
+    const services = this.#ready ? [this.engine.stop(), this.#watch.stop()] : []
+    await Promise.all([this.#closeServer?.(), ...services])
     await Promise.all([this.#commits.idle(), this.#webhooks.close(), this.#fetcher.close()])
     await Promise.all([this.#staff.close(), this.#identity.close()])
     this.#closing = true

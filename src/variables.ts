@@ -1,5 +1,6 @@
 /** Reads variables one by one and collects what is wrong with them. */
 import ipaddr from 'ipaddr.js'
+import { callRefusal } from './core/address.ts'
 
 export const ADMIN_KEY_CHARACTERS_MIN = 32
 
@@ -27,6 +28,12 @@ export class Reader {
     if (value === null || isRight(value)) return value
     this.refuse(name, kind === 'secret' ? 'another value (not shown)' : shown(value), takes)
     return null
+  }
+
+  /** `parse` answers undefined for what it does not take. */
+  parsed<T>(name: string, parse: (value: string) => T | undefined, takes: string): T | undefined {
+    const value = this.checked(name, (text) => parse(text) !== undefined, takes)
+    return value === null ? undefined : parse(value)
   }
 
   whole(name: string, min: number, max: number, preset: number): number {
@@ -57,6 +64,10 @@ export const shown = (value: string) =>
 
 export function isHttpUrl(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
+}
+
+export function isEndpoint(value: string): boolean {
+  return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
 }
 
 export function isDatabaseUrl(value: string): boolean {

@@ -24,6 +24,7 @@ describe('readConfig', () => {
       jwt: null,
       origins: [],
       ratePerSecond: 200,
+      trustProxy: null,
       app: null,
       services: ['http', 'clock', 'turns', 'outbox'],
       wakeUrl: null,
@@ -117,6 +118,22 @@ describe('readConfig', () => {
       'WAKEFUL_PRICE_URL: got the private address',
     ],
     [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'LANGFUSE_SECRET_KEY: got nothing'],
+    ...[
+      'true',
+      '33',
+      '-1',
+      '10.1',
+      '10.0.0.0/33',
+      '10.0.0.0/8/8',
+      '::/129',
+      '::ffff:10.0.0.0/104',
+      '1,10.0.0.1',
+      'proxy',
+      '10.0.0.1,',
+    ].map((WAKEFUL_TRUST_PROXY): [NodeJS.ProcessEnv, string] => [
+      { WAKEFUL_TRUST_PROXY },
+      `WAKEFUL_TRUST_PROXY: got "${WAKEFUL_TRUST_PROXY}", takes a number of proxies`,
+    ]),
   ])('%j stops the start', (env, line) => {
     expect(refusal(env)).toContain(line)
     expect(refusal(env)).not.toContain('\n')
@@ -130,6 +147,14 @@ describe('readConfig', () => {
 
   test.each(['localhost', '127.0.0.2', '::1'])('%s is loopback', (HOST) => {
     expect(readConfig({ HOST }).auth).toBe('open')
+  })
+
+  test.each<[string, unknown]>([
+    ['0', null],
+    ['2', 2],
+    ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
+  ])('WAKEFUL_TRUST_PROXY %s', (WAKEFUL_TRUST_PROXY, trustProxy) => {
+    expect(readConfig({ WAKEFUL_TRUST_PROXY }).trustProxy).toEqual(trustProxy)
   })
 
   test('never repeats a secret', () => {

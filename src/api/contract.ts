@@ -28,6 +28,8 @@ export interface Actor {
   readonly agentId: string | null
   readonly keyId: string | null
   readonly actAs: boolean
+  /** When credentials that no key of ours stands behind end: a token of the identity provider. */
+  readonly endsAt?: string
 }
 
 /** Runs public operations: the least role, and an owner that owns nothing. */
@@ -54,8 +56,8 @@ export interface House {
   setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
   /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
   signal(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
-  /** Something changed that a service may want to look at now. */
-  changed(topic: 'clock' | 'turns' | 'outbox', keys?: readonly string[]): void
+  /** Something changed that a service, or the door, may want to look at now. */
+  changed(topic: 'clock' | 'turns' | 'outbox' | 'keys', keys?: readonly string[]): void
   readonly policy: Policy
   readonly work: WorkHouse
   readonly remoteAgents: RemoteAgents

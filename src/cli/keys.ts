@@ -14,6 +14,7 @@ import type { Db } from '../store/db.ts'
 import { insertKey, type KeyRow, listKeys, revokeKey } from '../store/keys.ts'
 import { DirectoryInUseError } from '../store/lock.ts'
 import { migrateUp } from '../store/migrate.ts'
+import { announce } from '../store/notify.ts'
 import { openStore } from '../store/open.ts'
 import { readSetting } from '../store/settings.ts'
 
@@ -57,7 +58,7 @@ export function keysCommand(): Command {
     )
   keys
     .command('revoke')
-    .description('end a key; running servers refuse it within two seconds')
+    .description('end a key; running servers refuse it at once')
     .argument('<id>', 'as the list shows it')
     .action((id: string) => withDb((db) => revoke(db, id)))
   keys
@@ -106,6 +107,8 @@ async function revoke(db: Db, id: string): Promise<void> {
     return ended
   })
   if (row === null) throw new Error(`there is no key ${id}; "wakeful keys list" shows them`)
+  // The embedded store is locked by whoever has it open: there is nobody else to tell.
+  if (db.kind === 'postgres') await announce(db, { from: 'command line', topics: [['keys', [id]]] })
   print(`revoked ${id}`)
 }
 

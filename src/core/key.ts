@@ -9,6 +9,7 @@ export type Role = (typeof ROLES)[number]
 
 const SECRET_BYTES = 32
 const KEY = /^wk_(?:admin|service|agent|user|worker)_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/
+const TOKEN = /^[A-Za-z0-9_-]{43}$/
 const UUID_PARTS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
 
 export interface FreshKey {
@@ -35,6 +36,11 @@ export function sha256(text: string): Buffer {
 /** Takes the same time wherever they differ. */
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** Whether `randomToken` could have made it. */
+export function isToken(text: string): boolean {
+  return TOKEN.test(text)
 }
 
 /** A secret without a name, for nonces and tickets: 256 random bits. */

@@ -3,6 +3,8 @@
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
+  /** Whoever draws while there is none waits from then on: asking again does not bring the next token nearer. */
+  readonly restarts?: boolean
 }
 
 export interface Bucket {
@@ -23,13 +25,13 @@ export interface Draw {
 export function draw(before: Bucket | undefined, rate: Rate, nowMs: number): Draw {
   const full = before === undefined ? rate.burst : refilled(before, rate, nowMs)
   const allowed = full >= 1
-  const tokens = allowed ? full - 1 : full
+  const tokens = allowed ? full - 1 : rate.restarts ? 0 : full
   const waitMs = tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1000) / rate.perSecond)
   return { bucket: { tokens, atMs: nowMs }, allowed, left: Math.floor(tokens), waitMs }
 }
 
 /** How many there would be now. */
-export function refilled(bucket: Bucket, rate: Rate, nowMs: number): number {
+function refilled(bucket: Bucket, rate: Rate, nowMs: number): number {
   const elapsedMs = Math.max(0, nowMs - bucket.atMs)
   return Math.min(rate.burst, bucket.tokens + (elapsedMs * rate.perSecond) / 1000)
 }

@@ -1,14 +1,15 @@
 /**
  * Hints say "look now". Within the process they are a call; across processes they travel by NOTIFY,
  * gathered for a few milliseconds, since a NOTIFY for each write would make commits queue up behind
- * one another. Losing a hint costs at most a poll interval.
+ * one another. Losing a hint costs at most a poll interval, or for keys the time they are believed without asking.
  */
-export type Topic = 'clock' | 'turns' | 'outbox'
+export const TOPICS = ['clock', 'turns', 'outbox', 'keys'] as const
+export type Topic = (typeof TOPICS)[number]
 
 type Listener = (keys: readonly string[] | null) => void
 
 export interface Hints {
-  /** Something changed under `topic`; for the outbox, in these sessions. */
+  /** Something changed under `topic`: for the outbox in these sessions, for keys with these (revoked) ones. */
   hint(topic: Topic, keys?: readonly string[]): void
   /** The same for this process alone, where the others have nothing to gain. */
   local(topic: Topic): void

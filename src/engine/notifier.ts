@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Db } from '../store/db.ts'
-import type { LocalHints, Topic } from './hints.ts'
+import { announce, CHANNEL } from '../store/notify.ts'
+import { type LocalHints, TOPICS, type Topic } from './hints.ts'
 
-const CHANNEL = 'wakeful'
 const GATHER_MS = 5
 const HEARTBEAT_MS = 5_000
 const RECONNECT_MS = 500
@@ -66,13 +66,11 @@ export class Notifier {
 
   #flush(): void {
     this.#flushing = null
-    const topics = [...this.#pending].map(([topic, keys]) => [
-      topic,
-      keys === null ? null : [...keys],
-    ])
+    const topics = [...this.#pending].map(
+      ([topic, keys]) => [topic, keys === null ? null : [...keys]] as const,
+    )
     this.#pending.clear()
-    const message = JSON.stringify({ from: this.#self, topics })
-    this.#db.query('select pg_notify($1, $2)', [CHANNEL, message]).catch(this.#onError)
+    announce(this.#db, { from: this.#self, topics }).catch(this.#onError)
   }
 
   async #listen(): Promise<void> {
@@ -110,7 +108,7 @@ export class Notifier {
       this.#client = client
       onConnected()
       // What was said while nobody listened is unknown: everybody looks once.
-      for (const topic of ['clock', 'turns', 'outbox'] as const) this.#hints.deliver(topic, null)
+      for (const topic of TOPICS) this.#hints.deliver(topic, null)
       while (!this.#stopped && broken === null) {
         await this.#pause(HEARTBEAT_MS)
         if (!this.#stopped && broken === null) await client.query('select 1')

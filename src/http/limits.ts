@@ -1,15 +1,16 @@
 /**
- * How much one key may ask, and how fast strangers may guess. Counted in this process: with several behind one address
- * each gives its own share.
+ * How much one key may ask, and how fast strangers may ask and guess. Counted in this process: with several behind one
+ * address each gives its own share. What is remembered is bounded.
  */
 import ipaddr from 'ipaddr.js'
 import type { Actor } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
-import { type Bucket, draw, type Rate, refilled } from '../core/token-bucket.ts'
+import { plainAddress } from '../core/forwarded.ts'
+import { type Bucket, draw, type Rate } from '../core/token-bucket.ts'
 
 const KEPT_MAX = 10_000
-/** Wrong keys from one address: twenty at once, then one each second. */
-const GUESSES: Rate = { perSecond: 1, burst: 20 }
+/** Wrong keys from one address: nineteen a minute are told so; whoever goes on guessing hears that it is too much. */
+const GUESSES: Rate = { perSecond: 19 / 60, burst: 19, restarts: true }
 /** What needs no key (challenges and their proofs), from one address. */
 const STRANGERS: Rate = { perSecond: 5, burst: 50 }
 
@@ -34,14 +35,6 @@ class Buckets {
     }
     return drawn
   }
-
-  /** Until there is a token; 0 when there is one. */
-  waitMs(key: string): number {
-    const bucket = this.#kept.get(key)
-    if (bucket === undefined) return 0
-    const tokens = refilled(bucket, this.#rate, this.#elapsedMs())
-    return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1000) / this.#rate.perSecond)
-  }
 }
 
 export interface Limited {
@@ -63,47 +56,41 @@ export function keyLimits(
     const seconds = Math.ceil(waitMs / 1000)
     return {
       headers: { 'ratelimit-policy': policy, ratelimit: `"key";r=${left};t=${seconds}` },
-      refusal: allowed
-        ? null
-        : new Refusal('rate_limited', `this key may ask ${perSecond} times a second; slow down`, {
-            retryAfterMs: waitMs,
-          }),
+      refusal: allowed ? null : tooMuch(`this key may ask ${perSecond} times a second`, waitMs),
     }
   }
 }
 
-/** For strangers: each wrong key costs its address a token; without tokens it is not even looked at. */
-export function guessBrake(elapsedMs: () => number) {
-  const buckets = new Buckets(GUESSES, elapsedMs)
-  return {
-    check(address: string): void {
-      const retryAfterMs = buckets.waitMs(neighbourhood(address))
-      if (retryAfterMs === 0) return
-      const why = 'too many wrong keys came from this address; try again soon'
-      throw new Refusal('rate_limited', why, { retryAfterMs })
-    },
-    failed(address: string): void {
-      buckets.take(neighbourhood(address))
-    },
-  }
+/**
+ * What an address that has just shown something wrong is told beyond that; null: nothing. It is asked after the look,
+ * never before: a right key is let in whatever wrong ones came from its address.
+ */
+export function guessBrake(elapsedMs: () => number): (address: string) => Refusal | null {
+  return addressLimits(GUESSES, 'too many wrong keys came from this address', elapsedMs)
 }
 
-/** For operations that need no key. Throws when an address asks too much. */
-export function strangerLimits(elapsedMs: () => number): (address: string) => void {
-  const buckets = new Buckets(STRANGERS, elapsedMs)
-  return (address) => {
+/** For operations that need no key: the refusal of an address that asks too much. */
+export function strangerLimits(elapsedMs: () => number): (address: string) => Refusal | null {
+  const why = `without a key an address may ask ${STRANGERS.perSecond} times a second`
+  return addressLimits(STRANGERS, why, elapsedMs)
+}
+
+function addressLimits(rate: Rate, why: string, elapsedMs: () => number) {
+  const buckets = new Buckets(rate, elapsedMs)
+  return (address: string): Refusal | null => {
     const { allowed, waitMs } = buckets.take(neighbourhood(address))
-    if (allowed) return
-    const why = `without a key an address may ask ${STRANGERS.perSecond} times a second; slow down`
-    throw new Refusal('rate_limited', why, { retryAfterMs: waitMs })
+    return allowed ? null : tooMuch(why, waitMs)
   }
 }
 
-/** One customer has a /64 of IPv6 addresses, so all of those count as one. */
+function tooMuch(why: string, retryAfterMs: number): Refusal {
+  return new Refusal('rate_limited', `${why}; slow down`, { retryAfterMs })
+}
+
+/** One customer has a /64 of IPv6 addresses, so all of those count as one; so does all that is no address. */
 function neighbourhood(address: string): string {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  return parsed.kind() === 'ipv4'
-    ? parsed.toString()
-    : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':')
+  const plain = plainAddress(address)
+  if (plain === null) return 'unknown'
+  const parsed = ipaddr.parse(plain)
+  return parsed.kind() === 'ipv4' ? plain : (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':')
 }

@@ -1,11 +1,12 @@
 /** The addresses about the server itself: health, readiness, metrics, and its description. */
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json.ts'
 import { docsPage } from './docs.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'
+import { sendProblem } from './problem.ts'
 
 export interface MetaOptions {
   readonly operations: readonly Operation[]
@@ -15,20 +16,30 @@ export interface MetaOptions {
   readonly metrics: () => Promise<{ contentType: string; text: string }>
 }
 
-type Answerer = (reply: FastifyReply) => Promise<FastifyReply> | FastifyReply
+type Answerer = (
+  reply: FastifyReply,
+  request: FastifyRequest,
+) => Promise<FastifyReply> | FastifyReply
+
+const NOT_READY = 'not ready to take requests'
 
 export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void {
   const { operations, version } = options
   let description: string | undefined
   let page: ReturnType<typeof docsPage> | undefined
+  let told = false
   const routes: Record<string, Answerer> = {
     '/healthz': async (reply) => {
       const { ok, body } = await options.health()
       if (!ok) reply.code(503).header('retry-after', '2')
       return sendText(reply, 'application/json; charset=utf-8', writeJson(body))
     },
-    '/readyz': async (reply) => {
-      if (!(await options.ready())) throw new Refusal('unavailable', 'not ready to take requests')
+    '/readyz': async (reply, request) => {
+      const ready = await options.ready()
+      // Asked every second while it starts, and every answer is the same: one line is enough.
+      if (!ready && !told) request.log.info(NOT_READY)
+      told = !ready
+      if (!ready) return sendProblem(new Refusal('unavailable', NOT_READY), request.id, reply)
       return sendText(reply, 'application/json; charset=utf-8', '{"status":"ready"}')
     },
     '/metrics': async (reply) => {
@@ -46,7 +57,7 @@ export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void 
     },
   }
   for (const [url, answerer] of Object.entries(routes)) {
-    app.get(url, (_request, reply) => answerer(reply.header('cache-control', 'no-store')))
+    app.get(url, (request, reply) => answerer(reply.header('cache-control', 'no-store'), request))
     refuseRest(app, url, new Set(['GET', 'HEAD']))
   }
 }

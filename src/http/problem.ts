@@ -1,6 +1,7 @@
 /** Whatever was thrown, as an RFC 9457 problem. Only the error table decides status and title. */
+import type { FastifyReply } from 'fastify'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
-import { JsonError } from '../core/json.ts'
+import { JsonError, writeJson } from '../core/json.ts'
 import { isUnavailable } from '../store/db.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
@@ -59,6 +60,19 @@ export function problemOf(refusal: Refusal, requestId: string): Problem {
     errors: refusal.errors,
     request_id: requestId,
   }
+}
+
+export function sendProblem(
+  refusal: Refusal,
+  requestId: string,
+  reply: FastifyReply,
+): FastifyReply {
+  const problem = problemOf(refusal, requestId)
+  return reply
+    .code(problem.status)
+    .headers(problemHeaders(refusal))
+    .header('content-type', PROBLEM_TYPE)
+    .send(writeJson(problem))
 }
 
 /** A place in the documentation that explains this class of errors. */

@@ -18,7 +18,7 @@ import type { Logger } from 'pino'
 import type { Actor, Context, Operation } from '../api/contract.ts'
 import { isLoopback } from '../core/address.ts'
 import { Refusal } from '../core/errors.ts'
-import { writeJson } from '../core/json.ts'
+import { plainAddress, type Trusts } from '../core/forwarded.ts'
 import type { Span, Tracer } from '../core/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { addFileRoute } from './files.ts'
@@ -29,7 +29,7 @@ import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
 import { HttpCaller, operationHandler } from './operation.ts'
-import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
+import { refusalOf, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
 import { answerClientError } from './socket-error.ts'
 import { operationHooks } from './spans.ts'
@@ -69,8 +69,10 @@ export interface ServerOptions extends MetaOptions {
   ) => Promise<Actor>
   /** How much this actor may still ask; null where nobody counts. */
   readonly limit?: (actor: Actor) => Limited | null
-  /** Before an operation that needs no key: throws for an address that asks too much. */
-  readonly limitStrangers?: (address: string) => void
+  /** Before an operation that needs no key: the refusal of an address that asks too much. */
+  readonly limitStrangers?: (address: string) => Refusal | null
+  /** Whose word about where a request came from is believed; unless given, nobody's. */
+  readonly trusts?: Trusts
   readonly logger: Logger
   readonly idempotency: IdempotencyStore
   /** Answers `POST /mcp`; there is no such address without it. */
@@ -95,6 +97,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     requestIdHeader: false,
     genReqId: requestId,
+    // A function also for a number of proxies: of a mere number Fastify trusts none.
+    trustProxy: options.trusts ?? false,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
     return503OnClosing: false,
@@ -165,8 +169,9 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
       const { method, url } = request
       const path = url.split('?', 1)[0]
       const ms = Math.round(reply.elapsedTime)
+      const address = plainAddress(request.ip)
       logger.debug(
-        { request_id: request.id, method, path, status: reply.statusCode, ms },
+        { request_id: request.id, address, method, path, status: reply.statusCode, ms },
         'request',
       )
     }
@@ -189,7 +194,10 @@ function authenticator(options: ServerOptions) {
 function addOperations(app: FastifyInstance, options: ServerOptions): void {
   const handlerOf = operationHandler(options.context, options.idempotency)
   const authenticate = authenticator(options)
-  const meetStranger = async ({ ip }: FastifyRequest) => options.limitStrangers?.(ip)
+  const meetStranger = async ({ ip }: FastifyRequest) => {
+    const refusal = options.limitStrangers?.(ip)
+    if (refusal) throw refusal
+  }
   for (const op of options.operations) {
     const { begin, end } = operationHooks(op, options)
     const handler = handlerOf(op)
@@ -216,16 +224,18 @@ function fileRoute(options: ServerOptions, files: FileKeeper) {
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const refusal = refusalOf(error)
-  if (refusal.code === 'internal' || refusal.code === 'unavailable') {
-    const { id, method, routeOptions } = request
-    const seen = { request_id: id, method, route: routeOptions.url, err: refusal.cause ?? refusal }
-    if (refusal.code === 'internal') request.log.error(seen, 'request failed')
-    else request.log.warn(seen, 'request could not be served')
-  }
-  const problem = problemOf(refusal, request.id)
-  reply
-    .code(problem.status)
-    .headers(problemHeaders(refusal))
-    .header('content-type', PROBLEM_TYPE)
-    .send(writeJson(problem))
+  const { id, method, routeOptions } = request
+  const seen = { request_id: id, method, route: routeOptions.url }
+  const { cause, message } = refusal
+  if (refusal.code === 'internal') request.log.error({ ...seen, err: cause ?? refusal }, FAILED)
+  // What we refuse by ourselves while we start says all in its words.
+  else if (refusal.code === 'unavailable')
+    request.log.warn(
+      { ...seen, ...(cause === undefined ? { why: message } : { err: cause }) },
+      UNSERVED,
+    )
+  sendProblem(refusal, request.id, reply)
 }
+
+const FAILED = 'request failed'
+const UNSERVED = 'request could not be served'

@@ -17,15 +17,12 @@ import { type Tracer, UNTRACED } from '../core/trace.ts'
 import { getSession } from '../store/sessions.ts'
 import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
 import { requestId } from './reading.ts'
+import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './visitors.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
 const PING_MS = 30_000
-/** How often those who stay are asked for their credentials again. */
-const RECHECK_MS = 5_000
 /** Frames taken and not answered yet; beyond this the client is not read from until half are. */
 const FRAMES_WAITING_MAX = 64
-/** A client that does not answer our goodbye is cut off, so that a stop is not held up. */
-const GOODBYE_MS = 2_000
 const PATH = /^\/v1\/sessions\/([^/]+)\/socket$/
 
 /** The channel, as this door sees it. */
@@ -42,11 +39,11 @@ export interface SocketHub {
 export interface SocketOptions {
   readonly hub: SocketHub
   readonly postMessage: Operation
-  readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Actor>
+  readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Standing>
   /** Throws a Refusal for a Host or Origin that may not come in; `local`: we listen on loopback. */
   readonly check: (request: IncomingMessage, local: boolean) => void
-  /** Whether the credentials that opened a socket still stand. */
-  readonly isValid?: (actor: Actor) => Promise<boolean>
+  /** How it is known whether the credentials that opened a socket still stand. */
+  readonly visitors: Omit<VisitorsOptions, 'onError'>
   /** Throws a Refusal for an actor that asks too much. */
   readonly limit?: (actor: Actor) => void
   readonly context: (actor: Actor) => Context
@@ -55,10 +52,13 @@ export interface SocketOptions {
 }
 
 export interface SocketDoor {
+  /** Closes the sockets of these keys; null: looks whose credentials still stand. */
+  dismiss(keyIds: readonly string[] | null): void
   close(): void
 }
 
 interface Visit {
+  readonly standing: Standing
   readonly session: SessionRef
   readonly ctx: Context
   readonly acks: boolean
@@ -74,10 +74,7 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
     clientTracking: true,
   })
   const alive = new WeakSet<WebSocket>()
-  const actors = new WeakMap<WebSocket, Actor>()
-  const rechecking = setInterval(() => {
-    recheck(sockets.clients, actors, options).catch(options.onError)
-  }, RECHECK_MS).unref()
+  const visitors = new Visitors({ ...options.visitors, onError: options.onError })
   const pinging = setInterval(() => {
     for (const socket of sockets.clients) {
       if (!alive.delete(socket)) socket.terminate()
@@ -92,9 +89,9 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
       .then((visit) => {
         sockets.handleUpgrade(request, stream, head, (socket) => {
           alive.add(socket)
-          actors.set(socket, visit.ctx.actor)
+          visitors.add(socket, visit.standing)
           socket.on('pong', () => alive.add(socket))
-          serve(socket, visit, options)
+          serve(socket, visit, { ...options, isGone: () => visitors.wasDismissed(socket) })
         })
       })
       .catch((error) => {
@@ -104,32 +101,17 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
       })
   })
   return {
+    dismiss: (keyIds) => visitors.dismiss(keyIds),
     close() {
       clearInterval(pinging)
-      clearInterval(rechecking)
+      visitors.close()
       for (const socket of sockets.clients) socket.close(1001, 'the server is going away')
       sockets.close()
+      // So that a stop is not held up.
       setTimeout(() => {
         for (const socket of sockets.clients) socket.terminate()
       }, GOODBYE_MS).unref()
     },
-  }
-}
-
-/** Closes the sockets of those whose key was revoked or has expired. */
-async function recheck(
-  sockets: Iterable<WebSocket>,
-  actors: WeakMap<WebSocket, Actor>,
-  { isValid }: SocketOptions,
-): Promise<void> {
-  if (isValid === undefined) return
-  const verdicts = new Map<string, Promise<boolean>>()
-  for (const socket of [...sockets]) {
-    const actor = actors.get(socket)
-    if (actor === undefined || actor.keyId === null) continue
-    const verdict = verdicts.get(actor.keyId) ?? isValid(actor)
-    verdicts.set(actor.keyId, verdict)
-    if (!(await verdict)) socket.close(1008, 'the key is no longer valid')
   }
 }
 
@@ -148,13 +130,15 @@ async function admit(
   const url = addressOf(request)
   const key = PATH.exec(url.pathname)?.[1]
   if (key === undefined) throw new Refusal('not_found', 'there is no socket at this address')
-  const ctx = options.context(await options.authenticate(request, url.searchParams))
+  const standing = await options.authenticate(request, url.searchParams)
+  const ctx = options.context(standing.actor)
   const { roles } = options.postMessage
   if (roles !== 'public' && !roles.includes(ctx.actor.role))
     throw new Refusal('forbidden', `a session's socket is for ${roles.join(', ')}`)
   const session = sessionOf(ctx.actor, decode(key))
   requireAgent(ctx, session)
   return {
+    standing,
     session,
     ctx,
     acks: option(url, 'ack', 'none') === null,
@@ -199,7 +183,10 @@ function refuse(stream: Duplex, refusal: Refusal, id: string): void {
   stream.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
 }
 
-function serve(socket: WebSocket, visit: Visit, options: SocketOptions): void {
+/** `isGone`: it was sent away, and what it had said and was not answered yet is not taken any more. */
+type Serving = SocketOptions & { readonly isGone: () => boolean }
+
+function serve(socket: WebSocket, visit: Visit, options: Serving): void {
   const { session, ctx } = visit
   let leave: (() => void) | null = null
   let closed = false
@@ -245,9 +232,10 @@ function isClients(error: Error & { code?: unknown }): boolean {
 async function answer(
   socket: WebSocket,
   visit: Visit,
-  options: SocketOptions,
+  options: Serving,
   text: string | null,
 ): Promise<void> {
+  if (options.isGone()) return
   try {
     await take(socket, visit, options, text)
   } catch (error) {

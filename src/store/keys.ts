@@ -69,12 +69,14 @@ export async function revokeKey(db: Db, id: string): Promise<KeyRow | null> {
 /** A key that is valid now, as the door needs it. */
 export interface LiveKey {
   readonly id: string
+  /** The key that a token was made from; it ends with it. */
+  readonly parent_id: string | null
   readonly hash: Buffer
   readonly role: Role
   readonly user_id: string | null
   readonly agent_id: string | null
   readonly owner_did: string | null
-  /** How long it will stay valid, as far as its own end says; null: without end. */
+  /** How long it will stay valid unless it is revoked; null: without end. */
   readonly left_ms: number | null
   /** Nobody has noted its use for a while. */
   readonly use_unnoted: boolean
@@ -83,18 +85,20 @@ export interface LiveKey {
 const LIVE = (key: string) =>
   `${key}.revoked_at is null and (${key}.expires_at is null or ${key}.expires_at > ${NOW})`
 
-/** Null for what is unknown, revoked or expired, or whose parent is. */
-export async function liveKey(db: Db, id: string, notedMs: number): Promise<LiveKey | null> {
-  const [row] = await db.query<LiveKey>(
-    `select k.id, k.hash, k.role, k.user_id, k.agent_id, k.owner_did,
-       (extract(epoch from k.expires_at - ${NOW}) * 1000)::float8 as left_ms,
+/** Those of `ids` that are valid now: what is unknown, revoked or expired, or whose parent is, is left out. */
+export async function liveKeys(
+  db: Db,
+  ids: readonly string[],
+  notedMs: number,
+): Promise<LiveKey[]> {
+  return db.query<LiveKey>(
+    `select k.id, k.parent_id, k.hash, k.role, k.user_id, k.agent_id, k.owner_did,
+       (extract(epoch from least(k.expires_at, p.expires_at) - ${NOW}) * 1000)::float8 as left_ms,
        coalesce(k.last_used_at, '-infinity') <= ${NOW} - $3::float8 * interval '1 millisecond' as use_unnoted
-     from wakeful.api_keys k
-     where k.id = $2::uuid and ${LIVE('k')} and (k.parent_id is null
-       or exists (select 1 from wakeful.api_keys p where p.id = k.parent_id and ${LIVE('p')}))`,
-    [db.now(), id, notedMs],
+     from wakeful.api_keys k left join wakeful.api_keys p on p.id = k.parent_id
+     where k.id = any($2::uuid[]) and ${LIVE('k')} and (k.parent_id is null or (p.id is not null and ${LIVE('p')}))`,
+    [db.now(), ids, notedMs],
   )
-  return row ?? null
 }
 
 /** One write for all keys used lately. A token's use is its key's use, too. */

@@ -39,17 +39,20 @@ export async function keepTicket(
 }
 
 export interface TakenTicket {
+  readonly hash: Buffer
   readonly key_id: string | null
   /** JSON text. */
   readonly actor: string
 }
 
-export async function takeTicket(db: Db, hash: Buffer): Promise<TakenTicket | null> {
-  const [row] = await db.query<TakenTicket & { fresh: boolean }>(
-    `delete from wakeful.tickets where hash = $2::bytea returning key_id, actor, expires_at > ${NOW} as fresh`,
-    [db.now(), hash],
+/** Those of them that are valid now. They are used up in any case. */
+export async function takeTickets(db: Db, hashes: readonly Buffer[]): Promise<TakenTicket[]> {
+  const rows = await db.query<TakenTicket & { fresh: boolean }>(
+    `delete from wakeful.tickets where hash = any($2::bytea[])
+     returning hash, key_id, actor, expires_at > ${NOW} as fresh`,
+    [db.now(), hashes],
   )
-  return row?.fresh ? row : null
+  return rows.filter((row) => row.fresh)
 }
 
 const SHORT_LIVED = [

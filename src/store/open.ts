@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Db, StoreKind } from './db.ts'
 import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
+import type { Pulse } from './pulse.ts'
 
 export interface OpenOptions {
   /** Null in production; a test clock's instant in tests. */
@@ -21,6 +22,8 @@ export interface Store {
   readonly commits: Db
   /** For migrations, which may take longer than any other statement. */
   readonly migrations: Db
+  /** Whether it has answered lately, whoever asked. */
+  readonly pulse: Pulse
   /** A client of its own for LISTEN, or null where one process is all there can be. */
   readonly listen: (() => pg.Client) | null
   pools(): { name: string; total: number; idle: number; waiting: number }[]

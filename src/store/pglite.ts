@@ -15,6 +15,7 @@ import pg from 'pg'
 import { lockDirectory } from './lock.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb } from './pool.ts'
+import { Pulse } from './pulse.ts'
 
 /** The PostgreSQL major version inside the pinned PGlite. */
 const MAJOR = '18'
@@ -48,7 +49,8 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   } as unknown as pg.PoolConfig)
   pool.on('error', options.onError)
-  const db = poolDb(pool, 'pglite', options.now)
+  const pulse = new Pulse()
+  const db = poolDb(pool, 'pglite', options.now, { pulse })
   let closing: Promise<void> | undefined
   const close = async () => {
     await pool.query('checkpoint').catch(options.onError)
@@ -62,6 +64,7 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     engine: db,
     commits: db,
     migrations: db,
+    pulse,
     // One process and one connection: in-process hints reach everybody there is.
     listen: null,
     pools: () => [

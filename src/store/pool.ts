@@ -9,6 +9,7 @@ import {
   type StoreKind,
   type TxOptions,
 } from './db.ts'
+import { Pulse } from './pulse.ts'
 import { parameter, utcInstant } from './values.ts'
 
 const { builtins } = pg.types
@@ -53,7 +54,7 @@ export function poolDb(
   pool: pg.Pool,
   kind: StoreKind,
   now: () => Date | null,
-  reading?: Reading,
+  { reading, pulse = new Pulse() }: { reading?: Reading | undefined; pulse?: Pulse } = {},
 ): Db {
   // The pool listens to idle clients only: one that breaks inside a transaction would end the process.
   // Whoever uses it hears of it from the statement that fails.
@@ -63,12 +64,17 @@ export function poolDb(
     now,
     ...(reading === undefined ? {} : { reading }),
     query: (text, values = []) =>
-      retryContention(() => withClient(pool, kind, (client) => run(client, text, values))),
+      retryContention(() =>
+        pulse.of(withClient(pool, kind, (client) => run(client, text, values))),
+      ),
     exec: (text) =>
-      withClient(pool, kind, async (client) => {
-        await client.query(text)
-      }),
-    tx: (work, options) => retryContention(() => transact(pool, kind, now, work, options)),
+      pulse.of(
+        withClient(pool, kind, async (client) => {
+          await client.query(text)
+        }),
+      ),
+    tx: (work, options) =>
+      retryContention(() => pulse.of(transact(pool, kind, now, work, options))),
   }
 }
 

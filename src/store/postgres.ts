@@ -8,6 +8,7 @@ import type { Reading } from './db.ts'
 import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb } from './pool.ts'
+import { Pulse } from './pulse.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
@@ -33,6 +34,7 @@ function config(url: string): pg.PoolConfig {
 }
 
 export function openPostgres(url: string, options: OpenOptions): Store {
+  const pulse = new Pulse()
   const pools = POOLS.map(({ name, max, reading }) => {
     // A migration may take its time; nothing else may.
     const patience = name === 'migrations' ? { query_timeout: 0 } : {}
@@ -41,8 +43,11 @@ export function openPostgres(url: string, options: OpenOptions): Store {
     }
     const pool = new pg.Pool({ ...config(url), ...patience, max, onConnect } as pg.PoolConfig)
     // An idle client that breaks is dropped by the pool; without a listener it would end the process.
-    pool.on('error', options.onError)
-    return { name, pool, db: poolDb(pool, 'postgres', options.now, reading) }
+    pool.on('error', (error) => {
+      pulse.broke()
+      options.onError(error)
+    })
+    return { name, pool, db: poolDb(pool, 'postgres', options.now, { reading, pulse }) }
   })
   const [api, engine, commits, migrations] = pools.map(({ db }) => db)
   if (!api || !engine || !commits || !migrations) throw new Error('a pool is missing')
@@ -53,6 +58,7 @@ export function openPostgres(url: string, options: OpenOptions): Store {
     engine,
     commits,
     migrations,
+    pulse,
     listen: () =>
       new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
     pools: () =>

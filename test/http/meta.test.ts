@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ERRORS } from '../../src/core/errors.ts'
 import { door } from './door.ts'
@@ -27,6 +28,27 @@ describe('health', () => {
     expect(health.json()).toEqual({ status: 'database away' })
     expect((await ill.inject('/readyz')).statusCode).toBe(503)
     await ill.close()
+  })
+
+  test('while it is not ready, readiness says so in one line of the log, however often it is asked', async () => {
+    const lines: string[] = []
+    let ready = false
+    const starting = door({
+      ready: async () => ready,
+      logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
+    })
+    const ask = async () => (await starting.inject('/readyz')).statusCode
+    expect([await ask(), await ask(), await ask()]).toEqual([503, 503, 503])
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 30, msg: 'not ready to take requests' },
+    ])
+    expect(lines[0]).not.toContain('stack')
+    ready = true
+    expect(await ask()).toBe(200)
+    ready = false
+    expect(await ask()).toBe(503)
+    expect(lines).toHaveLength(2)
+    await starting.close()
   })
 
   test('metrics are given as they come', async () => {

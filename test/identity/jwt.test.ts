@@ -7,10 +7,11 @@ import { ConfigError, readConfig } from '../../src/config.ts'
 import { actorOfClaims, tokenVerifier } from '../../src/jwt.ts'
 import { problem } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
-import { openStage, type Stage } from './stage.ts'
+import { openStage, opens, type Stage, visit } from './stage.ts'
 
 const ISSUER = 'https://id.example/'
 const AUDIENCE = 'wakeful'
+const SOCKET = '/v1/sessions/ann:bot:t/socket'
 const NOW = Date.parse('2026-01-01T00:00:00Z') / 1000
 
 let provider: Server
@@ -104,6 +105,27 @@ eachStore('tokens of an identity provider', (store) => {
     expect(await status(short)).toBe(401)
   })
 
+  it('are let in after many wrong ones, and their sockets end with them', async () => {
+    s.sleep(60_000)
+    const wrong = await token({}, others.privateKey)
+    for (let n = 0; n < 30; n++) expect(await status(wrong)).toBe(n < 19 ? 401 : 429)
+    const exp = Math.floor(s.now().getTime() / 1000) + 60
+    const ann = await token({ exp })
+    const { body } = await s.call(ann, 'POST', '/v1/tickets')
+    const held = [
+      visit(s, SOCKET, { authorization: `Bearer ${ann}` }),
+      visit(s, `${SOCKET}?ticket=${body.ticket}`),
+    ]
+    for (const each of held) expect(await each.first).toBe('ready')
+    s.sleep(60_000)
+    const late = (await s.call(ann, 'POST', '/v1/tickets')).body.ticket
+    // Half a minute is granted to clocks that differ.
+    s.sleep(30_000)
+    for (const each of held) expect(await each.closed).toBe(1008)
+    expect(await opens(s, `${SOCKET}?ticket=${late}`)).toBe(401)
+    s.sleep(60_000)
+  })
+
   it('are refused when anything is wrong, and no algorithm without a public key is taken', async () => {
     const shared = new TextEncoder().encode('x'.repeat(64))
     const claims = { iss: ISSUER, aud: AUDIENCE, sub: 'ann', exp: NOW + 600 }
@@ -127,7 +149,7 @@ eachStore('tokens of an identity provider', (store) => {
       'a wrong role': await token({ wakeful_role: 'root' }),
     }
     for (const [what, shown] of Object.entries(wrong)) {
-      s.sleep(1_000)
+      s.sleep(4_000)
       expect(await status(shown), what).toBe(401)
     }
     expect(asked).toBeLessThan(10)

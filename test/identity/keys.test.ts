@@ -64,7 +64,7 @@ eachStore('keys', (store) => {
     expect(list.body.next_cursor ?? '').not.toContain(secret)
   })
 
-  it('a revoke bites after two seconds at the latest, an end to the millisecond', async () => {
+  it('a revoke bites at once, an end to the millisecond', async () => {
     const s = stage()
     const until = new Date(s.now().getTime() + 1_500).toISOString()
     const short = await s.key({ role: 'user', user_id: 'ann', expires_at: until })
@@ -72,12 +72,11 @@ eachStore('keys', (store) => {
     const statusOf = async (key: string) => (await s.call(key, 'GET', '/v1/alarms')).status
     expect([await statusOf(short.key), await statusOf(long.key)]).toEqual([200, 200])
     expect((await s.call(ADMIN_KEY, 'DELETE', `/v1/keys/${long.id}`)).status).toBe(200)
+    expect(await statusOf(long.key)).toBe(401)
     s.sleep(1_499)
     expect(await statusOf(short.key)).toBe(200)
     s.sleep(1)
     expect(await statusOf(short.key)).toBe(401)
-    s.sleep(500)
-    expect(await statusOf(long.key)).toBe(401)
     const first = await s.query('select revoked_at from wakeful.api_keys where id = $1', [long.id])
     await s.call(ADMIN_KEY, 'DELETE', `/v1/keys/${long.id}`)
     expect(

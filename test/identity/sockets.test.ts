@@ -4,34 +4,14 @@ import { WebSocket } from 'ws'
 import { checkLocal, checkOrigin } from '../../src/http/guard.ts'
 import { problem } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
-import { ADMIN_KEY, type Stage, sharedStage } from './stage.ts'
-
-/** The first frame of a socket, or the status that refused it. */
-function visit(s: Stage, path: string, headers: Record<string, string> = {}) {
-  const socket = new WebSocket(`${s.url.replace('http', 'ws')}${path}`, { headers })
-  const closed = new Promise<number>((done) => socket.on('close', done))
-  const first = new Promise<number | string>((done, fail) => {
-    socket.on('unexpected-response', (_request, answer) => {
-      answer.resume()
-      done(answer.statusCode ?? 0)
-    })
-    socket.on('message', (data) => done(JSON.parse(String(data)).type))
-    socket.on('error', fail)
-  })
-  return { socket, first, closed }
-}
+import { ADMIN_KEY, opens as opensAt, sharedStage, visit } from './stage.ts'
 
 eachStore('sockets that want credentials', (store) => {
   const stage = sharedStage(store)
   const PATH = '/v1/sessions/ann:bot:t/socket'
 
-  async function opens(path: string, headers: Record<string, string> = {}) {
-    const { socket, first, closed } = visit(stage(), path, headers)
-    const answer = await first
-    socket.terminate()
-    if (answer === 'ready') await closed
-    return answer
-  }
+  const opens = (path: string, headers: Record<string, string> = {}) =>
+    opensAt(stage(), path, headers)
 
   it('contract: a ticket opens one socket, as whoever asked for it, within 30 seconds', async () => {
     const s = stage()

@@ -2,6 +2,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
+import { WebSocket } from 'ws'
 import { agent } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/config.ts'
 import { App } from '../../src/main.ts'
@@ -94,6 +95,43 @@ export function sharedStage(store: StoreUnderTest, env: Record<string, string> =
     if (made === undefined) throw new Error('the stage is not open')
     return made
   }
+}
+
+/** The first frame of a socket, or the status that refused it. */
+export function visit(s: { url: string }, path: string, headers: Record<string, string> = {}) {
+  const socket = new WebSocket(`${s.url.replace('http', 'ws')}${path}`, { headers })
+  const closed = new Promise<number>((done) => socket.on('close', done))
+  const first = new Promise<number | string>((done, fail) => {
+    socket.on('unexpected-response', (_request, answer) => {
+      answer.resume()
+      done(answer.statusCode ?? 0)
+    })
+    socket.on('message', (data) => done(JSON.parse(String(data)).type))
+    socket.on('error', fail)
+  })
+  return { socket, first, closed }
+}
+
+/** The first frame, or the status; the socket does not stay. */
+export async function opens(
+  s: { url: string },
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<number | string> {
+  const { socket, first, closed } = visit(s, path, headers)
+  const answer = await first
+  socket.terminate()
+  if (answer === 'ready') await closed
+  return answer
+}
+
+/** The token that an agent gets for its proof. */
+export async function proven(s: Stage, who: ReturnType<typeof signer>): Promise<string> {
+  const { did } = who
+  const { body } = await s.call(null, 'POST', '/v1/agent/auth/challenge', { did })
+  const { nonce } = body
+  const proof = { did, public_key: who.publicKey, nonce, signature: who.sign(body.message) }
+  return (await s.call(null, 'POST', '/v1/agent/auth/verify', proof)).body.token
 }
 
 /** An agent with a key pair of its own. */

@@ -228,7 +228,7 @@ function walk(store: StoreUnderTest): void {
       if (route.roles === 'public') continue
       for (const [kind, key] of Object.entries(wrong)) {
         // Wrong keys cost an address its tokens; time brings them back.
-        stage().sleep(1_000)
+        stage().sleep(4_000)
         const reply = await ask(route, key)
         expect(reply.status, `${route.name} with ${kind}: ${reply.text}`).toBe(401)
         expect(reply.headers.get('www-authenticate')).toBe('Bearer')

@@ -25,7 +25,9 @@ export function KeyScreen() {
     else if (answer.status === 401)
       setTrouble('The server knows no such key. Check that all of it was copied.')
     else if (answer.status === 429)
-      setTrouble('Too many wrong keys from here. Wait a minute, then try again.')
+      setTrouble(
+        'The server knows no such key, and many wrong ones came from here. Check that all of it was copied.',
+      )
     else if (!answer.ok) setTrouble(`The server answered ${answer.status}. Try again in a moment.`)
     else {
       // What was read before belongs to somebody else.
