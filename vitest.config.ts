@@ -10,8 +10,10 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/setup/postgres.ts'],
     setupFiles: ['test/setup/recycle.ts', 'test/setup/hooks.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Bounds for what hangs, never for what is slow: a busy machine stays far below them.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 40_000 } },
     pool: 'forks',
     // Modules are loaded once for each worker: loading them took longer than most files' tests.
     isolate: false,

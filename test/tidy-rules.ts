@@ -174,6 +174,41 @@ export function noSilentCatch(source: Source): string[] {
   )
 }
 
+/** What a clone elsewhere does not have: everything above the repository. */
+export function insideRepository({ path, text }: Source): string[] {
+  const depth = path.split('/').length - 1
+  return lines(text).flatMap((line, index) => {
+    const climbs = [...line.matchAll(/(?<=['"`])(?:\.\.\/)+/g)]
+    return climbs.some(([up]) => up.length / '../'.length > depth)
+      ? [`${path}:${index + 1} leaves the repository: copy what it needs into test/cases`]
+      : []
+  })
+}
+
+export function nothingSkipped(source: Source): string[] {
+  return each(
+    source,
+    /\b(?:it|test|describe)(?:\.\w+)*\.(?:skip|only|todo|fails|runIf|skipIf(?!\(PYTHON === ''\)))\b/,
+    'leaves tests out: bring along what they need (only the examples in Python may look for PYTHON of test/setup/python.ts)',
+  )
+}
+
+/** Whoever cannot read a clock cannot judge what it says. Their own promise is in milliseconds: bounds of pure functions. */
+const MAY_MEASURE = [
+  'test/setup/until.ts',
+  'test/schedule/hostile.test.ts',
+  'test/schedule/rulings.test.ts',
+]
+
+export function noRealTime(source: Source): string[] {
+  if (MAY_MEASURE.includes(source.path)) return []
+  return each(
+    source,
+    /\bperformance\.now\b|\bDate\.now\b|\bhrtime\b|new Promise\b.*\bsetTimeout\(|\bvi\.wait(?:For|Until)\(|\bwaitForTimeout\(/,
+    "measures or waits by the machine's clock, which a busy machine breaks: wait for the event with until of test/setup/until.ts, move a test clock or fake timers, or count",
+  )
+}
+
 export const RULES = {
   importDirection,
   oneClaim,
@@ -185,3 +220,6 @@ export const RULES = {
   plainNames,
   noSilentCatch,
 } as const
+
+/** For the tests, and the first for everything else that runs. */
+export const TEST_RULES = { insideRepository, nothingSkipped, noRealTime } as const

@@ -2,14 +2,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { RULES, type Source } from './tidy-rules.ts'
+import { RULES, type Source, TEST_RULES } from './tidy-rules.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
-function sources(folder: string): Source[] {
+function sources(folder: string, endings = /\.tsx?$/): Source[] {
   if (!existsSync(`${ROOT}${folder}`)) return []
   return readdirSync(`${ROOT}${folder}`, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .filter((entry) => entry.isFile() && endings.test(entry.name))
     .map((entry) => `${entry.parentPath.slice(ROOT.length)}/${entry.name}`)
     .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
 }
@@ -27,9 +27,24 @@ describe('every source file', () => {
   })
 })
 
+// The rules themselves name what they forbid.
+const tests = sources('test').filter(({ path }) => !path.startsWith('test/tidy'))
+const running = ['test', 'bench', 'scripts', 'examples'].flatMap((folder) =>
+  sources(folder, /\.(?:tsx?|mjs|py)$/),
+)
+
+describe('every test', () => {
+  it.each(Object.entries(TEST_RULES))('keeps the rule %s', (name, rule) => {
+    expect(tests.length).toBeGreaterThan(100)
+    const files = name === 'insideRepository' ? [...server, ...page, ...running] : tests
+    expect(files.flatMap((source) => rule(source))).toEqual([])
+  })
+})
+
 const long = (count: number, line = '  work()') =>
   Array.from({ length: count }, () => line).join('\n')
-const BROKEN: Record<keyof typeof RULES, Source & { says: string }> = {
+const ALL = { ...RULES, ...TEST_RULES }
+const BROKEN: Record<keyof typeof ALL, Source & { says: string }> = {
   importDirection: {
     path: 'src/engine/x.ts',
     text: `import { y } from '../api/y.ts'`,
@@ -55,11 +70,26 @@ const BROKEN: Record<keyof typeof RULES, Source & { says: string }> = {
   nothingLeft: { path: 'src/core/x.ts', text: `// ${'TO'}${'DO'} later`, says: 'do it now' },
   plainNames: { path: 'src/core/utils.ts', text: '', says: 'call it by what is in it' },
   noSilentCatch: { path: 'src/core/x.ts', text: 'try { f() } catch {}', says: 'handle it' },
+  insideRepository: {
+    path: 'test/core/x.test.ts',
+    text: `read('${'../'.repeat(3)}cases/cron.json')`,
+    says: 'into test/cases',
+  },
+  nothingSkipped: {
+    path: 'test/core/x.test.ts',
+    text: `it.skipIf(!there)('works', work)`,
+    says: 'bring along what they need',
+  },
+  noRealTime: {
+    path: 'test/core/x.test.ts',
+    text: 'expect(performance.now() - began).toBeLessThan(200)',
+    says: 'wait for the event',
+  },
 }
 
 describe('each rule bites', () => {
   it.each(Object.entries(BROKEN))('%s', (name, { says, ...source }) => {
-    const complaints = RULES[name as keyof typeof RULES](source)
+    const complaints = ALL[name as keyof typeof ALL](source)
     expect(complaints).toHaveLength(1)
     expect(complaints[0]).toContain(says)
     expect(complaints[0]).toContain(source.path)
@@ -74,6 +104,19 @@ describe('each rule bites', () => {
     ).toHaveLength(1)
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date()' })).toHaveLength(1)
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date(at)' })).toEqual([])
+  })
+
+  it('also on sleeps and on looks that give up after a second, and not on paths that stay inside', () => {
+    const bad = (text: string) => TEST_RULES.noRealTime({ path: 'test/core/x.test.ts', text })
+    expect(bad('await new Promise((done) => setTimeout(done, 50))')).toHaveLength(1)
+    expect(bad('await vi.waitUntil(() => done)')).toHaveLength(1)
+    expect(bad('await until(what, () => done)')).toEqual([])
+    const path = 'test/core/x.test.ts'
+    expect(TEST_RULES.insideRepository({ path, text: `'${'../'.repeat(2)}src/index.ts'` })).toEqual(
+      [],
+    )
+    const python = `it.skipIf(PYTHON === '')('runs', run)`
+    expect(TEST_RULES.nothingSkipped({ path, text: python })).toEqual([])
   })
 
   it('and leaves comments alone', () => {

@@ -23,9 +23,17 @@ export interface Service {
   close?(): Promise<void>
 }
 
+/** The monotonic clock that a loop sleeps by. */
+export interface Stopwatch {
+  now(): number
+  /** Calls back once after `ms`; answers how to call that off. */
+  after(ms: number, done: () => void): () => void
+}
+
 export interface LoopOptions {
   readonly pollMs: number
   readonly onError: (service: string, error: unknown) => void
+  readonly stopwatch?: Stopwatch
 }
 
 export const IDLE: Tick = { did: 0, more: false, nextMs: null }
@@ -35,9 +43,18 @@ const ERROR_WAIT_MAX_MS = 5000
 /** The last stretch before a due instant is spent yielding instead of in a timer, whose grain is a millisecond. */
 const SPIN_MS = 1.5
 
+const MACHINE: Stopwatch = {
+  now: () => performance.now(),
+  after(ms, done) {
+    const timer = setTimeout(done, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
 export class Loop {
   readonly service: Service
   readonly #options: LoopOptions
+  readonly #stopwatch: Stopwatch
   #stopping = false
   #hinted = false
   #wake: (() => void) | null = null
@@ -47,6 +64,7 @@ export class Loop {
   constructor(service: Service, options: LoopOptions) {
     this.service = service
     this.#options = options
+    this.#stopwatch = options.stopwatch ?? MACHINE
   }
 
   start(): void {
@@ -70,15 +88,15 @@ export class Loop {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       this.#hinted = false
-      const began = performance.now()
+      const began = this.#stopwatch.now()
       const tick = await this.#tick()
       if (this.#stopping) return
-      if (tick === null) await this.#sleep(performance.now() + this.#errorWait(), false)
+      if (tick === null) await this.#sleep(this.#stopwatch.now() + this.#errorWait(), false)
       else if (tick.more) await yieldOnce()
       else {
         // Reckoned from the beginning: the next instant was asked for then, and the rest of the tick took time.
         const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY)
-        await this.#sleep(Math.min(next, performance.now() + this.#options.pollMs), true)
+        await this.#sleep(Math.min(next, this.#stopwatch.now() + this.#options.pollMs), true)
       }
     }
   }
@@ -100,19 +118,19 @@ export class Loop {
   }
 
   async #sleep(until: number, wakeable: boolean): Promise<void> {
-    const coarse = Math.max(0, until - performance.now() - SPIN_MS)
+    const coarse = Math.max(0, until - this.#stopwatch.now() - SPIN_MS)
     if (coarse >= 1 && !(wakeable && this.#hinted)) {
       await new Promise<void>((done) => {
-        const timer = setTimeout(done, coarse)
+        const callOff = this.#stopwatch.after(coarse, done)
         this.#wake = () => {
           if (!wakeable && !this.#stopping) return
-          clearTimeout(timer)
+          callOff()
           done()
         }
       })
       this.#wake = null
     }
-    while (performance.now() < until && !this.#stopping && !(wakeable && this.#hinted))
+    while (this.#stopwatch.now() < until && !this.#stopping && !(wakeable && this.#hinted))
       await yieldOnce()
   }
 }

@@ -1,14 +1,15 @@
 /** Remote agents between processes, and the example in Python, on the real clock. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { receiver } from '../alarms/stage.ts'
-import { type Live, openLive, until } from '../sessions/live.ts'
+import { type Live, openLive } from '../sessions/live.ts'
+import { PYTHON } from '../setup/python.ts'
 import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/remote-agent/agent.py', import.meta.url))
 const ENV = { WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true', WAKEFUL_LEASE_MS: '6000' }
-const hasPython = spawnSync('python3', ['--version']).status === 0
 
 const running = new Set<Live>()
 const children = new Set<ChildProcess>()
@@ -35,7 +36,7 @@ const said = async (one: Live, key: string): Promise<string[]> => {
 }
 
 describe('between processes', () => {
-  it('an agent registered in one is known in the other within seconds, and forgotten when it is removed', async () => {
+  it('an agent registered in one is known in the other, and forgotten when it is removed', async () => {
     const made: string[] = []
     const database = await postgresDatabase(made)
     const one = await live(database)
@@ -44,13 +45,11 @@ describe('between processes', () => {
     const server = await receiver((_, response) =>
       response.end('{"effects":[{"type":"send_message","content":"from afar"}]}'),
     )
-    const began = performance.now()
     await one.call('POST', '/v1/agents', { id: 'far', url: server.url })
     await until(
       'known in the other',
       async () => (await say(two, 'ann:far:t', 'hi')).status === 202,
     )
-    expect(performance.now() - began).toBeLessThan(5_000)
     await until('answered', async () => (await said(two, 'ann:far:t')).length > 0)
     await two.call('DELETE', '/v1/agents/far')
     expect((await say(two, 'ann:far:t', 'hi')).status).toBe(404)
@@ -69,9 +68,9 @@ describe('between processes', () => {
   })
 })
 
-describe.skipIf(!hasPython)('the example in Python', () => {
+describe.skipIf(PYTHON === '')('the example in Python', () => {
   async function python(secret: string): Promise<string> {
-    const child = spawn('python3', [EXAMPLE, '0'], {
+    const child = spawn(PYTHON, [EXAMPLE, '0'], {
       env: { ...process.env, AGENT_SECRET: secret, AGENT_FOLLOW_UP_SECONDS: '0.1' },
       stdio: ['ignore', 'pipe', 'inherit'],
     })

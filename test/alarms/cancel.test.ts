@@ -1,6 +1,7 @@
 /** Invariant 10: cancelled means cancelled. Whatever a fire is doing, what the API answered stays true. */
 import { expect, it } from 'vitest'
 import { eachStore } from '../setup/stores.ts'
+import { jitter } from '../setup/until.ts'
 import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const MINUTE = 60_000
@@ -57,12 +58,12 @@ eachStore('cancelling alarms', (store) => {
           : s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: `c${n % 20}` }),
       ),
     )
-    act = () => new Promise((done) => setTimeout(done, Math.random() * 20))
+    act = () => jitter(20)
     s.sleep(MINUTE)
     const work = s.settle()
     const answers = await Promise.all(
       alarms.map(async ({ id }) => {
-        await new Promise((done) => setTimeout(done, Math.random() * 300))
+        await jitter(300)
         return [id, (await s.call('DELETE', `/v1/alarms/${id}`)).body.status] as const
       }),
     )

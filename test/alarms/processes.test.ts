@@ -9,6 +9,7 @@ import pg from 'pg'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { folder, Server } from '../process/server.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { type Received, type Receiver, type Row, receiver } from './stage.ts'
 
 const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
@@ -16,7 +17,6 @@ const LEASE_MS = 1000
 /** Long enough that a living process which gets no CPU for a while is not taken for a dead one. */
 const PATIENT_LEASE_MS = 6000
 const EACH = 250
-const DEADLINE_MS = 60_000
 
 const databases: string[] = []
 const clients: pg.Client[] = []
@@ -32,18 +32,11 @@ function appModule(): string {
   writeFileSync(
     path,
     `import { agent } from ${JSON.stringify(LIBRARY)}
-     const slow = () => new Promise((done) => setTimeout(done, 20 + Math.random() * 200))
+     import { setTimeout as pause } from 'node:timers/promises'
+     const slow = () => pause(20 + Math.random() * 200)
      export default { agents: { bot: agent(async (turn) => { await slow(); turn.reply('awake') }) } }`,
   )
   return path
-}
-
-async function until(what: string, so: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS
-  while (!(await so())) {
-    if (performance.now() > deadline) throw new Error(`it did not come to be: ${what}`)
-    await new Promise((done) => setTimeout(done, 20))
-  }
 }
 
 type Started = Awaited<ReturnType<typeof Server.start>>
@@ -89,6 +82,8 @@ async function pair(leaseMs: number): Promise<Pair> {
   )
   return { one, hook, query: async (text) => (await client.query<Row>(text)).rows }
 }
+
+const sorted = (table: string) => `select * from wakeful.${table} t order by t::text`
 
 /** All have fired, each slot under one delivery id, each event in one committed turn. */
 async function verify({ hook, query }: Pair): Promise<void> {
@@ -144,8 +139,15 @@ describe('two processes', () => {
     const all = await pair(LEASE_MS)
     await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
     all.one.signal('SIGSTOP')
-    await new Promise((done) => setTimeout(done, 2 * LEASE_MS))
-    all.one.signal('SIGCONT')
     await verify(all)
+    const calls = all.hook.received.length
+    const everything = () =>
+      Promise.all(['alarms', 'events', 'turns'].map((name) => all.query(sorted(name))))
+    const before = await everything()
+    all.one.signal('SIGCONT')
+    await all.one.ready(all.one.url)
+    await verify(all)
+    expect(await everything()).toEqual(before)
+    expect(all.hook.received).toHaveLength(calls)
   })
 })

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
+import { wallClock } from '../../src/clock.ts'
 import { claimWakes, lockByToken } from '../../src/store/alarm-slots.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Receiver, type Row, receiver, type Stage, sharedWakes, stage } from './stage.ts'
@@ -28,7 +29,7 @@ eachStore('wakes by HTTP', (store) => {
   it('posts the body of the contract, signed, with the bearer token', async () => {
     const hook = await receiver()
     // The oracle compares with the time of day.
-    const startAt = new Date(Math.floor(performance.timeOrigin + performance.now()) - MINUTE)
+    const startAt = new Date(wallClock() - MINUTE)
     const s = await open(hook, { startAt, env: { WAKEFUL_WAKE_TOKEN: 'secret-token' } })
     const text =
       '{"kind":"once","delay_seconds":60,"wake_message":"drink \\"tea\\" 🙂","conversation_id":"c1","payload":{"n":9007199254740993,"x":1E2}}'
@@ -213,7 +214,7 @@ eachStore('wakes by HTTP', (store) => {
     const hook = await receiver()
     const database = await store.database()
     const env = { WAKEFUL_WAKE_URL: hook.url }
-    const startAt = new Date(Math.floor(performance.timeOrigin + performance.now()))
+    const startAt = new Date(wallClock())
     const s = await stage(database, { env, startAt })
     const [row] = await s.query<Row>(
       `select value from wakeful.settings where key = 'webhook_secret'`,

@@ -1,11 +1,10 @@
 /** Work through its routes: shapes, rules, owners, lists, waiting. */
-import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Row, sharedStage } from '../alarms/stage.ts'
+import { loadCases } from '../cases/load.ts'
 import { INSTANT, problem, UUID } from '../sessions/house.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 
-const CASES = new URL('../../../shared/cases/frequency.json', import.meta.url)
 const AS = (user: string) => ({ 'wakeful-act-as': user })
 const NOBODY = '00000000-0000-7000-8000-000000000000'
 
@@ -207,10 +206,8 @@ eachStore('the routes of work', (store) => {
   })
 })
 
-describe.skipIf(!existsSync(CASES))('the shared phrases', () => {
-  const cases = existsSync(CASES)
-    ? (JSON.parse(readFileSync(CASES, 'utf8')) as { text: string }[])
-    : []
+describe('the phrases of the cases', () => {
+  const cases = loadCases<{ text: string }[]>('frequency')
 
   eachStore('through POST /v1/work and through preview alike', (store) => {
     const { get, post } = open(store)

@@ -6,7 +6,7 @@ import { ensureBuilt, SHORT_LIVED } from '../process/server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BIN = join(ROOT, 'dist/cli/bin.js')
-const RUN_MAX_MS = 25_000
+const RUN_MAX_MS = 50_000
 
 export interface Ran {
   readonly code: number | null

@@ -3,17 +3,10 @@ import { expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { type AgentMessage, createClient, WakefulError } from '../../src/client.ts'
 import { eachStore } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { world } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t1'
-
-async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 10_000
-  while (!(await done())) {
-    if (performance.now() > end) throw new Error('waited too long')
-    await new Promise((resume) => setTimeout(resume, 5))
-  }
-}
 
 eachStore('the client', (store) => {
   it('speaks, listens, and hands on each message once across reconnects', async () => {
@@ -39,15 +32,18 @@ eachStore('the client', (store) => {
       onEvent: (event) => events.push(event.seq),
     })
     socket.say('hello', 'm-1')
-    await until(() => sockets[0]?.readyState === WebSocket.OPEN)
-    await until(async () => {
+    await until('it is connected', () => sockets[0]?.readyState === WebSocket.OPEN)
+    await until('the answer', async () => {
       await w.settle()
       return heard.length === 1
     })
     sockets[0]?.terminate()
     await w.advanceBy(60_000)
-    await until(() => sockets.length > 1 && sockets.at(-1)?.readyState === WebSocket.OPEN)
-    await until(async () => {
+    await until(
+      'it is connected again',
+      () => sockets.length > 1 && sockets.at(-1)?.readyState === WebSocket.OPEN,
+    )
+    await until('the follow-up', async () => {
       await w.settle()
       return heard.length === 2
     })

@@ -9,7 +9,8 @@ import type { Db } from '../../src/store/db.ts'
 import { launchBrowser } from './browser.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const WAIT_MS = 10_000
+/** For what never comes. */
+const WAIT_MS = 40_000
 
 export interface Visit {
   readonly page: Page

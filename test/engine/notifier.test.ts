@@ -4,8 +4,9 @@ import { afterAll, afterEach, expect, it } from 'vitest'
 import { LocalHints, type Topic } from '../../src/engine/hints.ts'
 import { Notifier } from '../../src/engine/notifier.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { Relay } from '../store/relay.ts'
-import { beside, eventually, rawStore } from '../store/stores.ts'
+import { beside, rawStore } from '../store/stores.ts'
 
 const made: string[] = []
 const notifiers: Notifier[] = []
@@ -39,13 +40,13 @@ async function processOn(url: string): Promise<Process> {
   })
   notifiers.push(notifier)
   notifier.start()
-  await eventually('listening', () => notifier.connected)
+  await until('listening', () => notifier.connected)
   heard.length = 0
   return { hints, notifier, heard, errors }
 }
 
 const arrives = (to: Process, text: string) =>
-  eventually(`${text} in ${to.heard.join('; ')}`, () => to.heard.includes(text))
+  until(`${text} in ${to.heard.join('; ')}`, () => to.heard.includes(text))
 
 it('a hint reaches the other processes, gathered, and comes back to nobody', async () => {
   const url = await postgresDatabase(made)
@@ -100,10 +101,10 @@ it('a database that goes away and comes back is listened to again; meanwhile not
   const relay = await Relay.before(await postgresDatabase(made))
   const a = await processOn(relay.url)
   await relay.close()
-  await eventually('it noticed', () => !a.notifier.connected)
+  await until('it noticed', () => !a.notifier.connected)
   a.hints.hint('turns')
   await relay.listen()
-  await eventually('listening again', () => a.notifier.connected)
+  await until('listening again', () => a.notifier.connected)
 })
 
 it('what others say on the same channel is not for us', async () => {

@@ -1,6 +1,7 @@
 /** The turns service at its edges: a stop amid running turns, and commits whose answer never came. */
 import { afterAll, expect, it, vi } from 'vitest'
 import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { world } from '../setup/worlds.ts'
 import { Relay } from '../store/relay.ts'
 
@@ -24,7 +25,7 @@ eachStore('the turns service', (store) => {
     await w.say(KEY, 'hang')
     await w.say('bea:bot:t', 'hi')
     await w.app.engine.turns.tick()
-    await vi.waitUntil(() => w.app.engine.turns.depth === 1)
+    await until('one has ended', () => w.app.engine.turns.depth === 1)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const stopping = w.app.engine.stop()
     await vi.advanceTimersByTimeAsync(10_000)

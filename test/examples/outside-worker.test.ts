@@ -1,20 +1,16 @@
 /** The Python worker of the examples, written against the routes alone, through a whole day of intents. */
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { call, type Loose } from '../sessions/house.ts'
+import { PYTHON } from '../setup/python.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 
 const WORKER = fileURLToPath(new URL('../../examples/outside-worker/worker.py', import.meta.url))
-/** The interpreter itself: what stands on the path may be a script that looks for it each time. */
-const PYTHON = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], {
-  encoding: 'utf8',
-}).stdout?.trim()
-const hasPython = PYTHON !== undefined && PYTHON !== ''
 const MINUTE = 60_000
 const DAY_START = '2026-01-01T00:00:00Z'
 const STEP = 30 * MINUTE
@@ -113,7 +109,7 @@ const DAY: Record<string, Loose> = {
 
 eachStore('the example worker', (store) => {
   // A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
-  it.skipIf(!hasPython)('runs a whole day of intents', { timeout: 120_000 }, async () => {
+  it.skipIf(PYTHON === '')('runs a whole day of intents', { timeout: 120_000 }, async () => {
     const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
     const url = await w.listen()
     const ids: Record<string, string> = {}
@@ -176,7 +172,7 @@ eachStore('the example worker', (store) => {
     })
   })
 
-  it.skipIf(!hasPython)(
+  it.skipIf(PYTHON === '')(
     'two workers with claims share what is due',
     { timeout: 60_000 },
     async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { wallClock } from '../../src/clock.ts'
 import { newId } from '../../src/core/ids.ts'
 import { fileKey, workPrefix } from '../../src/core/work-file.ts'
 import type { FileKeeper } from '../../src/files/keeper.ts'
@@ -160,7 +161,7 @@ describe.each(['directory', 's3'])('files in %s', (kind) => {
     const kept = await keyed(files, 1, newId(), 1, 'named by a row')
     const orphan = await keyed(files, 2, newId(), 1, 'its run died')
     const asked: string[][] = []
-    let at = Date.now()
+    let at = wallClock()
     const sweep = fileSweep({
       files,
       known: async (keys) => {

@@ -4,7 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { keyIdOf, makeKey } from '../../src/core/key.ts'
 import { problem } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
-import { eventually } from '../store/stores.ts'
+import { until } from '../setup/until.ts'
 import { ADMIN_KEY, openStage, sharedStage } from './stage.ts'
 
 it('a key names its id, and nothing else is taken for one', () => {
@@ -137,7 +137,7 @@ eachStore('keys', (store) => {
     const used = async () => {
       await s.call(key, 'GET', '/v1/alarms')
       const at = s.now()
-      const [row] = await eventually('the note', () =>
+      const [row] = await until('the note', () =>
         s
           .query(
             'select last_used_at from wakeful.api_keys where id = $1 and last_used_at is not null',
@@ -153,7 +153,7 @@ eachStore('keys', (store) => {
     expect((await used())[0]).toEqual(first)
     s.sleep(30_000)
     await s.call(key, 'GET', '/v1/alarms')
-    await eventually('the next note', async () => (await used())[0] > first)
+    await until('the next note', async () => (await used())[0] > first)
   })
 
   it('audit: in the transaction of the change, not for what was there already, by admins alone', async () => {

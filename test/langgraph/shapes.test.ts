@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { langGraphAgent } from '../../src/langgraph.ts'
 import { pruneCheckpoints } from '../../src/store/prune.ts'
 import { eachStore } from '../setup/stores.ts'
+import { jitter } from '../setup/until.ts'
 import { ref, world } from '../setup/worlds.ts'
 import {
   type Change,
@@ -122,7 +123,7 @@ eachStore('a LangGraph agent', (store) => {
 
   it('runs one graph for many sessions at once and mixes nothing up', async () => {
     const graph = oneNode(async ({ event, messages, seen }) => {
-      await new Promise((done) => setTimeout(done, event.seq))
+      await jitter(event.seq)
       const heard = messages.map((message) => message.text).join()
       return { seen: [heard], effects: [say(`${heard} after ${seen.join(';')}`)] }
     })

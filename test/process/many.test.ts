@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
 import type { Db } from '../../src/store/db.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
-import { bareStore, eventually } from '../store/stores.ts'
+import { until } from '../setup/until.ts'
+import { bareStore } from '../store/stores.ts'
 import { folder, post, Server } from './server.ts'
 
 const APP = fileURLToPath(new URL('app.mjs', import.meta.url))
@@ -108,17 +109,13 @@ class Crowd {
 
   /** Every event is done, every timer promoted. */
   settled(): Promise<true> {
-    return eventually(
-      'all is done',
-      async () => {
-        const [row] = await this.db.query<{ waiting: number }>(
-          `select (select count(*) from wakeful.sessions where done_seq < last_seq or claim_token is not null)::int
+    return until('all is done', async () => {
+      const [row] = await this.db.query<{ waiting: number }>(
+        `select (select count(*) from wakeful.sessions where done_seq < last_seq or claim_token is not null)::int
              + (select count(*) from wakeful.autonomy_timers where status = 'pending')::int as waiting`,
-        )
-        return row?.waiting === 0
-      },
-      40_000,
-    )
+      )
+      return row?.waiting === 0
+    })
   }
 
   /** Invariants 1, 2, 3 and 6, by the database: seq without gap, one committed turn and one effect for each event. */
@@ -192,7 +189,7 @@ it('invariants 2, 3, 6 and 9: a process killed with -9 amid its turns loses noth
       open.set(pid, (open.get(pid) ?? 0) + (what === 'start' ? 1 : -1))
     return [...open].flatMap(([pid, running]) => (running >= least ? [pid] : []))
   }
-  const victim = await eventually('a process amid its turns', () => {
+  const victim = await until('a process amid its turns', () => {
     const [pid] = amid(3)
     if (pid === undefined) return undefined
     // Frozen, so that it cannot end them between this look and its death.
@@ -231,10 +228,10 @@ it('invariant 5: a process frozen beyond its lease writes nothing when it wakes'
   writeFileSync(crowd.hold, '')
   const key = 'ann:bot:t'
   await crowd.say([key], 'hold', 1)
-  const first = await eventually('the turn begins', () => crowd.marksOf(key, 'start')[0])
+  const first = await until('the turn begins', () => crowd.marksOf(key, 'start')[0])
   const frozen = crowd.byPid(first.pid)
   frozen.signal('SIGSTOP')
-  const second = await eventually('another takes over', () => crowd.marksOf(key, 'start')[1])
+  const second = await until('another takes over', () => crowd.marksOf(key, 'start')[1])
   expect(second.pid).not.toBe(first.pid)
   expect([first.attempt, second.attempt]).toEqual([1, 2])
   rmSync(crowd.hold)
@@ -247,7 +244,7 @@ it('invariant 5: a process frozen beyond its lease writes nothing when it wakes'
   ]
   const before = await everything()
   frozen.signal('SIGCONT')
-  await eventually('it learns that its lease was lost', async () => {
+  await until('it learns that its lease was lost', async () => {
     const metrics = await (await fetch(`${frozen.url}/metrics`)).text()
     return /^\w*leases?_lost\w* [1-9]/m.test(metrics)
   })

@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEachFile, afterEachTest } from '../setup/ends.ts'
+import { until } from '../setup/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BIN = join(ROOT, 'dist/cli/bin.js')
-const START_MAX_MS = 30_000
+const START_MAX_MS = 40_000
 /**
  * For processes that live for seconds: the embedded database is compiled quickly and not once more thoroughly, which
  * takes half of the CPU time of a start.
@@ -96,14 +97,11 @@ export class Server {
 
   /** Waits until the database is there too. */
   async ready(url: string): Promise<void> {
-    const until = performance.now() + START_MAX_MS
-    while (performance.now() < until) {
+    await until('the server is ready', async () => {
       const answer = await fetch(`${url}/readyz`).catch(() => null)
       await answer?.arrayBuffer()
-      if (answer?.ok) return
-      await new Promise((done) => setTimeout(done, 5))
-    }
-    throw new Error(`not ready: ${this.stderr}`)
+      return answer?.ok
+    })
   }
 
   #listening(): Promise<string> {

@@ -21,7 +21,6 @@ export default {
         run.signal.throwIfAborted()
         await pause(5)
       }
-      if (run.task.startsWith('sleep ')) await pause(Number(run.task.slice(6)))
       mark('end', run)
       return { title: 'Done', content: `attempt ${run.attempt}` }
     },

@@ -1,6 +1,5 @@
-/** The shared case files as a list of failures, so that one process per time zone can run them all. */
+/** The cases of schedules as a list of failures, so that one process per time zone can run them all. */
 
-import { existsSync, readFileSync } from 'node:fs'
 import {
   next,
   type Parsed,
@@ -9,9 +8,7 @@ import {
   type Schedule,
   ScheduleError,
 } from '../../src/core/schedule/index.ts'
-
-const CASES = new URL('../../../shared/cases/', import.meta.url)
-export const haveCases = existsSync(new URL('cron.json', CASES))
+import { loadCases } from '../cases/load.ts'
 
 interface CronCase {
   id: string
@@ -42,10 +39,6 @@ interface FrequencyCase {
   expect: Expectation
 }
 
-function load<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(name, CASES), 'utf8')) as T
-}
-
 function refusal(run: () => Parsed): Parsed | null {
   try {
     return run()
@@ -56,7 +49,7 @@ function refusal(run: () => Parsed): Parsed | null {
 }
 
 export function cronFailures(): { count: number; failures: string[] } {
-  const cases = load<CronCase[]>('cron.json')
+  const cases = loadCases<CronCase[]>('cron')
   const failures = cases.flatMap(({ id, expr, tz, after, next: expected }) => {
     const parsed = refusal(() => parseCron(expr, tz))
     if (expected === undefined) return parsed === null ? [] : [`${id} ${expr}: accepted`]
@@ -123,7 +116,7 @@ function meets(expect: Expectation, parsed: Parsed | null, text: string): boolea
 }
 
 export function frequencyFailures(): { count: number; failures: string[] } {
-  const cases = load<FrequencyCase[]>('frequency.json')
+  const cases = loadCases<FrequencyCase[]>('frequency')
   const failures = cases.flatMap(({ text, expect }) => {
     const parsed = refusal(() => parseFrequency(text))
     const right = meets(expect, parsed, text)

@@ -1,5 +1,4 @@
 /** An app that runs by itself on the real clock, and WebSocket clients that remember what they were told. */
-import { performance } from 'node:perf_hooks'
 import { afterAll, beforeAll } from 'vitest'
 import { WebSocket } from 'ws'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
@@ -7,19 +6,8 @@ import { openApp } from '../../src/index.ts'
 import type { App } from '../../src/main.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { call, type Loose, type Reply } from './house.ts'
-
-const DEADLINE_MS = 10_000
-const LOOK_MS = 5
-
-/** Waits for the event, not for the time: looks until it is so. */
-export async function until(what: string, so: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + DEADLINE_MS
-  while (!(await so())) {
-    if (performance.now() > deadline) throw new Error(`it did not come to be: ${what}`)
-    await new Promise((done) => setTimeout(done, LOOK_MS))
-  }
-}
 
 export interface Live {
   readonly app: App
@@ -123,8 +111,8 @@ export class Client {
     return this.frames.filter((f) => f.type === 'message' || f.type === 'agent_follow_up')
   }
 
-  until(what: string, so: (frames: Loose[]) => boolean): Promise<void> {
-    return until(`${what}; got ${this.frames.length} frames`, () => so(this.frames))
+  async until(what: string, so: (frames: Loose[]) => boolean): Promise<void> {
+    await until(what, () => so(this.frames))
   }
 
   async hears(count: number): Promise<Loose[]> {

@@ -2,8 +2,9 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { eachStore } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { INSTANT, type Loose, UUID } from './house.ts'
-import { Client, live, refused, until } from './live.ts'
+import { Client, live, refused } from './live.ts'
 
 const NOT_AN_ID = '0195f5a0-0000-7000-8000-00000000dead'
 

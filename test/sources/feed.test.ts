@@ -153,11 +153,9 @@ describe('hostile feeds', () => {
     await expect(read(bomb, { 'content-encoding': 'gzip' })).rejects.toThrow('larger than 2 MiB')
   })
 
-  it('text made to choke patterns is read in linear time', async () => {
-    const began = performance.now()
+  it('text made to choke patterns is read: in squared time it would take hours', async () => {
     const piece = '<'.repeat(300_000) + '<!--'.repeat(100_000) + '<script>'.repeat(40_000)
     await read(rss(`<item><title>A</title><description><![CDATA[${piece}]]></description></item>`))
-    expect(performance.now() - began).toBeLessThan(5000)
   })
 })
 

@@ -1,6 +1,7 @@
 /** Group commit: shares commits, keeps order, and isolates the one item that cannot be written. */
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { GroupCommit, type GroupCommitOptions } from '../../src/store/group.ts'
+import { until } from '../setup/until.ts'
 
 interface Door {
   readonly items: number[]
@@ -22,7 +23,7 @@ function gated(options: Partial<GroupCommitOptions<number, string>> = {}) {
     onFull: () => new Error('full'),
     ...options,
   })
-  const door = (index: number) => vi.waitUntil(() => doors[index], { interval: 1 }) as Promise<Door>
+  const door = (index: number) => until('a door', () => doors[index])
   return { group, doors, door }
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { DirectoryInUseError } from '../../src/store/lock.ts'
 import { folder, post, Server } from '../process/server.ts'
+import { until } from '../setup/until.ts'
 import { bareStore, rawStore } from './stores.ts'
 
 const KEY = 'ann:companion:t'
@@ -88,7 +89,7 @@ it('an empty directory and one whose parents are missing are both made', async (
 it('a first start that was killed half-way leaves nothing that looks finished, and the next one heals it', async () => {
   const killed = new Server({ DATABASE_URL: `pglite:${dir}` })
   const unfinished = () => readdirSync(parent).filter((name) => name.endsWith('.unfinished'))
-  while (unfinished().length === 0) await new Promise((done) => setTimeout(done, 1))
+  await until('it has begun', () => unfinished().length > 0)
   await killed.end('SIGKILL')
   expect(unfinished()).toHaveLength(1)
   // Whatever the killed one had unpacked by then, even if it looks whole, is not trusted.

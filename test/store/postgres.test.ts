@@ -5,8 +5,9 @@ import { agent } from '../../src/agents/function.ts'
 import { openApp } from '../../src/index.ts'
 import { CommitUnknownError, isUnavailable } from '../../src/store/db.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { Relay } from './relay.ts'
-import { bareStore, beside, eventually, rawStore } from './stores.ts'
+import { bareStore, beside, rawStore } from './stores.ts'
 
 const made: string[] = []
 afterAll(() => dropDatabases(made))
@@ -24,7 +25,7 @@ it('a pooled connection whose backend was terminated is destroyed, and the next 
   const idle = () => store.pools().reduce((sum, pool) => sum + pool.total, 0)
   const before = idle()
   await beside(url, (client) => client.query(`select pg_terminate_backend(pid) ${OTHERS}`))
-  await eventually('all idle connections are gone', () => idle() === 0)
+  await until('all idle connections are gone', () => idle() === 0)
   expect(broke.length).toBeGreaterThanOrEqual(before)
   for (const db of [store.db, store.engine, store.commits])
     expect(await db.query('select 1 as one')).toEqual([{ one: 1 }])
@@ -67,7 +68,7 @@ it('a real deadlock is resolved: both transactions end, and both are there', asy
       await tx.exec(`set local deadlock_timeout = '50ms'`)
       await tx.query(touch, [first])
       arrived.add(first)
-      await eventually('the other one holds its row', () => arrived.size === 2)
+      await until('the other one holds its row', () => arrived.size === 2)
       await tx.query(touch, [second])
     })
   await Promise.all([both('a', 'b'), both('b', 'a')])
@@ -172,7 +173,7 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
     })
     expect(away.body.status).toBe('the database is away')
     await relay.listen()
-    await eventually('healthy again', async () => (await health()).status === 200)
+    await until('healthy again', async () => (await health()).status === 200)
   } finally {
     await app.stop()
   }

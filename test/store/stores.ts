@@ -89,18 +89,3 @@ export async function beside<T>(url: string, work: (client: pg.Client) => Promis
     await client.end()
   }
 }
-
-/** Asks until the answer is there, bounded; the last answer is in the message. */
-export async function eventually<T>(
-  what: string,
-  ask: () => Promise<T | undefined | false | null> | T | undefined | false | null,
-  withinMs = 10_000,
-): Promise<T> {
-  const until = performance.now() + withinMs
-  for (;;) {
-    const answer = await ask()
-    if (answer !== undefined && answer !== false && answer !== null) return answer
-    if (performance.now() > until) throw new Error(`not within ${withinMs} ms: ${what}`)
-    await new Promise((done) => setTimeout(done, 5))
-  }
-}

@@ -119,25 +119,23 @@ export class BotApi {
     })
   }
 
-  /** Everything from the offset on; without news it waits as long as asked to. */
+  /** Everything from the offset on; without news it waits for it, or until whoever asked has left. */
   async #poll(
     { offset = 0, timeout = 0, limit = 100 }: Loose,
     response: ServerResponse,
   ): Promise<void> {
     this.polls++
     const news = () => this.#updates.filter((update) => update.update_id >= offset)
-    if (news().length === 0 && timeout > 0) await this.#wait(timeout * 1000, response)
+    if (news().length === 0 && timeout > 0) await this.#wait(response)
     if (!response.destroyed) answer(response, news().slice(0, limit))
   }
 
-  async #wait(ms: number, response: ServerResponse): Promise<void> {
+  async #wait(response: ServerResponse): Promise<void> {
     await new Promise<void>((done) => {
       const end = () => {
         this.#waiting.delete(end)
-        clearTimeout(timer)
         done()
       }
-      const timer = setTimeout(end, ms)
       response.on('close', end)
       this.#waiting.add(end)
       this.mostPollers = Math.max(this.mostPollers, this.#waiting.size)

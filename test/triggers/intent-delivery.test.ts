@@ -1,7 +1,8 @@
 /** From a fact to a follow-up in somebody's hands: the real server, a real socket, both stores, on a test clock. */
 import { expect, it } from 'vitest'
-import { Client, until } from '../sessions/live.ts'
+import { Client } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { HOUR, intentsStage, MINUTE, NVDA } from './intents-stage.ts'
 
 eachStore('intents delivered', (store) => {
