@@ -7,7 +7,8 @@ import { App } from '../../src/main.ts'
 import { Watch } from '../../src/watch.ts'
 import { call } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
-import { bareStore, eventually } from '../store/stores.ts'
+import { until } from '../setup/until.ts'
+import { bareStore } from '../store/stores.ts'
 
 const AWAY = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
@@ -74,11 +75,8 @@ eachStore('health', (store) => {
       const query = vi.spyOn(app.store.engine, 'query')
       const looks = () =>
         query.mock.calls.filter(([text]) => /as lag from wakeful\.sessions/.test(text)).length
-      await eventually('a look of the loop', () => looks() > 0 || undefined)
-      await eventually(
-        'it has ended',
-        async () => (await call(`${url}/healthz`, 'GET')).status === 200,
-      )
+      await until('a look of the loop', () => looks() > 0 || undefined)
+      await until('it has ended', async () => (await call(`${url}/healthz`, 'GET')).status === 200)
       const before = looks()
       const began = performance.now()
       for (let n = 0; n < 50; n++) expect((await call(`${url}/healthz`, 'GET')).status).toBe(200)

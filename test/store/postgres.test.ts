@@ -167,7 +167,7 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
     expect(await health()).toMatchObject({ status: 200, body: { status: 'ok' } })
     // Away again: honest about it, and back by itself.
     await relay.close()
-    const away = await eventually('honest', async () => {
+    const away = await until('honest', async () => {
       const told = await health()
       return told.status === 503 && told
     })
