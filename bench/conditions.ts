@@ -43,7 +43,7 @@ async function looks(app: App): Promise<void> {
     { ...POLICY, autonomy: false },
   )
   await app.store.db.exec('analyze')
-  const trigger = intentTrigger(POLICY)
+  const trigger = intentTrigger
   for (const round of ['first', 'again']) {
     await app.store.db.query(
       `update wakeful.scheduled_intents set next_check = now() where id in (select id from wakeful.scheduled_intents limit ${ROUNDS * 1000})`,

@@ -57,9 +57,9 @@ async function fill(db: Db, slots: number): Promise<void> {
         case when seq % 20 = 0 then 'no luck' end
       from wakeful.events;
     insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel, event_seq,
-        autonomous, created_at, updated_at)
+        reason, created_at, updated_at)
       select bucket, session_key, seq::bigint * 1000, gen_random_uuid(), 'c', 'send_message', '{"content":"stretch"}', id::text, 'completed',
-        'websocket', seq, true, created_at, created_at
+        'websocket', seq, 'promise', created_at, created_at
       from wakeful.events where seq % 10 <> 0`)
 }
 

@@ -158,7 +158,7 @@ export class App {
       store,
       agents: this.#staff.agents,
       more: [...this.#staff.services, ...(this.#telegram?.services ?? [])],
-      triggers: [timerTrigger, alarmTrigger, intentTrigger(policyOf(config)), workTrigger],
+      triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
       sources: {

@@ -54,7 +54,7 @@ function counters(registry: Registry) {
     operations: counter('operations', 'Answers to operations', 'operation', 'status'),
     promoted: counter('promoted', 'Slots promoted to events or calls', 'trigger'),
     turns: counter('turns', 'Turns by what they came to', 'agent', 'status'),
-    verdicts: counter('verdicts', 'What the gate said to messages nobody asked for', 'rule'),
+    verdicts: counter('verdicts', 'What the gate said to messages that answer nobody', 'rule'),
     notes: counter('notes', 'Blocked messages, dropped follow-ups and warnings by rule', 'rule'),
     lost: counter('leases_lost', 'Leases lost before their work was written'),
     retries: counter('retries', 'Attempts that follow a failed one', 'of'),

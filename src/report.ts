@@ -87,6 +87,7 @@ function logTurn(log: Logger, report: TurnReport, content: boolean): void {
     session_key: report.sessionKey,
     event_seq: report.eventSeq,
     trigger: report.eventType,
+    reason: report.reason,
     ...found({
       trigger_id: report.triggerId,
       slot: report.slot?.toISOString(),
@@ -119,6 +120,7 @@ function logDelivery(log: Logger, report: DeliveryReport): void {
     checkpoint_id: report.checkpointId,
     trigger: report.trigger,
     trigger_id: report.triggerId,
+    reason: report.reason,
     slot: report.slot?.toISOString(),
     attempt: report.attempt,
     ms: rounded(report.durationMs),
@@ -150,6 +152,7 @@ export function arrivedReport({ row, durationMs, traceparent }: Arrived): Delive
     checkpointId: row.checkpoint_id ?? null,
     trigger: origin?.kind ?? 'user_message',
     triggerId: origin?.id ?? null,
+    reason: row.reason,
     slot: null,
     attempt: null,
     error: null,

@@ -50,7 +50,7 @@ async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promi
   return act(turn, understand(text, placeOf(turn)), text)
 }
 
-/** Woken by something other than the user: each of these messages goes through the gate. */
+/** Woken by something other than the user: a check-in meets the gate, a reminder is a promise. */
 async function speakFirst(turn: Turn): Promise<void> {
   const nudges = Number(turn.state.nudges ?? 0)
   const isTimer = turn.event.type === 'timer'

@@ -1,7 +1,6 @@
 /**
  * The notice that work is ready. It comes to a conversation as an event, and its turn is not run by the agent
- * there: one message says so, through the gates as any other that nobody asked for, and the agent's state
- * stays untouched, whatever kind of agent it is.
+ * there: one message says so, and the agent's state stays untouched, whatever kind of agent it is.
  */
 import type { Wish } from '../core/turn.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'

@@ -153,10 +153,8 @@ function ofTurn({ type: kind, payload, status, error, verdicts, finished_at: at 
 function ofCheck(check: PastCheck, title: string): Explained {
   const { at, status } = check
   const common = { at, kind: 'intent', title }
-  if (status === 'gate_blocked') {
-    const verdict = check.gate_result === null ? null : (JSON.parse(check.gate_result) as Verdict)
-    return { ...common, outcome: 'held_back', reason: verdict?.rule ?? '', verdict }
-  }
+  if (status === 'gate_blocked')
+    return { ...common, outcome: 'held_back', reason: 'gate_blocked', verdict: null }
   if (status === 'failed')
     return { ...common, outcome: 'failed', reason: check.error_message ?? '', verdict: null }
   const seen = (JSON.parse(check.trigger_data ?? '{}') ?? {}) as { reason?: string }

@@ -1,6 +1,6 @@
 /** How a slot of the ledger looks from outside. */
 import { RawJson } from '../core/json.ts'
-import { judgeSlot, type Reason } from '../core/ledger.ts'
+import { type Cause, judgeSlot } from '../core/ledger.ts'
 import { slotWords } from '../core/ledger-words.ts'
 import type { Slot } from './ledger-slots.ts'
 
@@ -20,7 +20,7 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
     at: row.at,
     ended_at: endedAt,
     outcome: judged.outcome,
-    reason: judged.reason === null ? null : reasonView(judged.reason),
+    reason: judged.reason === null ? null : causeView(judged.reason),
     words: slotWords(told, timezone, now),
     seen: slot.seen === null ? undefined : new RawJson(slot.seen),
     missed_count: missedCount,
@@ -37,8 +37,8 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
             finished_at: turn.finishedAt,
             error: turn.error,
           },
-    effects: (event?.messages ?? []).map(({ id, status, channel, at, error, preview }) => ({
-      ...{ id, status, channel, preview },
+    effects: (event?.messages ?? []).map(({ id, status, channel, reason, at, error, preview }) => ({
+      ...{ id, status, channel, reason, preview },
       delivered_at: status === 'completed' ? at : null,
       error: error ?? undefined,
     })),
@@ -48,11 +48,11 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
   }
 }
 
-function reasonView({ rule, count, max, until, error }: Reason) {
+function causeView({ rule, count, max, until, error }: Cause) {
   return { rule, count, max, until, error }
 }
 
-/** Of the newest attempt; what a gate said before there was an event stands alone. */
+/** Of the newest attempt; or what a worker's gate said. */
 function verdictsOf({ facts }: Slot): readonly unknown[] {
   if (facts.from === 'event') return facts.turns.at(-1)?.verdicts ?? []
   return facts.from === 'check' && facts.gate !== null ? [facts.gate] : []

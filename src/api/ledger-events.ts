@@ -133,11 +133,9 @@ function follows(chain: readonly EventPart[], part: EventPart, turns: Turns): bo
   return part.attempt === null || part.attempt === (last?.attempt ?? 0) + 1
 }
 
-/** Another attempt comes only after one that failed or was held back. */
+/** Another attempt comes only after one that failed. */
 function canGoOn(event: EventPart | undefined, turns: Turns): boolean {
-  const last = event === undefined ? undefined : turns.get(keyOf(event))?.at(-1)
-  if (last === undefined) return false
-  return last.status === 'failed' || last.verdicts.includes('"allowed":false')
+  return event !== undefined && turns.get(keyOf(event))?.at(-1)?.status === 'failed'
 }
 
 function turnFact(turn: TurnPart): TurnFact {
@@ -156,6 +154,7 @@ function messageFact(message: MessagePart): MessageFact {
     id: message.id,
     status: message.status,
     channel: message.channel,
+    reason: message.reason,
     attempts: message.attempt_count,
     at: message.updated_at,
     error: message.last_error,

@@ -181,12 +181,10 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
   const check = parts.checks.get(row.id)
   if (check === undefined) return null
   const intent = parts.intents.get(row.trigger_id ?? '')
-  const { again } = heldBy(row, parts)
-  const blocked = check.status === 'gate_blocked'
   // A check of ours says when it was last seen; a report came once.
   const reported = check.last_seen_at === null
-  const endedAt = check.last_seen_at ?? row.at
   return {
+    ...NOTHING,
     row,
     facts: {
       from: 'check',
@@ -197,17 +195,12 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
       seen: fields(check.trigger_data),
       error: check.error_message,
       repeats: check.repeats,
-      again: blocked && !reported ? again : null,
     },
     name: intent?.intent_name ?? '',
     userId: check.user_id,
     sessionKey: intentSession(check.user_id, intent),
-    endedAt: blocked && again !== null && !reported ? null : endedAt,
-    missedCount:
-      blocked && intent !== undefined ? passedIntent(intent, row.scheduled_for, endedAt) : 0,
-    attempts: 0,
+    endedAt: check.last_seen_at ?? row.at,
     seen: check.trigger_data,
-    reply: null,
   }
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { OUTCOME_MEANINGS, OUTCOMES, TRIGGER_KINDS } from '../core/ledger.ts'
+import { REASONS } from '../core/reason.ts'
 import { isZone, localInstant } from '../core/schedule/index.ts'
 import { SESSION_KEY } from '../core/session.ts'
 import { idParam, listQuery, operation, ownerOf, page, pageOf } from './contract.ts'
@@ -88,6 +89,7 @@ const entry = z.object({
       id: z.string(),
       status: z.string(),
       channel: z.string(),
+      reason: z.enum(REASONS).describe('Why this message is there.'),
       delivered_at: instant.nullable(),
       preview: z.string(),
       error: z.string().optional(),

@@ -235,12 +235,12 @@ const getRules = operation({
   method: 'GET',
   path: '/v1/rules',
   tag: 'Overview',
-  summary: 'The limits in force on what agents do unasked',
+  summary: 'The limits in force on what agents do on their own',
   roles: readers,
   output: z.object({
     autonomy_enabled: z.boolean(),
-    max_consecutive: z.int().describe('Unanswered messages of an agent in a row.'),
-    cooldown_ms: z.int().describe('Between two messages of an agent that nobody asked for.'),
+    max_consecutive: z.int().describe('Unanswered follow-ups of an agent in a row.'),
+    cooldown_ms: z.int().describe('Between a follow-up and what the agent said unasked before it.'),
     intents_max: z.int().describe('Enabled intents of one person.'),
   }),
   async run({ house }) {

@@ -1,6 +1,7 @@
 /** What happened in a session, row by row: events, what turns asked for, and the turns themselves. */
 import { z } from 'zod'
 import { RawJson } from '../core/json.ts'
+import { REASONS } from '../core/reason.ts'
 import type { SessionRef } from '../core/session.ts'
 import type { EffectView } from '../store/effects.ts'
 import { type EventRow, listEvents } from '../store/events.ts'
@@ -79,6 +80,9 @@ const effectSchema = z.object({
   type: z.string(),
   payload: z.unknown(),
   status: z.string(),
+  reason: z
+    .enum(REASONS)
+    .describe('Why: to a message, on its own initiative, as arranged, or about work.'),
   attempt_count: z.int(),
   last_attempt_at: z.iso.datetime().nullable(),
   dedupe_key: z.string(),

@@ -113,11 +113,13 @@ const postToolResult = operation({
   },
 })
 
-const gateSchema = z.object({
-  allowed: z.boolean(),
-  reason: z.string().optional(),
-  until: z.iso.datetime().optional(),
-})
+const gateSchema = z
+  .object({
+    allowed: z.boolean(),
+    reason: z.string().optional(),
+    until: z.iso.datetime().optional(),
+  })
+  .describe('Whether a follow-up would be allowed now. What was promised always is.')
 const headSchema = z.object({
   session_key: z.string(),
   last_seq: z.int(),
@@ -172,7 +174,7 @@ const getSessionOp = operation({
   method: 'GET',
   path: '/v1/sessions/{session_key}',
   tag: 'Sessions',
-  summary: 'The head of a session: how far it is, and whether the agent may speak unasked',
+  summary: 'The head of a session: how far it is, and whether the agent may follow up',
   params: sessionParams,
   roles: ['admin', 'service', 'agent', 'user'],
   output: headSchema,

@@ -352,7 +352,7 @@ function close(span: Span, result: string): void {
 
 function frameOf(row: Undelivered): string {
   const { content } = JSON.parse(row.payload) as { content: string }
-  if (!row.autonomous) {
+  if (row.reason === 'answer') {
     return JSON.stringify({
       type: 'message',
       id: row.id,

@@ -1,7 +1,9 @@
 /**
- * The gate: may an agent speak unasked? Pure; the caller brings counters and database time and applies
- * the answer in the transaction that creates the message. Cap is judged before cooldown.
+ * The gate: may an agent speak on its own initiative? Pure; the caller brings counters and database time and applies
+ * the answer in the transaction that creates the message. Cap is judged before cooldown. Both are for follow-ups
+ * alone: what was promised is never held back.
  */
+import type { Reason } from './reason.ts'
 
 export interface GatePolicy {
   readonly maxConsecutive: number
@@ -16,10 +18,11 @@ export interface Counters {
 export type Verdict =
   | {
       readonly allowed: true
-      readonly rule: 'asked' | 'within_limits'
+      readonly rule: 'within_limits'
       readonly count: number
       readonly max: number
     }
+  | { readonly allowed: true; readonly rule: 'promised' }
   | {
       readonly allowed: false
       readonly rule: 'hard_cap_reached'
@@ -34,9 +37,13 @@ export type Verdict =
       readonly until: Date
     }
 
+/** What a follow-up can hear. */
+type Judged = Exclude<Verdict, { rule: 'promised' }>
+
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 
-export function judge(counters: Counters, policy: GatePolicy, now: Date): Verdict {
+/** Of a follow-up. */
+export function judge(counters: Counters, policy: GatePolicy, now: Date): Judged {
   const { consecutive: count, lastAt } = counters
   const max = policy.maxConsecutive
   if (count >= max) return { allowed: false, rule: 'hard_cap_reached', count, max }
@@ -48,9 +55,27 @@ export function judge(counters: Counters, policy: GatePolicy, now: Date): Verdic
   return { allowed: true, rule: 'within_limits', count: count + 1, max }
 }
 
-/** Counters after an autonomous message went through. */
+/** Counters after a follow-up went through. */
 export function spoke(counters: Counters, now: Date): Counters {
   return { consecutive: counters.consecutive + 1, lastAt: now }
+}
+
+/** What the gate says to a message that answers nobody, and the counters after it. */
+export function pass(
+  reason: Exclude<Reason, 'answer'>,
+  counters: Counters,
+  policy: GatePolicy,
+  now: Date,
+): { readonly verdict: Verdict; readonly counters: Counters } {
+  if (reason !== 'follow_up')
+    return { verdict: { allowed: true, rule: 'promised' }, counters: kept(counters, now) }
+  const verdict = judge(counters, policy, now)
+  return { verdict, counters: verdict.allowed ? spoke(counters, now) : counters }
+}
+
+/** A promise is not counted, but follow-ups keep their distance from it. A clock set back does not make that shorter. */
+function kept({ consecutive, lastAt }: Counters, now: Date): Counters {
+  return { consecutive, lastAt: lastAt !== null && lastAt > now ? lastAt : now }
 }
 
 /** At half of the cap somebody watching wants to know. */

@@ -1,5 +1,4 @@
 /** What becomes of an intent that Wakeful runs itself: the slot in hand, and the state after its turn. Pure. */
-import type { Verdict } from './gate.ts'
 import {
   afterReport,
   type ExecutionStatus,
@@ -9,33 +8,6 @@ import {
   scheduleOf,
 } from './intent.ts'
 import { missed, next, ScheduleError } from './schedule/index.ts'
-
-/** After a gate that names no later instant. */
-const GATE_LOOK_MS = 5 * 60_000
-
-/** What the turn over a fire came to. */
-export interface TurnOutcome {
-  readonly committed: boolean
-  readonly messages: readonly unknown[]
-  readonly verdicts: readonly Verdict[]
-}
-
-/** Held back only when not one message got through; a turn that had nothing to say has succeeded. */
-export function turnStatus(outcome: TurnOutcome): ExecutionStatus {
-  if (!outcome.committed) return 'failed'
-  if (outcome.messages.length > 0) return 'success'
-  return blockOf(outcome) === null ? 'success' : 'gate_blocked'
-}
-
-export function blockOf({ verdicts }: TurnOutcome): Verdict | null {
-  return verdicts.find((verdict) => !verdict.allowed) ?? null
-}
-
-/** After a block: when the gate is known to open, if that is later than the usual next look. */
-export function deferUntil(verdict: Verdict | null, now: Date): Date | null {
-  if (verdict === null || !('until' in verdict)) return null
-  return verdict.until.getTime() > now.getTime() + GATE_LOOK_MS ? verdict.until : null
-}
 
 /** The slot a due intent stands for: the one that still waits to be fired, else the time it was due; a condition's is now. */
 export function slotOf(terms: IntentTerms, now: Date): { scheduledFor: Date; missedCount: number } {
@@ -49,8 +21,8 @@ export function slotOf(terms: IntentTerms, now: Date): { scheduledFor: Date; mis
   return { scheduledFor, missedCount }
 }
 
-/** The slot that a block or a failure leaves to be tried again: none where the next look is a slot of its own. */
-export function keptSlot(
+/** The slot that a failure leaves to be tried again: none where the next look is a slot of its own. */
+function keptSlot(
   terms: IntentTerms,
   scheduledFor: Date,
   nextCheck: Date | null,
@@ -71,18 +43,17 @@ export interface AfterTurn extends Settled {
 }
 
 /**
- * A fire that did not get through has used up nothing: neither the edge nor the headline. What became true
- * meanwhile is looked at right after a fire that did.
+ * A fire whose turn failed has used up nothing: neither the edge nor the headline. What became true meanwhile is
+ * looked at right after a fire that succeeded.
  */
 export function afterTurn(
   terms: IntentTerms,
   state: { enabled: boolean; was_met: boolean; fact: string | null; again: string | null },
-  turn: { status: ExecutionStatus; verdict: Verdict | null },
+  status: ExecutionStatus,
   now: Date,
 ): AfterTurn {
-  const report = { status: turn.status, deferUntil: deferUntil(turn.verdict, now) }
-  const settled = afterReport(terms, report, now)
-  const through = turn.status === 'success'
+  const settled = afterReport(terms, { status }, now)
+  const through = status === 'success'
   const enabled = state.enabled && settled.enabled
   const soon = through && state.again !== null ? now : settled.next_check
   const next_check = enabled ? soon : null

@@ -1,5 +1,6 @@
 /** What became of a slot, in one sentence and in somebody's zone. Pure. */
-import type { EventFacts, Judged, Reason, SlotFacts, TriggerKind } from './ledger.ts'
+import type { Cause, EventFacts, Judged, SlotFacts, TriggerKind } from './ledger.ts'
+import type { Reason } from './reason.ts'
 import { formatLocal } from './schedule/index.ts'
 
 export interface Told extends Judged {
@@ -31,7 +32,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'delivered':
       return deliveredWords(told, when)
     case 'sent':
-      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}, not yet received`
+      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}, not yet received`
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
@@ -39,7 +40,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'suppressed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}`
     case 'deferred':
-      return `Held back at ${clock(lastSeenAt(told))}: ${ruleWords(reason, clock)}; to be tried again${againWords(facts, clock)}`
+      return `Held back at ${when}: ${ruleWords(reason, clock)}; to be tried again`
     case 'condition_false':
       return `Checked at ${when}${repeatWords(facts)}: ${conditionWords(facts, reason)}`
     case 'expired':
@@ -63,28 +64,35 @@ function deliveredWords({ facts, attempts, reason }: Told, when: string): string
   if (output === undefined || output === null) {
     const held = facts.from === 'event' ? heldBack(facts) : 0
     const rest = held === 0 ? '' : `; ${counted(held, 'further message')} held back`
-    return `Delivered at ${when}${tries}${rest}`
+    return `Delivered at ${when}${reasonWords(facts)}${tries}${rest}`
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
+}
+
+const AS: Readonly<Record<Reason, string>> = {
+  answer: ' as an answer',
+  follow_up: ' as a follow-up',
+  promise: ' as promised',
+  notice: ' as a notice',
+}
+
+function reasonWords(facts: SlotFacts): string {
+  const [message] = facts.from === 'event' ? facts.messages : []
+  return message === undefined ? '' : AS[message.reason]
 }
 
 function heldBack({ turns }: EventFacts): number {
   return (turns.at(-1)?.verdicts ?? []).filter(({ allowed }) => !allowed).length
 }
 
-function ruleWords(reason: Reason | null, clock: Clock): string {
+function ruleWords(reason: Cause | null, clock: Clock): string {
   const { rule = 'a limit', count, max, until } = reason ?? {}
   if (rule === 'hard_cap_reached' && count !== undefined && max !== undefined)
-    return `${counted(count, 'unanswered message')} in a row, cap ${max}`
+    return `${counted(count, 'unanswered follow-up')} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined) return `cooling down until ${clock(until)}`
   const from = until === undefined ? '' : ` until ${clock(until)}`
   return `${cut(rule.replaceAll('_', ' '))}${from}`
-}
-
-function againWords(facts: SlotFacts, clock: Clock): string {
-  const again = 'again' in facts ? facts.again : null
-  return again === null ? '' : ` at ${clock(again)}`
 }
 
 function repeatWords(facts: SlotFacts): string {
@@ -93,7 +101,7 @@ function repeatWords(facts: SlotFacts): string {
 }
 
 /** What was seen, for the kinds that look at something; the names are those of the check's own record. */
-function conditionWords(facts: SlotFacts, reason: Reason | null): string {
+function conditionWords(facts: SlotFacts, reason: Cause | null): string {
   const seen = facts.from === 'check' ? (facts.seen ?? {}) : {}
   const why = REASONS[reason?.rule ?? ''] ?? (reason?.rule ?? 'not met').replaceAll('_', ' ')
   const { ticker, price, operator, value, silent_hours, threshold_hours } = seen
@@ -120,7 +128,7 @@ function attemptWords(attempts: number): string {
   return attempts > 1 ? ` after ${attempts} attempts` : ''
 }
 
-function errorWords({ facts }: Told, reason: Reason | null): string {
+function errorWords({ facts }: Told, reason: Cause | null): string {
   const error = reason?.error === undefined ? 'no reason was given' : cut(reason.error)
   if (reason?.rule === 'delivery_failed') return `the message could not be delivered (${error})`
   return facts.from === 'wake' ? `the receiver did not take it (${error})` : error
@@ -147,10 +155,6 @@ function pendingWords({ facts, reason, attempts, at }: Told, clock: Clock): stri
 
 function lastTurnAt(facts: SlotFacts): Date | undefined {
   return facts.from === 'event' ? facts.turns.at(-1)?.finishedAt : undefined
-}
-
-function lastSeenAt({ facts, at }: Told): Date {
-  return lastTurnAt(facts) ?? at
 }
 
 /** `21:04` today, `2026-11-16 21:04` on any other day. */

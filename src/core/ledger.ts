@@ -3,6 +3,7 @@
  * facts are read from the tables that hold them anyway; nothing here is kept a second time.
  */
 import type { Verdict } from './gate.ts'
+import type { Reason } from './reason.ts'
 
 export const TRIGGER_KINDS = ['timer', 'alarm', 'intent', 'work'] as const
 export type TriggerKind = (typeof TRIGGER_KINDS)[number]
@@ -26,9 +27,9 @@ export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
   delivered: 'a message was received, a run completed, or a receiver took the wake',
   sent: 'a message was committed and has not been received yet',
   silent: 'the agent ran and had nothing to say',
-  suppressed: 'a limit held back what the agent wanted to say',
+  suppressed: 'a limit held back what the agent wanted to say on its own initiative',
   condition_false: 'the condition did not hold; seen says what was seen',
-  deferred: 'a limit held it back for now; the same slot is tried again',
+  deferred: 'the gate of a worker outside held it back for now; it is tried again',
   expired: 'it was past its expires_at',
   failed: 'no attempt got through',
   cancelled: 'it was cancelled, or its user spoke first, before anything was sent',
@@ -50,6 +51,7 @@ export interface MessageFact {
   readonly id: string
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
   readonly channel: string
+  readonly reason: Reason
   readonly attempts: number
   /** When its status became so. */
   readonly at: Date
@@ -90,7 +92,6 @@ export interface CheckFacts {
   readonly seen: Readonly<Record<string, unknown>> | null
   readonly error: string | null
   readonly repeats: number
-  readonly again: Date | null
 }
 
 /** A slot delivered by a call of its receiver. */
@@ -113,7 +114,7 @@ export interface CancelFacts {
 export type SlotFacts = EventFacts | CheckFacts | WakeFacts | CancelFacts
 
 /** Why: a rule, with its numbers where it has some, or an error. */
-export interface Reason {
+export interface Cause {
   readonly rule: string
   readonly count?: number
   readonly max?: number
@@ -123,7 +124,7 @@ export interface Reason {
 
 export interface Judged {
   readonly outcome: Outcome
-  readonly reason: Reason | null
+  readonly reason: Cause | null
 }
 
 /** What the record of an intent says that was past its expires_at. */
@@ -169,11 +170,7 @@ function judgeEvent(facts: EventFacts): Judged {
   if (last === undefined) return judgeUnrun(facts)
   if (last.status === 'committed') {
     const block = last.verdicts.find((verdict) => !verdict.allowed)
-    if (block !== undefined)
-      return {
-        outcome: facts.again === null ? 'suppressed' : 'deferred',
-        reason: blockReason(block),
-      }
+    if (block !== undefined) return { outcome: 'suppressed', reason: blockCause(block) }
     return output === undefined ? plain('silent') : judgeOutput(output)
   }
   const error = last.error ?? 'the turn failed'
@@ -207,7 +204,7 @@ function judgeOutput(output: OutputFact | null): Judged {
 }
 
 function judgeCheck(facts: CheckFacts): Judged {
-  const { status, error, gate, again } = facts
+  const { status, error, gate } = facts
   if (facts.expired) return { outcome: 'expired', reason: { rule: 'expires_at_passed' } }
   switch (status) {
     case 'success':
@@ -217,7 +214,7 @@ function judgeCheck(facts: CheckFacts): Judged {
     case 'condition_not_met':
       return { outcome: 'condition_false', reason: { rule: seenRule(facts) } }
     case 'gate_blocked':
-      return { outcome: again === null ? 'suppressed' : 'deferred', reason: gateReason(gate) }
+      return { outcome: 'deferred', reason: gateCause(gate) }
   }
 }
 
@@ -237,13 +234,13 @@ function judgeWake({ status, error, again, cancelled: gone }: WakeFacts): Judged
   return failed('attempts_failed', error)
 }
 
-function blockReason(verdict: Verdict & { allowed: false }): Reason {
+function blockCause(verdict: Verdict & { allowed: false }): Cause {
   const { rule, count, max } = verdict
   return { rule, count, max, ...('until' in verdict ? { until: verdict.until } : {}) }
 }
 
-/** What a gate said, ours or an outside worker's own: only what is plainly there is taken over. */
-function gateReason(gate: Readonly<Record<string, unknown>> | null): Reason {
+/** What an outside worker's own gate said: only what is plainly there is taken over. */
+function gateCause(gate: Readonly<Record<string, unknown>> | null): Cause {
   const { rule, reason, count, max, until, defer_until } = gate ?? {}
   const named = [rule, reason].find((text) => typeof text === 'string' && text !== '')
   const at = [until, defer_until].map(instantOf).find((instant) => instant !== null)

@@ -47,10 +47,5 @@ export function bucketOf(userId: string): number {
   return (hash >>> 0) % BUCKETS
 }
 
-/** Born of anything but a user's message: it counts against the cap and meets the cooldown. */
-export function isAutonomous(type: EventType): boolean {
-  return type !== 'user_message'
-}
-
 /** Whose it is when nobody says: the person at this machine. */
 export const LOCAL_USER = 'local'

@@ -6,19 +6,12 @@
 import { createHash } from 'node:crypto'
 import type { AlarmAsk } from './alarm-draft.ts'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from './backoff.ts'
-import {
-  type Counters,
-  type GatePolicy,
-  judge,
-  nearsCap,
-  QUIET,
-  spoke,
-  type Verdict,
-} from './gate.ts'
+import { type Counters, type GatePolicy, nearsCap, pass, QUIET, type Verdict } from './gate.ts'
 import { newId } from './ids.ts'
 import type { IntentAsk } from './intent-draft.ts'
 import { canonicalJson, RawJson } from './json.ts'
-import { EFFECTS_PER_TURN_MAX, type EventType, isAutonomous } from './session.ts'
+import { type Reason, reasonOf } from './reason.ts'
+import { EFFECTS_PER_TURN_MAX, type EventType } from './session.ts'
 import type { WorkAsk } from './work.ts'
 import type { WorkWish } from './work-draft.ts'
 
@@ -66,7 +59,8 @@ export interface EffectRow {
   readonly dedupeKey: string
   readonly status: 'pending' | 'completed'
   readonly channel: string
-  readonly autonomous: boolean
+  readonly reason: Reason
+  /** What it was born of; null for an answer. */
   readonly origin: string | null
 }
 
@@ -107,7 +101,7 @@ export function decide(
   head: HeadFacts,
   policy: Policy,
 ): Decision {
-  const autonomous = isAutonomous(facts.eventType)
+  const reason = reasonOf(facts.eventType)
   let counters = openingCounters(facts.eventType, head.counters)
   const effects: EffectRow[] = []
   const timers = new Map<string, TimerRow>()
@@ -137,32 +131,25 @@ export function decide(
       effects.push(timerEffect(facts, ordinal, wish, timer))
       return
     }
-    if (autonomous) {
-      const verdict = judge(counters, policy, head.now)
+    if (reason !== 'answer') {
+      const passed = pass(reason, counters, policy, head.now)
+      const { verdict } = passed
+      counters = passed.counters
       verdicts.push(verdict)
       if (!verdict.allowed) {
         notes.push({ level: 'info', rule: verdict.rule, text: blockedText(verdict) })
         return
       }
-      counters = spoke(counters, head.now)
-      if (nearsCap(counters, policy)) {
+      if (verdict.rule === 'within_limits' && nearsCap(counters, policy)) {
         notes.push({
           level: 'warn',
           rule: 'half_of_cap',
-          text: `${counters.consecutive} of ${policy.maxConsecutive} unanswered messages`,
+          text: `${counters.consecutive} of ${policy.maxConsecutive} unanswered follow-ups`,
         })
       }
     }
-    effects.push(
-      effectRow(
-        facts,
-        ordinal,
-        wish.type,
-        JSON.stringify({ content: wish.content }),
-        autonomous,
-        wish.channel,
-      ),
-    )
+    const payload = JSON.stringify({ content: wish.content })
+    effects.push(effectRow(facts, ordinal, wish.type, payload, wish.channel))
   })
   return {
     counters,
@@ -185,7 +172,7 @@ function tooMany(count: number): Note {
 
 function blockedText(verdict: Verdict & { allowed: false }): string {
   return verdict.rule === 'hard_cap_reached'
-    ? `held back: ${verdict.count} unanswered messages in a row, cap ${verdict.max}`
+    ? `held back: ${verdict.count} unanswered follow-ups in a row, cap ${verdict.max}`
     : `held back: cooling down until ${verdict.until.toISOString()}`
 }
 
@@ -215,7 +202,7 @@ function timerEffect(
   const asked =
     wish.fireAt === null ? timerPayload(wish, `"delay_ms":${wish.delayMs ?? 0}`) : payload
   return {
-    ...effectRow(facts, ordinal, wish.type, payload, false),
+    ...effectRow(facts, ordinal, wish.type, payload),
     dedupeKey: dedupeKey(facts.sessionKey, facts.eventSeq, wish.type, asked, ordinal),
   }
 }
@@ -230,15 +217,16 @@ function effectRow(
   ordinal: number,
   type: EffectRow['type'],
   payload: string,
-  autonomous: boolean,
   channel = DEFAULT_CHANNEL,
 ): EffectRow {
-  const origin = autonomous
-    ? JSON.stringify({
-        kind: facts.eventType,
-        ...(facts.triggerId === null ? {} : { id: facts.triggerId }),
-      })
-    : null
+  const reason = reasonOf(facts.eventType)
+  const origin =
+    reason === 'answer'
+      ? null
+      : JSON.stringify({
+          kind: facts.eventType,
+          ...(facts.triggerId === null ? {} : { id: facts.triggerId }),
+        })
   return {
     id: newId(),
     ordinal,
@@ -248,7 +236,7 @@ function effectRow(
     // The timer's row is written in the same transaction: nothing is left for anybody to execute.
     status: type === 'schedule_timer' ? 'completed' : 'pending',
     channel,
-    autonomous,
+    reason,
     origin,
   }
 }

@@ -1,11 +1,14 @@
 /** What the engine reports about itself. The engine only calls; who counts, and how, is decided at the door. */
 import type { Verdict } from '../core/gate.ts'
+import type { Reason } from '../core/reason.ts'
 
 export interface TurnReport {
   readonly agentId: string
   readonly sessionKey: string
   readonly eventSeq: number
   readonly eventType: string
+  /** Why what it says is said. */
+  readonly reason: Reason
   /** The event's payload: a text for those alone who asked for texts. */
   readonly payload: string
   readonly triggerId: string | null
@@ -37,6 +40,7 @@ export interface DeliveryReport {
   readonly checkpointId: string | null
   readonly trigger: string | null
   readonly triggerId: string | null
+  readonly reason: Reason
   readonly slot: Date | null
   readonly attempt: number | null
   readonly error: string | null

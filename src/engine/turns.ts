@@ -8,6 +8,7 @@ import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import { deletedText, withdrawnText } from '../core/ledger.ts'
+import { reasonOf } from '../core/reason.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Failure, Policy } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
@@ -269,6 +270,7 @@ export class TurnsService implements Service {
       sessionKey: claim.session_key,
       eventSeq: claim.seq,
       eventType: claim.type,
+      reason: reasonOf(claim.type),
       payload: claim.payload,
       triggerId: claim.trigger_id,
       slot: claim.scheduled_for,

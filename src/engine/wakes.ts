@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarm.ts'
+import { reasonOf } from '../core/reason.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
 import type { Db } from '../store/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/due.ts'
@@ -178,6 +179,7 @@ export class WakesService implements Service {
       checkpointId: null,
       trigger: source.type,
       triggerId: call.slot?.triggerId ?? call.id,
+      reason: reasonOf(source.type),
       slot: call.slot?.scheduledFor ?? null,
       attempt: call.slot?.attempt ?? null,
       error: attempt.taken ? null : attempt.error,

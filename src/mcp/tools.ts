@@ -154,7 +154,7 @@ export const TOOLS: readonly ToolRow[] = [
     operation: 'get_ledger',
     title: 'Explain what happened',
     description:
-      'Why did, or didn\'t, an agent write? Everything that was due, newest first, each with its outcome and the reason: delivered, held back by a limit, condition not met, failed, cancelled. Narrow it with from and to, session_key or trigger. Use it before guessing when a user asks "why did you not remind me?".',
+      'Why did, or didn\'t, an agent write? Everything that was due, newest first, each with its outcome and the reason: delivered (as promised, as a follow-up), held back by a limit (follow-ups alone), condition not met, failed, cancelled. Narrow it with from and to, session_key or trigger. Use it before guessing when a user asks "why did you not remind me?".',
     say: sayLedger,
   },
 ]

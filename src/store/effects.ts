@@ -2,6 +2,7 @@
  * The outbox. Channels that hold connections ask for what their sessions have not acknowledged yet,
  * from a position on; whoever holds a socket may ask, in any process. An acknowledgement completes.
  */
+import type { Reason } from '../core/reason.ts'
 import type { SessionRef } from '../core/session.ts'
 import type { Db } from './db.ts'
 import { keyIs, NOW } from './due.ts'
@@ -13,7 +14,7 @@ export interface Undelivered {
   readonly id: string
   readonly payload: string
   readonly event_seq: number
-  readonly autonomous: boolean
+  readonly reason: Reason
   readonly origin: string | null
   readonly checkpoint_id?: string
   readonly traceparent?: string | null
@@ -32,7 +33,7 @@ export interface Wanted {
 }
 
 const MESSAGE =
-  'bucket, session_key, position, id, payload, event_seq, autonomous, origin, checkpoint_id, traceparent, created_at'
+  'bucket, session_key, position, id, payload, event_seq, reason, origin, checkpoint_id, traceparent, created_at'
 
 /**
  * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
@@ -135,6 +136,7 @@ export interface EffectView {
   readonly type: string
   readonly payload: string
   readonly status: string
+  readonly reason: Reason
   readonly attempt_count: number
   readonly last_attempt_at: Date | null
   readonly dedupe_key: string

@@ -36,7 +36,6 @@ export interface PastCheck {
   readonly status: string
   /** JSON text. */
   readonly trigger_data: string | null
-  readonly gate_result: string | null
   readonly error_message: string | null
   readonly at: Date
 }
@@ -48,7 +47,7 @@ export async function newestChecks(
   intentIds: readonly string[],
 ): Promise<PastCheck[]> {
   return db.query<PastCheck>(
-    `select i.id as intent_id, x.status, x.trigger_data, x.gate_result, x.error_message, coalesce(x.last_seen_at, x.executed_at) as at
+    `select i.id as intent_id, x.status, x.trigger_data, x.error_message, coalesce(x.last_seen_at, x.executed_at) as at
      from unnest($2::uuid[]) i(id)
      cross join lateral (select x.* from wakeful.intent_executions x
        where x.bucket = $1 and x.intent_id = i.id order by x.executed_at desc, x.id desc limit 1) x`,

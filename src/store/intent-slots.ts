@@ -4,7 +4,6 @@
  * lock of the intent's row.
  */
 import type { Memory } from '../core/condition.ts'
-import type { Counters } from '../core/gate.ts'
 import type { StoredTerms } from '../core/intent.ts'
 import type { Db } from './db.ts'
 import { dueRows, INTENTS, keyIs, keyOrder, NOW, nextDueMs } from './due.ts'
@@ -75,11 +74,10 @@ export interface Check {
   readonly slot: IntentSlot
   /** The execution row that says so: the one of the look before where nothing is new. */
   readonly executionId: string
-  readonly status: 'condition_not_met' | 'gate_blocked' | 'failed'
+  readonly status: 'condition_not_met' | 'failed'
   readonly reason: string
   /** JSON text. */
   readonly data: string
-  readonly gate: string | null
   readonly error: string | null
   /** Null: as it was. */
   readonly nextCheck: Date | null
@@ -87,8 +85,6 @@ export interface Check {
   readonly wasMet: boolean
   readonly seenAt: Date | null
   readonly again: string | null
-  /** The slot that still waits to be fired. */
-  readonly scheduledFor: Date | null
   /** The slot that was looked at, where it is one of a schedule. */
   readonly lookedFor: Date | null
   readonly evaluationMs: number
@@ -98,23 +94,23 @@ export interface Check {
 
 /** One row for a run of looks with nothing new: how often, since when, and what was seen last. */
 const RECORD_CHECKS = `insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status,
-    gate_result, evaluation_ms, error_message, scheduled_for, repeats, last_seen_at)
-  select bucket, id, intent_id, user_id, ${NOW}, trigger_type, data::json, status, gate::json, evaluation_ms, error, scheduled_for, looks, ${NOW}
-  from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::int[], $11::text[],
-    $12::timestamptz[], $13::int[])
-    i(bucket, id, intent_id, user_id, trigger_type, data, status, gate, evaluation_ms, error, scheduled_for, looks)
+    evaluation_ms, error_message, scheduled_for, repeats, last_seen_at)
+  select bucket, id, intent_id, user_id, ${NOW}, trigger_type, data::json, status, evaluation_ms, error, scheduled_for, looks, ${NOW}
+  from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::text[],
+    $11::timestamptz[], $12::int[])
+    i(bucket, id, intent_id, user_id, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks)
   on conflict (bucket, id) do update
     set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
-        gate_result = excluded.gate_result, evaluation_ms = excluded.evaluation_ms`
+        evaluation_ms = excluded.evaluation_ms`
 
 const WRITE_CHECKS = `update wakeful.scheduled_intents t
   set next_check = case when i.enabled then coalesce(i.next_check, t.next_check) end, enabled = i.enabled, last_checked = ${NOW},
       last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again::json,
-      scheduled_for = i.scheduled_for, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
+      scheduled_for = null, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
       quiet_execution = i.execution_id, quiet_reason = i.reason
   from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[], $8::boolean[], $9::timestamptz[],
-    $10::text[], $11::timestamptz[], $12::int[], $13::uuid[], $14::text[])
-    i(bucket, id, next_check, enabled, status, error, was_met, seen_at, again, scheduled_for, looks, execution_id, reason)
+    $10::text[], $11::int[], $12::uuid[], $13::text[])
+    i(bucket, id, next_check, enabled, status, error, was_met, seen_at, again, looks, execution_id, reason)
   where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`
 
 export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<void> {
@@ -124,7 +120,6 @@ export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<voi
   const executions = checks.map((c) => c.executionId)
   const statuses = checks.map((c) => c.status)
   const errors = checks.map((c) => c.error)
-  const slots = checks.map((c) => c.scheduledFor)
   const looks = checks.map((c) => c.looks)
   await tx.query(RECORD_CHECKS, [
     tx.now(),
@@ -135,7 +130,6 @@ export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<voi
     checks.map(({ slot }) => slot.trigger_type),
     checks.map((c) => c.data),
     statuses,
-    checks.map((c) => c.gate),
     checks.map((c) => c.evaluationMs),
     errors,
     checks.map((c) => c.lookedFor),
@@ -152,7 +146,6 @@ export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<voi
     checks.map((c) => c.wasMet),
     checks.map((c) => c.seenAt),
     checks.map((c) => c.again),
-    slots,
     looks,
     executions,
     checks.map((c) => c.reason),
@@ -252,25 +245,4 @@ export async function takeIntents(tx: Db, fires: readonly Fire[]): Promise<void>
     seqs,
     fires.map((f) => f.traceparent),
   ])
-}
-
-/**
- * The counters of sessions, by key; absent where there is none yet. A user's message that waits for its turn will
- * have reset them by the time an event behind it is taken.
- */
-export async function countersOf(
-  tx: Db,
-  sessions: readonly { readonly bucket: number; readonly sessionKey: string }[],
-): Promise<Map<string, Counters>> {
-  const rows = await tx.query<{ session_key: string; consecutive: number; last_at: Date | null }>(
-    `select s.* from unnest($1::smallint[], $2::text[]) k(bucket, session_key)
-     cross join lateral (
-       select session_key, case when last_user_seq > done_seq then 0 else consecutive_autonomous_msgs end as consecutive,
-         case when last_user_seq > done_seq then null else last_autonomous_at end as last_at
-       from wakeful.sessions s where s.bucket = k.bucket and s.session_key = k.session_key limit 1) s`,
-    [sessions.map((s) => s.bucket), sessions.map((s) => s.sessionKey)],
-  )
-  return new Map(
-    rows.map((row) => [row.session_key, { consecutive: row.consecutive, lastAt: row.last_at }]),
-  )
 }

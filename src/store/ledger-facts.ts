@@ -1,4 +1,5 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
+import type { Reason } from '../core/reason.ts'
 import { EFFECTS_PER_TURN_MAX } from '../core/session.ts'
 import type { Db } from './db.ts'
 import { keyIs } from './due.ts'
@@ -115,6 +116,7 @@ export interface MessagePart {
   readonly id: string
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
   readonly channel: string
+  readonly reason: Reason
   readonly attempt_count: number
   readonly updated_at: Date
   readonly last_error: string | null
@@ -124,7 +126,7 @@ export interface MessagePart {
 export async function messageParts(db: Db, events: readonly EventKey[]): Promise<MessagePart[]> {
   if (events.length === 0) return []
   return db.query<MessagePart>(
-    `select f.session_key, f.event_seq, f.id, f.status, f.channel, f.attempt_count, f.updated_at, f.last_error,
+    `select f.session_key, f.event_seq, f.id, f.status, f.channel, f.reason, f.attempt_count, f.updated_at, f.last_error,
        left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
      from ${EVENT_KEYS}
      join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}

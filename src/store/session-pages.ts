@@ -51,7 +51,7 @@ export async function effectsPage(
   const after = page.after === 0 ? -1 : (page.after + 1) * EFFECTS_PER_TURN_MAX - 1
   const before = (page.before ?? BEYOND) * EFFECTS_PER_TURN_MAX
   return db.query<EffectView>(
-    `select id, position, type, payload, status, attempt_count, last_attempt_at, dedupe_key, checkpoint_id, created_at, updated_at
+    `select id, position, type, payload, status, reason, attempt_count, last_attempt_at, dedupe_key, checkpoint_id, created_at, updated_at
      from wakeful.effects
      where bucket = $1 and session_key = $2 and position > $3::bigint and position < $4::bigint
        and ($5::text is null or status = $5)

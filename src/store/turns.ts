@@ -95,15 +95,15 @@ const WRITE = `with heads as (
     on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
       set checkpoint = excluded.checkpoint, metadata = excluded.metadata)
   insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
-    channel, event_seq, autonomous, origin, traceparent, due_at, created_at, updated_at)
+    channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,
-    e.dedupe_key, e.status, e.channel, e.event_seq, e.autonomous, e.origin::json, e.traceparent,
+    e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin::json, e.traceparent,
     -- A session that a chat stands for has its messages pushed there.
     case when e.status = 'pending' and exists (select 1 from wakeful.telegram_links l
       where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.session_key', 'e.key')}) then ${NOW} end, ${NOW}, ${NOW}
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
-    $33::text[], $34::text[], $35::boolean[], $36::text[], $37::text[])
-    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, autonomous, origin, traceparent)`
+    $33::text[], $34::text[], $35::text[], $36::text[], $37::text[])
+    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, reason, origin, traceparent)`
 
 export async function writeTurns(
   db: Db,
@@ -146,7 +146,7 @@ export async function writeTurns(
     effects.map(({ effect }) => effect.dedupeKey),
     effects.map(({ effect }) => effect.status),
     effects.map(({ effect }) => effect.channel),
-    effects.map(({ effect }) => effect.autonomous),
+    effects.map(({ effect }) => effect.reason),
     effects.map(({ effect }) => effect.origin),
     effects.map(({ turn }) => turn.traceparent),
   ])

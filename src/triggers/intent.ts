@@ -1,23 +1,14 @@
 /**
- * Intents that Wakeful runs itself: check, condition, gate, then an event. What does not fire leaves its record and
- * costs no agent call; what fires is settled, with its record, by the commit of its turn.
+ * Intents that Wakeful runs itself: check, condition, then an event. What does not fire leaves its record and costs
+ * no agent call; what fires is settled, with its record, by the commit of its turn.
  */
 import { performance } from 'node:perf_hooks'
 import { storableText } from '../core/alarm.ts'
-import { judge, QUIET, type Verdict } from '../core/gate.ts'
 import { newId } from '../core/ids.ts'
 import { afterReport, isConditionType, termsOf } from '../core/intent.ts'
-import {
-  afterTurn,
-  blockOf,
-  deferUntil,
-  keptSlot,
-  slotOf,
-  turnStatus,
-} from '../core/intent-turn.ts'
+import { afterTurn, slotOf } from '../core/intent-turn.ts'
 import { EXPIRED } from '../core/ledger.ts'
 import { parseSessionKey } from '../core/session.ts'
-import type { Policy } from '../core/turn.ts'
 import type { Db } from '../store/db.ts'
 import { inIndexOrder } from '../store/due.ts'
 import {
@@ -30,7 +21,6 @@ import {
 } from '../store/intent-settles.ts'
 import {
   type Check,
-  countersOf,
   dueIntents,
   type Fire,
   type IntentSlot,
@@ -46,46 +36,42 @@ const BATCH = 1000
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
 
-export function intentTrigger(policy: Policy): Trigger {
-  return {
-    type: 'intent',
-    // Most looks lead to no event: what they come to does not depend on one another.
-    lanes: 2,
+export const intentTrigger: Trigger = {
+  type: 'intent',
+  // Most looks lead to no event: what they come to does not depend on one another.
+  lanes: 2,
 
-    promote: (db) =>
-      inIndexOrder(db, async (tx) => {
-        const startedMs = performance.now()
-        const { slots, nextMs } = await dueIntents(tx, BATCH)
-        if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
-        const looks = await lookAround(tx, slots)
-        const { fired, checks } = await act(tx, looks, { policy, startedMs, regular: true })
-        const rows = fired.map((fire) => promotedRow(fire, lateMs(fire.slot)))
-        const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
-        const more = slots.length === BATCH
-        return { promoted: rows.length, more, nextMs: soonest(nextMs, checks), latenessMs, rows }
-      }),
+  promote: (db) =>
+    inIndexOrder(db, async (tx) => {
+      const startedMs = performance.now()
+      const { slots, nextMs } = await dueIntents(tx, BATCH)
+      if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
+      const looks = await lookAround(tx, slots)
+      const { fired, checks } = await act(tx, looks, { startedMs, regular: true })
+      const rows = fired.map((fire) => promotedRow(fire, lateMs(fire.slot)))
+      const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
+      const more = slots.length === BATCH
+      return { promoted: rows.length, more, nextMs: soonest(nextMs, checks), latenessMs, rows }
+    }),
 
-    async settle(tx, outcomes) {
-      const slots = await lockInFlight(tx, outcomes)
-      const executions = outcomes.map((outcome) =>
-        executionOf(outcome, slots.get(outcome.eventId) ?? null),
-      )
-      await recordExecutions(tx, executions)
-      const settled = outcomes.flatMap((outcome, index) =>
-        settledOf(outcome, executions[index] as Execution),
-      )
-      if (settled.length > 0) await settleIntents(tx, settled)
-      const used = settled.flatMap(({ slot, execution }) =>
-        slot.fact !== null && execution.status === 'success'
-          ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact }]
-          : [],
-      )
-      if (used.length > 0) await useFacts(tx, used)
-    },
+  async settle(tx, outcomes) {
+    const slots = await lockInFlight(tx, outcomes)
+    const executions = outcomes.map((outcome) =>
+      executionOf(outcome, slots.get(outcome.eventId) ?? null),
+    )
+    await recordExecutions(tx, executions)
+    const settled = executions.flatMap(settledOf)
+    if (settled.length > 0) await settleIntents(tx, settled)
+    const used = settled.flatMap(({ slot, execution }) =>
+      slot.fact !== null && execution.status === 'success'
+        ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact }]
+        : [],
+    )
+    if (used.length > 0) await useFacts(tx, used)
+  },
 
-    withdrawn: withdrawnIntents,
-    wishes: writeIntentAsks,
-  }
+  withdrawn: withdrawnIntents,
+  wishes: writeIntentAsks,
 }
 
 export function promotedRow(fire: Fire, latenessMs: number): PromotedRow {
@@ -110,7 +96,6 @@ function soonest(nextMs: number | null, checks: readonly Check[]): number | null
 }
 
 export interface Acting {
-  readonly policy: Policy
   readonly startedMs: number
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
@@ -128,25 +113,15 @@ export async function act(
   acting: Acting,
 ): Promise<{ fired: readonly Fired[]; checks: readonly Check[] }> {
   const firing = looks.filter((look) => look.outcome === 'fire').toSorted(bySlot)
-  const sessions = firing.map(({ slot }) => sessionOf(slot))
-  const counters = firing.length === 0 ? new Map() : await countersOf(tx, sessions)
   const evaluationMs = Math.round(performance.now() - acting.startedMs)
   const checks: Check[] = looks
     .filter((look) => look.outcome !== 'fire')
     .map((look) => checkOf(look, evaluationMs, acting.regular))
-  const fired: Fired[] = []
-  firing.forEach((look, index) => {
-    const session = sessions[index] ?? sessionOf(look.slot)
-    // Judged before the event is made: what the gate would hold back needs no agent. The turn's commit judges again.
-    const verdict = judge(counters.get(session.sessionKey) ?? QUIET, acting.policy, look.slot.now)
-    if (!verdict.allowed) {
-      checks.push(blockedCheck(look, verdict, evaluationMs))
-      return
-    }
+  const fired = firing.map((look): Fired => {
     const { slot, signal } = look
     const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
-    const made = { ...session, ...fireOf(look), eventId: newId(), evaluationMs }
-    fired.push({ ...made, signal, traceparent: traceparent ?? null })
+    const made = { ...sessionOf(slot), ...fireOf(look), eventId: newId(), evaluationMs }
+    return { ...made, signal, traceparent: traceparent ?? null }
   })
   await writeChecks(tx, checks)
   await takeIntents(tx, fired)
@@ -159,7 +134,7 @@ function bySlot({ slot: a }: Look, { slot: b }: Look): number {
   return due(a) - due(b) || (a.id < b.id ? -1 : 1)
 }
 
-/** Without a thread of its own choosing an intent has one conversation: the cap and the answers of its fires belong together. */
+/** Without a thread of its own choosing an intent has one conversation: its fires and the answers to them belong together. */
 function sessionOf({ bucket, id, user_id: userId, agent_id: agentId, thread_id }: IntentSlot) {
   const threadId = thread_id || id
   return { bucket, sessionKey: `${userId}:${agentId}:${threadId}`, userId, agentId, threadId }
@@ -178,11 +153,9 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
   const error = ended ? EXPIRED : outcome === 'failed' ? look.reason : null
   return {
     ...recorded(look, status, look.reason, evaluationMs),
-    gate: null,
     error: error === null ? null : storableText(error, ERROR_MAX),
     nextCheck: regular ? nextLook(look, next_check) : lookAt,
     enabled: !ended,
-    scheduledFor: null,
     lookedFor:
       ended || isConditionType(terms.trigger_type) ? null : slotOf(terms, slot.now).scheduledFor,
   }
@@ -193,29 +166,6 @@ function nextLook({ terms, lookAt }: Look, regular: Date | null): Date | null {
   const known = lookAt !== null && terms.trigger_type === 'silence'
   const ahead = known ? [lookAt, terms.expires_at] : [lookAt, regular, terms.expires_at]
   return ahead.reduce((a, b) => (a === null || (b !== null && b < a) ? b : a), null)
-}
-
-/** Nothing is used up: neither the edge, nor the fact, nor the slot. */
-function blockedCheck(
-  look: Look,
-  verdict: Verdict & { allowed: false },
-  evaluationMs: number,
-): Check {
-  const { slot, terms } = look
-  const report = { status: 'gate_blocked', deferUntil: deferUntil(verdict, slot.now) } as const
-  const { next_check } = afterReport(terms, report, slot.now)
-  const { scheduledFor } = slotOf(terms, slot.now)
-  return {
-    ...recorded(look, 'gate_blocked', verdict.rule, evaluationMs),
-    gate: JSON.stringify(verdict),
-    error: null,
-    nextCheck: next_check,
-    enabled: true,
-    wasMet: false,
-    again: slot.again,
-    scheduledFor: keptSlot(terms, scheduledFor, next_check, slot.now),
-    lookedFor: isConditionType(terms.trigger_type) ? null : scheduledFor,
-  }
 }
 
 function recorded(look: Look, status: Check['status'], reason: string, evaluationMs: number) {
@@ -242,9 +192,8 @@ function recorded(look: Look, status: Check['status'], reason: string, evaluatio
 }
 
 function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
-  const status = turnStatus(outcome)
   const [message] = outcome.messages
-  const verdict = status === 'gate_blocked' ? blockOf(outcome) : (outcome.verdicts[0] ?? null)
+  const [verdict = null] = outcome.verdicts
   return {
     slot,
     id: newId(),
@@ -253,7 +202,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
     sessionKey: outcome.sessionKey,
     eventSeq: outcome.eventSeq,
     scheduledFor: outcome.scheduledFor,
-    status,
+    status: outcome.committed ? 'success' : 'failed',
     gate: verdict === null ? null : JSON.stringify(verdict),
     error: outcome.error === null ? null : storableText(outcome.error, ERROR_MAX),
     messageId: message?.id ?? null,
@@ -262,10 +211,8 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
   }
 }
 
-function settledOf(outcome: SlotOutcome, execution: Execution): SettledIntent[] {
+function settledOf(execution: Execution): SettledIntent[] {
   const { slot, status } = execution
   if (slot === null) return []
-  const verdict = status === 'gate_blocked' ? blockOf(outcome) : null
-  const next = afterTurn(termsOf(slot), slot, { status, verdict }, slot.now)
-  return [{ slot, execution, next }]
+  return [{ slot, execution, next: afterTurn(termsOf(slot), slot, status, slot.now) }]
 }

@@ -41,7 +41,6 @@ export interface SignalTaken extends TakenSignal {
 
 /** What the signals told together have fired so far. */
 interface Firing {
-  readonly policy: Policy
   readonly signals: readonly NewSignal[]
   /** For each signal. */
   readonly rows: PromotedRow[][]
@@ -54,9 +53,9 @@ interface Firing {
 export async function takeSignals(
   db: Db,
   signals: readonly NewSignal[],
-  policy: Policy,
+  policy: Pick<Policy, 'autonomy'>,
 ): Promise<SignalTaken[]> {
-  const firing: Firing = { policy, signals, rows: signals.map(() => []) }
+  const firing: Firing = { signals, rows: signals.map(() => []) }
   const { kept, rest } = await byKey(db, async (tx) => {
     for (const rows of firing.rows) rows.length = 0
     const { kept, fresh } = await keep(tx, signals)
@@ -163,7 +162,7 @@ function keysOf({ kind, key, payload }: NewSignal): string[] {
 async function fireWaiting(
   tx: Db,
   concerns: readonly Concern[],
-  { policy, signals, rows }: Firing,
+  { signals, rows }: Firing,
 ): Promise<Concern[]> {
   if (concerns.length === 0) return []
   const startedMs = performance.now()
@@ -171,7 +170,7 @@ async function fireWaiting(
   const looks = await lookAtSignals(tx, slots, told)
   const [later, now] = parted(looks)
   const { fired } = await act(tx, now, {
-    ...{ policy, startedMs, regular: false },
+    ...{ startedMs, regular: false },
     traceOf: (signal) => signals[signal]?.traceparent ?? null,
   })
   await writeNotes(tx, later.map(noteOf))

@@ -46,7 +46,7 @@ export interface SlotOutcome {
   readonly retryAfterMs: number
   /** The messages this turn sends, as effects. */
   readonly messages: readonly { readonly id: string; readonly content: string }[]
-  /** What the gate said to each message of a turn that nobody asked for. */
+  /** What the gate said to each message, where it answers nobody. */
   readonly verdicts: readonly Verdict[]
   /** What the turn asked of the trigger that woke it. */
   readonly asks: readonly TriggerAsk[]

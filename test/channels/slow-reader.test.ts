@@ -24,7 +24,7 @@ const rows: Undelivered[] = Array.from({ length: MESSAGES }, (_, n) => ({
   id: `00000000-0000-7000-8000-${String(n + 1).padStart(12, '0')}`,
   payload: JSON.stringify({ content: CONTENT }),
   event_seq: 1,
-  autonomous: false,
+  reason: 'answer' as const,
   origin: null,
   created_at: new Date(0),
   completed: false,

@@ -40,7 +40,7 @@ const row = (position: number): Undelivered => ({
   id: idOf(position),
   payload: JSON.stringify({ content: String(position) }),
   event_seq: 1,
-  autonomous: false,
+  reason: 'answer',
   origin: null,
   created_at: new Date(0),
   completed: false,

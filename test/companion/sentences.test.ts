@@ -86,7 +86,7 @@ eachStore('the companion', (store) => {
     await w.advanceBy(SECOND)
     expect((await replies()).at(-1)).toBe('NVDA is below 130. The price is 125.')
     expect(await say('why did you write?')).toMatch(
-      /intent “NVDA is below 130”: written, unanswered message 1 of 3/,
+      /intent “NVDA is below 130”: written, as promised/,
     )
     await w.advanceBy(3600 * SECOND)
     expect((await replies()).at(-1)).toBe('You have been silent for one hour. All well?')
@@ -158,14 +158,15 @@ eachStore('the companion', (store) => {
       'Reminder: stretch',
       'Just checking in: anything I can pick up for you?',
       'I will be here when you need me.',
+      'Still with me?',
     ])
     const why = await say("why didn't you write?")
     expect(why.split('\n').slice(0, 5)).toEqual([
       'Each time I could have written unasked, of late:',
-      '- 2026-01-01 00:00:10 UTC, alarm “stretch”: written, unanswered message 1 of 3',
-      '- 2026-01-01 00:00:30 UTC, follow-up “check-in”: written, unanswered message 2 of 3',
-      '- 2026-01-01 00:00:50 UTC, follow-up “check-in”: written, unanswered message 3 of 3',
-      '- 2026-01-01 00:01:10 UTC, follow-up “check-in”: held back: 3 unanswered messages in a row, and 3 is the most I may send',
+      '- 2026-01-01 00:00:10 UTC, alarm “stretch”: written, as promised',
+      '- 2026-01-01 00:00:30 UTC, follow-up “check-in”: written, unanswered follow-up 1 of 3',
+      '- 2026-01-01 00:00:50 UTC, follow-up “check-in”: written, unanswered follow-up 2 of 3',
+      '- 2026-01-01 00:01:10 UTC, follow-up “check-in”: written, unanswered follow-up 3 of 3',
     ])
     // Left alone after plain talk: three check-ins, and the fourth is held back.
     await say('hello')
@@ -176,5 +177,23 @@ eachStore('the companion', (store) => {
       'I will be here when you need me.',
     ])
     expect(await pending()).toEqual([])
+    expect(await say("why didn't you write?")).toContain(
+      'held back: 3 unanswered follow-ups in a row, and 3 is the most I may send',
+    )
+  })
+
+  it('reminders at one instant all come, and a recurring one that nobody answers comes each time', async () => {
+    await say('remind me in 6 seconds to call mum')
+    await say('remind me in 6 seconds to take the pill')
+    await w.advanceBy(6 * SECOND)
+    expect((await replies()).slice(-2).toSorted()).toEqual([
+      'Reminder: call mum',
+      'Reminder: take the pill',
+    ])
+    await say('every 5 minutes drink water')
+    const before = (await replies()).length
+    await w.advanceBy(10 * 300 * SECOND)
+    const came = (await replies()).slice(before)
+    expect(came.filter((text) => text === 'Reminder: drink water')).toHaveLength(10)
   })
 })

@@ -100,7 +100,7 @@ describe('the chain behind a slot', () => {
       'Was due',
       'Its check saw',
       'The agent failed after 1.5 s',
-      'The gate held back: 3 unanswered messages in a row, cap 3',
+      'The gate held back: 3 unanswered follow-ups in a row, cap 3',
     ])
     expect(told[1]?.detail).toBe('ticker NVDA, price 141.2')
   })

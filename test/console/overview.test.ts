@@ -118,7 +118,7 @@ describe('now', () => {
     expect(await barriers(page)).toEqual([])
     await page.getByRole('link', { name: 'Rules' }).click()
     await region('Held back in the last 7 days').getByText('check-in').first().waitFor()
-    await region('Unanswered messages in a row').getByText('at most 3').waitFor()
+    await region('Unanswered follow-ups in a row').getByText('at most 3').waitFor()
     await region('Between two of them').getByText('at least 15 s').waitFor()
     expect(await barriers(page)).toEqual([])
     await fitsNarrow('/rules', 'check-in')
@@ -220,7 +220,7 @@ describe('the frame', () => {
     await page.getByText('This page could not be loaded').waitFor()
     await page.getByRole('navigation', { name: 'Main' }).waitFor()
     await page.unroute('**/*')
-    await page.getByText('Unanswered messages in a row').waitFor()
+    await page.getByText('Unanswered follow-ups in a row').waitFor()
     // The browser reports each request that failed; that is what this test is about.
     visit = { ...visit, complaints: [] }
   })
@@ -230,7 +230,7 @@ describe('the frame', () => {
     await page.goto(`${url}/#/keys`)
     await page.getByText('This page could not be shown').waitFor()
     await page.getByRole('link', { name: 'Rules' }).click()
-    await page.getByText('Unanswered messages in a row').waitFor()
+    await page.getByText('Unanswered follow-ups in a row').waitFor()
     await page.unroute('**/v1/keys?*')
     await page.getByRole('link', { name: 'Keys' }).click()
     await page.getByRole('button', { name: 'Try again' }).click()

@@ -16,8 +16,8 @@ const turn = (event_seq: number, status: Turn['status'] = 'committed'): Turn => 
   ...{ effect_ids: [`f${event_seq}`], verdicts: [] },
 })
 const effect = (seq: number, status: Effect['status'] = 'completed'): Effect => ({
-  ...{ id: `f${seq}`, type: 'send_message', payload: {}, status, attempt_count: 1 },
-  created_at: '',
+  ...{ id: `f${seq}`, type: 'send_message', reason: 'answer', payload: {}, status },
+  ...{ attempt_count: 1, created_at: '' },
 })
 const part = (from: number, to: number) => {
   const seqs = Array.from({ length: to - from + 1 }, (_, index) => from + index)

@@ -1,6 +1,6 @@
 /** How the console tells a session: from rows to words. */
 import { describe, expect, test } from 'vitest'
-import type { Effect, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
+import type { Effect, Reason, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
 import { conversationOf, passagesOf } from '../../console/src/session/story.ts'
 import { gateWords, turnWords, verdictWords } from '../../console/src/session/words.ts'
 
@@ -17,19 +17,20 @@ function turn(eventSeq: number, more: Partial<Turn> = {}): Turn {
   return { ...base, ...times, effect_ids: [], verdicts: [], ...more }
 }
 
-function message(id: string, second: number, content: string): Effect {
-  const base = { type: 'send_message', status: 'completed' as const, attempt_count: 1 }
+function message(id: string, second: number, content: string, reason: Reason = 'answer'): Effect {
+  const base = { type: 'send_message', reason, status: 'completed' as const, attempt_count: 1 }
   return { ...base, id, payload: { content }, created_at: at(second) }
 }
 
 describe('words', () => {
-  test('say why a message was held back', () => {
+  test('say why a message was let through or held back', () => {
     const cap = { allowed: false, rule: 'hard_cap_reached', count: 3, max: 3 }
-    expect(verdictWords(cap)).toBe('held back: 3 unanswered messages in a row, cap 3')
+    expect(verdictWords(cap)).toBe('held back: 3 unanswered follow-ups in a row, cap 3')
     const once = { ...cap, count: 1, max: 1 }
-    expect(verdictWords(once)).toBe('held back: 1 unanswered message in a row, cap 1')
+    expect(verdictWords(once)).toBe('held back: 1 unanswered follow-up in a row, cap 1')
     const cooling = { allowed: false, rule: 'cooldown_active', count: 1, max: 3, until: at(9) }
     expect(verdictWords(cooling)).toMatch(/^held back: cooling down until /)
+    expect(verdictWords({ allowed: true, rule: 'promised' })).toBe('let through: it was promised')
     expect(verdictWords({ allowed: false, rule: 'quiet_hours' })).toBe('held back: quiet hours')
   })
 
@@ -67,12 +68,12 @@ describe('a conversation', () => {
         turn(3, { effect_ids: ['b'] }),
         turn(5, { verdicts: [held] }),
       ],
-      effects: [message('a', 2, 'hi'), message('b', 4, 'still there?')],
+      effects: [message('a', 2, 'hi'), message('b', 4, 'still there?', 'follow_up')],
     })
     expect(conversationOf(passages)).toMatchObject([
       { kind: 'user', text: 'hello' },
       { kind: 'agent', text: 'hi', unasked: null },
-      { kind: 'agent', text: 'still there?', unasked: 'after follow-up timer “check-in”' },
+      { kind: 'agent', text: 'still there?', unasked: 'follow-up, after timer “check-in”' },
       { kind: 'unsaid', failed: false, text: expect.stringContaining('held back: 3') },
     ])
   })

@@ -81,7 +81,7 @@ test('writes its sentences into one conversation, plays the market, and never hi
   await messages().getByText('I will tell you the first time NVDA is below 130.').waitFor()
   await tour().getByRole('button', { name: 'Let NVDA fall to 128' }).click()
   await messages().getByText('The price is 128.').waitFor()
-  await messages().getByText('unasked, after standing intent “NVDA is below 130”').waitFor()
+  await messages().getByText('promise, after standing intent “NVDA is below 130”').waitFor()
   expect(await barriers(page)).toEqual([])
 })
 
@@ -112,10 +112,10 @@ test('three unanswered follow-ups, then the gate, explained by the page and by t
   for (const [index, line] of lines.entries()) {
     await hurry(key)
     await messages().getByText(line).waitFor()
-    await page.getByText(`Gate let through: unanswered message ${index + 1} of 3`).waitFor()
+    await page.getByText(`Gate let through: unanswered follow-up ${index + 1} of 3`).waitFor()
   }
   await hurry(key)
-  await messages().getByText('held back: 3 unanswered messages in a row, cap 3').waitFor()
+  await messages().getByText('held back: 3 unanswered follow-ups in a row, cap 3').waitFor()
   expect(await barriers(page)).toEqual([])
   await say("why didn't you write?")
   await messages().getByText('3 is the most I may send').waitFor()

@@ -53,7 +53,7 @@ describe('judge', () => {
     expect(judge(counted(1, 0), impatient, at(0)).allowed).toBe(true)
   })
 
-  it('a cap of 0 keeps every unasked message back', () => {
+  it('a cap of 0 keeps every follow-up back', () => {
     const silent = { maxConsecutive: 0, cooldownMs: 0 }
     expect(judge(QUIET, silent, at(0)).rule).toBe('hard_cap_reached')
   })

@@ -15,6 +15,7 @@ import {
   withdrawnText,
 } from '../../src/core/ledger.ts'
 import { slotWords, type Told } from '../../src/core/ledger-words.ts'
+import type { Reason } from '../../src/core/reason.ts'
 
 const AT = new Date('2026-01-01T21:04:00Z')
 const LATER = new Date('2026-01-01T21:09:00Z')
@@ -29,6 +30,7 @@ const turn = (more: Partial<TurnFact> = {}): TurnFact => ({
 const bad = (error: string, status: 'failed' | 'retrying' = 'failed') => turn({ status, error })
 const message = (status: MessageFact['status'], error: string | null = null): MessageFact => ({
   ...{ id: 'm', status, channel: 'websocket', attempts: 1, at: AT, error, preview: 'hello' },
+  reason: 'follow_up',
 })
 const event = (more: Partial<EventFacts> = {}): EventFacts => ({
   ...{ from: 'event', turns: [], messages: [], passed: false, again: null, cancelled: false },
@@ -36,7 +38,7 @@ const event = (more: Partial<EventFacts> = {}): EventFacts => ({
 })
 const check = (more: Partial<CheckFacts> = {}): CheckFacts => ({
   ...{ from: 'check', status: 'condition_not_met', expired: false, reported: false, gate: null },
-  ...{ seen: null, error: null, repeats: 1, again: null },
+  ...{ seen: null, error: null, repeats: 1 },
   ...more,
 })
 const output = (status: 'pending' | 'running' | 'completed' | 'failed') => ({
@@ -71,12 +73,6 @@ describe('the outcome of a slot', () => {
     ['being sent', event({ messages: [message('executing')] }), 'sent', null],
     ['undeliverable', event({ messages: [message('failed', 'x')] }), 'failed', 'delivery_failed'],
     ['held back', event({ turns: [blocked] }), 'suppressed', 'hard_cap_reached'],
-    [
-      'held back for now',
-      event({ turns: [blocked], again: LATER }),
-      'deferred',
-      'hard_cap_reached',
-    ],
     ['to be retried', event({ turns: [bad('x', 'retrying')] }), 'pending', 'attempt_failed'],
     ['next attempt known', event({ turns: [bad('x')], again: LATER }), 'pending', 'attempt_failed'],
     ['given up', event({ turns: [bad('x')] }), 'failed', 'attempts_failed'],
@@ -112,14 +108,8 @@ describe('the outcome of a slot', () => {
     ['condition', check({ seen: { reason: 'stale' } }), 'condition_false', 'stale'],
     ['condition reported', check({ reported: true }), 'condition_false', 'reported_not_met'],
     ['expired', check({ expired: true }), 'expired', 'expires_at_passed'],
-    ['gate', check({ status: 'gate_blocked', gate: CAP }), 'suppressed', 'hard_cap_reached'],
-    [
-      'gate for now',
-      check({ status: 'gate_blocked', gate: COOL, again: LATER }),
-      'deferred',
-      'cooldown_active',
-    ],
-    ['a gate without words', check({ status: 'gate_blocked' }), 'suppressed', 'gate_blocked'],
+    ['gate', check({ status: 'gate_blocked', gate: { reason: 'quiet' } }), 'deferred', 'quiet'],
+    ['a gate without words', check({ status: 'gate_blocked' }), 'deferred', 'gate_blocked'],
     ['unreadable', check({ status: 'failed', error: 'x' }), 'failed', 'check_failed'],
     ['done outside', check({ status: 'success', reported: true }), 'delivered', null],
     ['taken', wake('taken'), 'delivered', null],
@@ -183,7 +173,6 @@ describe('the outcome of a slot', () => {
       seen: fc.option(fc.dictionary(fc.constantFrom('reason', 'ticker', 'price'), fc.anything())),
       error: fc.option(fc.string()),
       repeats: fc.integer({ min: 1, max: 9 }),
-      again: instant,
     }) as fc.Arbitrary<SlotFacts>,
     fc.record({
       from: fc.constant('wake' as const),
@@ -221,17 +210,29 @@ describe('the outcome of a slot', () => {
 describe('its words', () => {
   test('say the rule and its number, in the zone that was asked for', () => {
     const cap = event({ turns: [blocked] })
-    expect(told(cap)).toBe('Held back at 21:04: 3 unanswered messages in a row, cap 3.')
+    expect(told(cap)).toBe('Held back at 21:04: 3 unanswered follow-ups in a row, cap 3.')
     expect(told(cap, {}, 'Europe/Berlin')).toContain('Held back at 22:04:')
-    expect(told(check({ status: 'gate_blocked', gate: COOL, again: LATER }))).toBe(
-      'Held back at 21:04: cooling down until 21:09; to be tried again at 21:09.',
+    const quiet = { reason: 'quiet', defer_until: LATER.toISOString() }
+    expect(told(check({ status: 'gate_blocked', gate: quiet }))).toBe(
+      'Held back at 21:04: quiet until 21:09; to be tried again.',
     )
   })
 
   test('name the day where it is not today', () => {
     const yesterday = new Date('2025-12-31T09:00:00Z')
     const facts = event({ turns: [turn()], messages: [message('completed')] })
-    expect(told(facts, { endedAt: yesterday })).toBe('Delivered at 2025-12-31 09:00.')
+    expect(told(facts, { endedAt: yesterday })).toBe(
+      'Delivered at 2025-12-31 09:00 as a follow-up.',
+    )
+  })
+
+  test('say why a message was sent', () => {
+    const said = (reason: Reason, status: MessageFact['status']) =>
+      told(event({ turns: [turn()], messages: [{ ...message(status), reason }] }))
+    expect(said('follow_up', 'completed')).toBe('Delivered at 21:04 as a follow-up.')
+    expect(said('promise', 'completed')).toBe('Delivered at 21:04 as promised.')
+    expect(said('notice', 'completed')).toBe('Delivered at 21:04 as a notice.')
+    expect(said('promise', 'pending')).toBe('Sent at 21:04 as promised, not yet received.')
   })
 
   test('say what was seen, how often, and what is covered', () => {

@@ -173,7 +173,7 @@ eachStore('the commit of a turn', (store) => {
         done_seq: 1,
         due_at: null,
         claim_token: null,
-        consecutive_autonomous_msgs: 1,
+        last_autonomous_at: NOW,
       })),
     )
     expect(after.effects).toHaveLength(4)

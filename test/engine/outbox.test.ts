@@ -24,7 +24,7 @@ const row = (position: number): Undelivered => ({
   id: String(position),
   payload: '{}',
   event_seq: 1,
-  autonomous: false,
+  reason: 'answer',
   origin: null,
   created_at: new Date(0),
   completed: false,

@@ -52,8 +52,8 @@ async function furnish(db: Db, user: string): Promise<void> {
     ],
     [
       `insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel,
-         event_seq, autonomous, created_at, updated_at)
-       values ($1, $2, 1000, $3, 'c', 'send_message', '{}', 'd', 'completed', 'websocket', 1, false, $4, $4)`,
+         event_seq, reason, created_at, updated_at)
+       values ($1, $2, 1000, $3, 'c', 'send_message', '{}', 'd', 'completed', 'websocket', 1, 'answer', $4, $4)`,
       [bucket, key, newId(), at],
     ],
     [

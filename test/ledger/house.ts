@@ -218,7 +218,7 @@ function engineOptions(app: App, recorder: Recorder, now: () => number): EngineO
   return {
     store: app.store,
     agents: workshop.agents,
-    triggers: [timerTrigger, alarmTrigger, intentTrigger(POLICY), workTrigger],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
     channels: [recorder],
     wakes: {
       source: alarmWakes({ url: 'http://127.0.0.1:9/', bearer: null }),

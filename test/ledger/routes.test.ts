@@ -22,7 +22,7 @@ eachStore('the ledger', (store) => {
         const { wake_message = '' } = turn.event.payload as { wake_message?: string }
         if (turn.event.type === 'intent' && failing-- > 0) throw new TerminalError('no luck')
         if (wake_message === 'fail') throw new RetryableError({ message: 'no luck' })
-        if (wake_message === 'speak') turn.reply('hello')
+        if (wake_message === 'speak' || turn.event.type === 'timer') turn.reply('hello')
       },
     },
   })
@@ -53,10 +53,10 @@ eachStore('the ledger', (store) => {
       trigger: { kind: 'alarm', id, name: 'stretch' },
       ...{ user_id: 'ann', session_key: 'ann:bot:chat', outcome: 'sent', attempts: 1 },
       scheduled_for: '2026-01-01T00:01:00.000Z',
-      words: 'Sent at 01:01, not yet received.',
+      words: 'Sent at 01:01 as promised, not yet received.',
       turn: { event_seq: 1, status: 'committed', error: null },
-      verdicts: [{ allowed: true, rule: 'within_limits', count: 1, max: 3 }],
-      effects: [{ status: 'pending', preview: 'hello', delivered_at: null }],
+      verdicts: [{ allowed: true, rule: 'promised' }],
+      effects: [{ status: 'pending', reason: 'promise', preview: 'hello', delivered_at: null }],
     })
     expect(entry.reply).toBeUndefined()
     await s.call('POST', '/v1/sessions/ann:bot:chat/messages', { text: 'thanks' })
@@ -150,6 +150,26 @@ eachStore('the ledger', (store) => {
     ])
   })
 
+  it('what the gate of a worker outside holds back is put off, not dropped', async () => {
+    const { s } = shared()
+    const made = await s.call('POST', '/v1/intents', {
+      ...{ user_id: 'ann', intent_name: 'brief', action_context: 'tell', trigger_type: 'interval' },
+      trigger_schedule: { interval_minutes: 60 },
+    })
+    await s.advanceBy(60 * MINUTE)
+    const gate_result = { reason: 'quiet hours', defer_until: '2026-01-01T07:00:00Z' }
+    const report = { status: 'gate_blocked', gate_result }
+    await s.call('POST', `/v1/intents/${made.body.id}/fire`, report)
+    expect(await ledger(s, '?outcome=deferred')).toMatchObject([
+      {
+        trigger: { kind: 'intent', id: made.body.id },
+        reason: { rule: 'quiet hours', until: '2026-01-01T07:00:00.000Z' },
+        words: 'Held back at 01:00: quiet hours until 07:00; to be tried again.',
+        ended_at: '2026-01-01T01:00:00.000Z',
+      },
+    ])
+  })
+
   it('filters: user, session, trigger, id, outcome and time; all of them paged to the end', async () => {
     const { s } = shared()
     for (let n = 0; n < 5; n++) {
@@ -159,21 +179,24 @@ eachStore('the ledger', (store) => {
     const { id } = await alarm(s, 'ann', { wake_message: 'quiet' })
     const at = '2027-01-01T00:00:00Z'
     await s.call('PUT', '/v1/sessions/ann:bot:chat/timers/later', { fire_at: at })
+    for (const timer of ['one', 'two'])
+      await s.call('PUT', `/v1/sessions/cat:bot:chat/timers/${timer}`, { delay_seconds: 60 })
     await s.advanceBy(2 * MINUTE)
     await s.call('POST', '/v1/sessions/ann:bot:chat/messages', { text: 'hi' })
     const count = async (query: string) => (await ledger(s, query)).length
-    expect(await count('')).toBe(12)
+    expect(await count('')).toBe(14)
     expect(await count('?user_id=ann')).toBe(7)
     expect(await count('?user_id=an')).toBe(0)
     expect(await count('?session_key=ann:bot:chat')).toBe(6)
-    expect(await count('?trigger=timer')).toBe(1)
+    expect(await count('?trigger=timer')).toBe(3)
     expect(await count(`?trigger_id=${id}`)).toBe(1)
     expect(await ledger(s, '?outcome=silent')).toMatchObject([{ trigger: { id } }])
-    expect(await ledger(s, '?trigger=timer')).toMatchObject([
+    expect(await ledger(s, '?trigger=timer&user_id=ann')).toMatchObject([
       { outcome: 'cancelled', trigger: { name: 'later' }, session_key: 'ann:bot:chat' },
     ])
-    // Cap and cooldown held back what came a second after the first.
-    expect(await count('?outcome=suppressed&user_id=bea')).toBe(4)
+    // Of two follow-ups at one instant the cooldown holds back the second; of five reminders none.
+    expect(await count('?outcome=suppressed&user_id=cat')).toBe(1)
+    expect(await count('?outcome=suppressed&user_id=bea')).toBe(0)
     expect(await count('?from=2026-01-01T00:01:02Z&to=2026-01-01T00:01:04Z')).toBe(4)
     const ids: string[] = []
     let cursor = ''
@@ -183,7 +206,7 @@ eachStore('the ledger', (store) => {
       cursor = page.body.next_cursor === null ? '' : `&cursor=${page.body.next_cursor}`
     } while (cursor !== '')
     expect(ids).toEqual((await ledger(s, '?limit=200')).map((each) => each.id))
-    expect(new Set(ids).size).toBe(12)
+    expect(new Set(ids).size).toBe(14)
   })
 
   it('says what is wrong with a question, all of it (422, 400), and 404 for an id that is none', async () => {

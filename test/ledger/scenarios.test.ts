@@ -98,7 +98,8 @@ function seenOf(house: House, trigger: Trigger, slot: string): string[] {
     return trigger.cancelledAt === null ? [answered] : [answered, 'cancelled']
   }
   if (trigger.kind === 'work') return good ? ['delivered'] : ['failed']
-  if (last.did === 'say') return ['suppressed']
+  // Only a follow-up can be held back: what was promised has been heard.
+  if (last.did === 'say') return trigger.kind === 'timer' ? ['suppressed'] : []
   if (last.did === 'silent') return ['silent']
   const fails = runs.filter(({ did }) => did === 'fail').length
   const exhausted = last.did === 'terminal' || fails >= trigger.attemptsMax
@@ -210,7 +211,7 @@ eachStore('the ledger of random lives', (store) => {
 
 const WANTED = [
   ...['timer delivered', 'timer silent', 'timer failed', 'timer cancelled', 'timer suppressed'],
-  ...['alarm delivered', 'alarm silent', 'alarm failed', 'alarm cancelled', 'alarm suppressed'],
-  ...['intent delivered', 'intent failed', 'intent condition_false', 'intent suppressed'],
+  ...['alarm delivered', 'alarm silent', 'alarm failed', 'alarm cancelled'],
+  ...['intent delivered', 'intent failed', 'intent condition_false'],
   ...['work delivered', 'work failed', 'work cancelled', 'intent expired'],
 ]

@@ -196,10 +196,10 @@ describe('sayings', () => {
       trigger: { kind: 'alarm', name: 'Bank' },
       scheduled_for: '2026-11-15T08:00:00Z',
       outcome: 'suppressed',
-      words: 'Held back: third unanswered message in a row, cap 3',
+      words: 'Held back: third unanswered follow-up in a row, cap 3',
     }
     expect(say.sayLedger({ data: [entry] }, { timezone: 'Europe/Berlin' }, NOW)).toBe(
-      '1 entry, newest first:\n- today 09:00 Europe/Berlin alarm "Bank": Held back: third unanswered message in a row, cap 3',
+      '1 entry, newest first:\n- today 09:00 Europe/Berlin alarm "Bank": Held back: third unanswered follow-up in a row, cap 3',
     )
   })
 

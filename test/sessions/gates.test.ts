@@ -1,4 +1,4 @@
-/** The gates as a user of the API sees them: three unanswered messages, then silence, and why (rulings 8 and 11). */
+/** The gates as a user of the API sees them: three unanswered follow-ups, then silence, and why (rulings 8 and 11). */
 import { expect, it } from 'vitest'
 import { eachStore } from '../setup/stores.ts'
 import { house, type Loose } from './house.ts'
@@ -106,7 +106,7 @@ eachStore('the gates', (store) => {
     expect(await sent(key)).toEqual(['one'])
   })
 
-  it('ruling 11: exactly 15 000 ms apart is allowed, one less is not, whatever kind of event it was', async () => {
+  it('ruling 11: exactly 15 000 ms apart is allowed, one less is not', async () => {
     const key = 'ann:eager:edge'
     const result = async () => {
       await at().call('POST', `/v1/sessions/${key}/tool-results`, { tool_id: 'x', payload: null })

@@ -70,6 +70,7 @@ eachStore('lists of sessions', (store) => {
     const { body: effects } = await get(path(key, '/effects'))
     const effect = {
       id: expect.stringMatching(UUID),
+      reason: 'answer',
       attempt_count: 0,
       last_attempt_at: null,
       dedupe_key: expect.stringMatching(/^[0-9a-f]{64}$/),

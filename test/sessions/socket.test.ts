@@ -53,7 +53,7 @@ eachStore('the socket', (store) => {
     expect((await effects('ann:echo:reply'))[0].id).toBe(frame.id)
   })
 
-  it('contract: an autonomous message is an agent_follow_up that says where it came from', async () => {
+  it('contract: a message that answers nobody is an agent_follow_up that says where it came from', async () => {
     const client = await open('ann:nudge:follow')
     client.say('hello')
     const [frame] = await client.hears(1)

@@ -67,6 +67,32 @@ eachStore('migrations', (store) => {
     }
   })
 
+  it('messages of before get their reason by what they were born of, and lose it on the way back', async () => {
+    const db = await empty()
+    const upTo = ALL.findIndex(({ name }) => name === '0010_reasons')
+    await migrateUp(db, ALL.slice(0, upTo))
+    const kinds = [null, 'timer', 'tool_result', 'alarm', 'intent', 'work']
+    for (const [position, kind] of kinds.entries())
+      await db.query(
+        `insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel,
+           event_seq, autonomous, origin, created_at, updated_at)
+         values (1, 'ann:bot:t', $1, gen_random_uuid(), 'c', 'send_message', '{}', 'd', 'pending', 'websocket', 1, $2, $3, now(), now())`,
+        [position, kind !== null, kind === null ? null : JSON.stringify({ kind })],
+      )
+    const column = async (name: string) =>
+      (
+        await db.query<Record<string, unknown>>(
+          `select ${name} from wakeful.effects order by position`,
+        )
+      ).map((row) => row[name])
+    await migrateUp(db, ALL.slice(0, upTo + 1))
+    expect(await column('reason')).toEqual([
+      ...['answer', 'follow_up', 'follow_up', 'promise', 'promise', 'notice'],
+    ])
+    await migrateDown(db, 1, ALL.slice(0, upTo + 1))
+    expect(await column('autonomous')).toEqual([false, true, true, true, true, true])
+  })
+
   it('a step down takes back the newest that is applied, not the newest that is known', async () => {
     const db = await empty()
     const [first, ...rest] = ALL

@@ -69,7 +69,7 @@ eachStore('log lines', (store) => {
     const env = { WAKEFUL_WAKE_URL: hook.url, WAKEFUL_WAKE_TOKEN: TOKEN }
     const s = await listen(await store.database(), env, (turn) => {
       turn.reply(PLANTED)
-      if (turn.event.type === 'alarm') turn.reply(PLANTED)
+      if (turn.event.type !== 'user_message') turn.reply(PLANTED)
     })
     const alarm = await s.ask('POST', '/v1/alarms', {
       ...{ kind: 'once', delay_seconds: 5, wake_message: PLANTED, agent_id: 'bot' },
@@ -79,15 +79,18 @@ eachStore('log lines', (store) => {
       ...{ kind: 'once', delay_seconds: 5, wake_message: PLANTED },
     })
     await s.ask('POST', '/v1/sessions/ann:bot:t/messages', { text: PLANTED })
+    await s.advance(0)
+    const timer = await s.ask('PUT', '/v1/sessions/ann:bot:t/timers/nudge', { delay_seconds: 5 })
     await s.advance(6_000)
     const lines = s.lines()
     const slot = '2026-01-01T00:00:05.000Z'
     const turns = lines.filter(({ msg }) => msg === 'turn committed')
     const own = { session_key: 'local:bot:c', trigger: 'alarm', trigger_id: alarm.body.id, slot }
-    const [turn] = turns.filter(({ trigger }) => trigger === 'alarm')
-    expect(turns).toHaveLength(2)
-    expect(turn).toMatchObject({
+    const of = (kind: string) => turns.find(({ trigger }) => trigger === kind)
+    expect(turns).toHaveLength(3)
+    expect(of('alarm')).toMatchObject({
       ...own,
+      reason: 'promise',
       level: 'info',
       agent: 'bot',
       status: 'committed',
@@ -96,11 +99,15 @@ eachStore('log lines', (store) => {
     })
     const blocks = lines.filter(({ rule }) => rule === 'cooldown_active')
     expect(blocks).toHaveLength(1)
-    expect(blocks[0]).toMatchObject({ ...own, checkpoint_id: turn.checkpoint_id, trace_id: TRACE })
+    expect(blocks[0]).toMatchObject({
+      ...{ session_key: 'ann:bot:t', trigger: 'timer', trigger_id: timer.body.id, slot },
+      ...{ reason: 'follow_up', checkpoint_id: of('timer').checkpoint_id, trace_id: TRACE },
+    })
     const deliveries = lines.filter(({ msg }) => msg.startsWith('delivery'))
     expect(deliveries).toHaveLength(1)
     expect(deliveries[0]).toMatchObject({
       ...{ channel: 'webhook', result: 'taken', trigger_id: wake.body.id, slot, trace_id: TRACE },
+      reason: 'promise',
     })
     await s.app.stop()
     expect(hook.received).toHaveLength(1)
@@ -115,6 +122,7 @@ eachStore('log lines', (store) => {
     const [line] = s.lines().filter(({ msg }) => msg === 'delivery acknowledged')
     expect(line).toMatchObject({
       ...{ channel: 'websocket', session_key: 'ann:bot:t', event_seq: 1, trigger: 'user_message' },
+      reason: 'answer',
       ...{ id: expect.any(String), checkpoint_id: expect.any(String), trace_id: TRACE },
     })
     expect(s.text()).toContain('heron')

@@ -273,10 +273,10 @@ eachStore('work', (store) => {
   describe('notices', () => {
     const effects = () =>
       get().query<Row>(
-        `select payload, origin, autonomous from wakeful.effects where session_key = 'local:bot:t' order by position`,
+        `select payload, origin, reason from wakeful.effects where session_key = 'local:bot:t' order by position`,
       )
 
-    it('a completed run tells the session, through the gates, and leaves the agent alone', async () => {
+    it('a completed run tells the session, whatever was said before, and leaves the agent alone', async () => {
       await get().call('POST', '/v1/sessions/local:bot:t/messages', { text: 'hello' })
       await get().settle()
       const parameters = { notify_session: 'local:bot:t' }
@@ -286,16 +286,16 @@ eachStore('work', (store) => {
       expect(JSON.parse(notice?.payload)).toEqual({
         content: '"Chatty" is ready (run 1).\n\nfirst line\nsecond line',
       })
-      expect(notice?.autonomous).toBe(true)
+      expect(notice?.reason).toBe('notice')
       expect(JSON.parse(notice?.origin)).toEqual({ kind: 'work', id: work.id })
-      // Within the cooldown: held back, and recorded.
+      // Within the cooldown of follow-ups, which is not for a result that was asked for.
       await make({ agent_type: 'chatty', task: 'Again', parameters })
       await get().settle()
-      expect(await effects()).toHaveLength(2)
+      expect(await effects()).toHaveLength(3)
       const turns = (await get().call('GET', '/v1/sessions/local:bot:t/turns')).body.data
       expect(turns.at(-1)).toMatchObject({
         status: 'committed',
-        verdicts: [{ allowed: false, rule: 'cooldown_active' }],
+        verdicts: [{ allowed: true, rule: 'promised' }],
       })
       await get().call('POST', '/v1/sessions/local:bot:t/messages', { text: 'again' })
       await get().settle()

@@ -1,6 +1,6 @@
 /** The ledger: every slot with its outcome, as far as the console reads it. */
 import { request } from './http.ts'
-import type { Page, Verdict } from './shapes.ts'
+import type { Page, Reason, Verdict } from './shapes.ts'
 
 export const OUTCOMES = [
   'delivered',
@@ -52,6 +52,7 @@ export interface LedgerEntry {
     readonly id: string
     readonly status: string
     readonly channel?: string
+    readonly reason: Reason
     readonly delivered_at: string | null
     readonly preview?: string
     readonly error?: string

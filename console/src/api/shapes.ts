@@ -60,9 +60,13 @@ export interface Turn {
   readonly verdicts: readonly Verdict[]
 }
 
+/** Why a message is there. */
+export type Reason = 'answer' | 'follow_up' | 'promise' | 'notice'
+
 export interface Effect {
   readonly id: string
   readonly type: string
+  readonly reason: Reason
   readonly payload: unknown
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
   readonly attempt_count: number

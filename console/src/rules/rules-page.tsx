@@ -1,4 +1,4 @@
-/** The limits in force on what agents do unasked, and what those limits held back lately. */
+/** The limits in force on what agents do on their own, and what those limits held back lately. */
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
@@ -26,8 +26,10 @@ export function RulesPage() {
   return (
     <>
       <Heading title="Rules">
-        An agent that may speak first must not nag. These limits are checked in the same transaction
-        that would send the message, so they hold whatever else happens.
+        An agent that may speak first must not nag. These limits are for follow-ups: what it says on
+        its own initiative. What was promised (reminders, standing intents, results of work) always
+        comes. They are checked in the same transaction that would send the message, so they hold
+        whatever else happens.
       </Heading>
       <div className="flex flex-col gap-4">
         {rules.error !== null && (
@@ -55,7 +57,7 @@ export function RulesPage() {
   )
 }
 
-/** A message that was held back for good, and a slot that was put off: both are the rules at work. */
+/** A follow-up that was held back for good, and an intent that its worker's gate put off. */
 async function readHeld(signal: AbortSignal): Promise<LedgerEntry[]> {
   const from = new Date(serverNow() - WEEK_MS).toISOString()
   const [suppressed, deferred] = await Promise.all([
@@ -80,18 +82,18 @@ function InForce({ rules }: { rules: Rules }) {
           : 'Nothing fires. Conversations still work.'}
       </Rule>
       <Rule
-        name="Unanswered messages in a row"
+        name="Unanswered follow-ups in a row"
         value={`at most ${rules.max_consecutive}`}
         variable="AUTONOMY_MAX_CONSECUTIVE"
       >
-        Then the agent stays silent in that session until the person writes.
+        Then the agent follows up no more in that session until the person writes.
       </Rule>
       <Rule
         name="Between two of them"
         value={`at least ${rules.cooldown_ms / 1000} s`}
         variable="AUTONOMY_COOLDOWN_MS"
       >
-        A message that comes sooner is held back, not sent later.
+        One that comes sooner, also after a reminder, is held back, not sent later.
       </Rule>
       <Rule name="Enabled intents of one person" value={`at most ${rules.intents_max}`}>
         One more is refused when it is made.
@@ -123,7 +125,7 @@ function Held({ entries }: { entries: readonly LedgerEntry[] }) {
         <Link href="/sessions" className="text-accent underline">
           write to the demo agent
         </Link>{' '}
-        and then leave it alone: after its third unanswered message it is stopped here.
+        and then leave it alone: after its third unanswered follow-up it is stopped here.
       </Empty>
     )
   return (

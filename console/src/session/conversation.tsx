@@ -98,8 +98,8 @@ function Beginning({ loading, watching, agent }: Pick<Props, 'loading' | 'watchi
         {watching
           ? 'Messages appear here as they come.'
           : agent === DEMO
-            ? 'Say hello below. The demo agent answers and, if you stay silent, checks in on its own after 20 seconds: those messages are marked as unasked.'
-            : 'Say something below. What the agent later says on its own is marked as unasked.'}
+            ? 'Say hello below. The demo agent answers and, if you stay silent, checks in on its own after 20 seconds: those messages are marked as follow-ups.'
+            : 'Say something below. What the agent later says by itself is marked with its reason.'}
       </p>
     </div>
   )
@@ -137,7 +137,7 @@ function Said(props: { saying: Saying; watching: boolean; reading: boolean }) {
       at={saying.at}
       look="self-start items-start"
       tone={tone}
-      mark={saying.unasked === null ? null : `unasked, ${saying.unasked}`}
+      mark={saying.unasked}
       note={saying.delivered || reading ? null : 'waiting for a reader'}
     >
       {saying.text}

@@ -3,7 +3,14 @@ import type { ReactNode } from 'react'
 import { type Effect, textIn } from '../api/shapes.ts'
 import { timeOf } from '../parts/time.ts'
 import type { Passage } from './story.ts'
-import { deliveryWords, eventDetail, eventName, turnWords, verdictWords } from './words.ts'
+import {
+  deliveryWords,
+  eventDetail,
+  eventName,
+  REASON_NAMES,
+  turnWords,
+  verdictWords,
+} from './words.ts'
 
 const NO_TURN: Readonly<Record<Passage['stage'], string>> = {
   done: 'Done; its turn is no longer kept',
@@ -74,7 +81,8 @@ function EffectStep({ effect }: { effect: Effect }) {
   const waits = effect.status !== 'completed'
   return (
     <Step sign="→">
-      Message <span className={waits ? 'font-medium' : 'text-good'}>{deliveryWords(effect)}</span>
+      {REASON_NAMES[effect.reason]}{' '}
+      <span className={waits ? 'font-medium' : 'text-good'}>{deliveryWords(effect)}</span>
       <span className="block truncate text-muted">{textIn(payload, 'content') ?? effect.type}</span>
     </Step>
   )

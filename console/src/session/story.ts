@@ -4,7 +4,7 @@
  */
 import type { Effect, SessionEvent, Turn } from '../api/shapes.ts'
 import { textIn } from '../api/shapes.ts'
-import { originWords, verdictWords } from './words.ts'
+import { originWords, REASON_NAMES, verdictWords } from './words.ts'
 
 export interface Passage {
   readonly event: SessionEvent
@@ -20,7 +20,7 @@ export type Saying =
       readonly id: string
       readonly at: string
       readonly text: string
-      /** Null: an answer. Else why the agent wrote unasked. */
+      /** Null: an answer. Else its reason, and what it was born of. */
       readonly unasked: string | null
       readonly delivered: boolean
     }
@@ -79,17 +79,19 @@ function asked({ event }: Passage): Saying[] {
 }
 
 function answered({ event, attempts }: Passage): Saying[] {
-  const unasked = event.type === 'user_message' ? null : originWords(event)
   return attempts.flatMap(({ turn, effects }) => {
     const said = effects
       .filter((effect) => effect.type === 'send_message')
       .map(
-        ({ id, created_at: at, payload, status }): Saying => ({
+        ({ id, created_at: at, payload, status, reason }): Saying => ({
           kind: 'agent',
           id,
           at,
           text: textIn(payload, 'content') ?? '',
-          unasked,
+          unasked:
+            reason === 'answer'
+              ? null
+              : `${REASON_NAMES[reason].toLowerCase()}, ${originWords(event)}`,
           delivered: status === 'completed',
         }),
       )
@@ -115,7 +117,7 @@ function unsaid(turn: Turn): Saying[] {
     .filter((verdict) => !verdict.allowed)
     .map((verdict, index): Saying => {
       const id = `${turn.event_seq}.${turn.attempt}.${index}`
-      return { ...base, id, text: `A message was ${verdictWords(verdict)}`, failed: false }
+      return { ...base, id, text: `A follow-up was ${verdictWords(verdict)}`, failed: false }
     })
   if (turn.status !== 'failed') return held
   const text = `The agent failed and gave up: ${turn.error ?? 'no reason given'}`

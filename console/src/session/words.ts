@@ -1,14 +1,14 @@
 /** Rows in words. Pure: no clock, no page. */
-import type { Effect, Gate, SessionEvent, Timer, Turn, Verdict } from '../api/shapes.ts'
+import type { Effect, Gate, Reason, SessionEvent, Timer, Turn, Verdict } from '../api/shapes.ts'
 import { textIn } from '../api/shapes.ts'
 import { lasting, leftUntil, timeOf } from '../parts/time.ts'
 
 export function verdictWords(verdict: Verdict): string {
   const { rule, count, max, until } = verdict
   if (verdict.allowed)
-    return rule === 'asked'
-      ? 'let through: it was asked'
-      : `let through: unanswered message ${count} of ${max}`
+    return rule === 'promised'
+      ? 'let through: it was promised'
+      : `let through: unanswered follow-up ${count} of ${max}`
   if (rule === 'hard_cap_reached')
     return `held back: ${unanswered(count ?? 0)} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined)
@@ -25,12 +25,12 @@ export function gateWords(gate: Gate, count: number, now: number): GateWords {
   if (!gate.allowed && gate.reason === 'hard_cap_reached')
     return {
       state: 'closed',
-      text: `Closed after ${unanswered(count)} in a row. Any message from the user opens it again.`,
+      text: `Closed after ${unanswered(count)} in a row, until the user writes. What was promised still comes.`,
     }
   if (!gate.allowed && gate.until !== undefined && Date.parse(gate.until) > now)
     return {
       state: 'cooling down',
-      text: `The agent wrote unasked a moment ago and may do so again in ${leftUntil(gate.until, now)}.`,
+      text: `The agent wrote unasked a moment ago and may follow up in ${leftUntil(gate.until, now)}.`,
     }
   return {
     state: 'open',
@@ -42,12 +42,12 @@ export function gateWords(gate: Gate, count: number, now: number): GateWords {
 }
 
 function unanswered(count: number): string {
-  return count === 1 ? '1 unanswered message' : `${count} unanswered messages`
+  return count === 1 ? '1 unanswered follow-up' : `${count} unanswered follow-ups`
 }
 
 const EVENT_NAMES: Readonly<Record<string, string>> = {
   user_message: 'Message from the user',
-  timer: 'Follow-up timer',
+  timer: 'Timer',
   tool_result: 'Tool result',
   alarm: 'Alarm',
   intent: 'Standing intent',
@@ -66,6 +66,13 @@ export function eventDetail({ type, payload }: SessionEvent): string | undefined
   if (type === 'intent') return textIn(payload, 'intent_name')
   if (type === 'work') return textIn(payload, 'title') ?? textIn(payload, 'task')
   return textIn(payload, 'label') ?? textIn(payload, 'wake_message')
+}
+
+export const REASON_NAMES: Readonly<Record<Reason, string>> = {
+  answer: 'Answer',
+  follow_up: 'Follow-up',
+  promise: 'Promise',
+  notice: 'Notice',
 }
 
 /** "after timer check-in": why the agent wrote without being asked. */

@@ -20,7 +20,7 @@ export const STEPS: readonly Step[] = [
   {
     title: 'It stops by itself',
     words:
-      'Send hello and stay silent. It checks in after 20 seconds, three times, and the fourth is held back: at most three unasked messages in a row, at least 15 seconds apart.',
+      'Send hello and stay silent. It checks in after 20 seconds, three times, and the fourth is held back: at most three follow-ups in a row, at least 15 seconds apart. Reminders always come.',
     sentence: 'hello',
   },
   {

@@ -1,7 +1,7 @@
 /** The chain behind a slot: due, looked at, gate, turn, messages, receipt, answer. Pure. */
 import type { LedgerEntry } from '../api/ledger.ts'
 import { lasting } from '../parts/time.ts'
-import { verdictWords } from '../session/words.ts'
+import { REASON_NAMES, verdictWords } from '../session/words.ts'
 
 export interface Step {
   readonly what: string
@@ -66,17 +66,20 @@ function output({ output }: LedgerEntry): Step[] {
 }
 
 function messages({ effects }: LedgerEntry): Step[] {
-  return (effects ?? []).map(({ status, channel, delivered_at, preview, error }, index): Step => {
-    const way = channel === undefined ? '' : ` by ${channel}`
-    const nth = index === 0 ? 'Message' : `Message ${index + 1}`
-    const said = error ?? preview
-    return {
-      what: `${nth} ${status === 'completed' ? 'delivered' : status === 'failed' ? 'given up' : 'waits for its reader'}${way}`,
-      ...(delivered_at === null ? {} : { when: delivered_at }),
-      ...(said === undefined || said === '' ? {} : { detail: said }),
-      tone: status === 'completed' ? 'good' : status === 'failed' ? 'bad' : 'plain',
-    }
-  })
+  return (effects ?? []).map(
+    ({ status, channel, reason, delivered_at, preview, error }, index): Step => {
+      const way = channel === undefined ? '' : ` by ${channel}`
+      const name = REASON_NAMES[reason]
+      const nth = index === 0 ? name : `${name} ${index + 1}`
+      const said = error ?? preview
+      return {
+        what: `${nth} ${status === 'completed' ? 'delivered' : status === 'failed' ? 'given up' : 'waits for its reader'}${way}`,
+        ...(delivered_at === null ? {} : { when: delivered_at }),
+        ...(said === undefined || said === '' ? {} : { detail: said }),
+        tone: status === 'completed' ? 'good' : status === 'failed' ? 'bad' : 'plain',
+      }
+    },
+  )
 }
 
 function reply({ reply }: LedgerEntry): Step[] {

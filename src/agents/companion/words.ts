@@ -97,9 +97,10 @@ function outcomeText({ outcome, reason, verdict }: Explained, timezone: string):
   if (outcome === 'silent') return 'I had nothing to say'
   if (outcome === 'not_met') return conditionText(reason)
   if (verdict === null) return outcome === 'written' ? 'written' : 'held back'
-  if (verdict.allowed) return `written, unanswered message ${verdict.count} of ${verdict.max}`
+  if (verdict.rule === 'promised') return 'written, as promised'
+  if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
   if (verdict.rule === 'hard_cap_reached')
-    return `held back: ${verdict.count} unanswered messages in a row, and ${verdict.max} is the most I may send`
+    return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
   const until = formatLocal(new Date(verdict.until).getTime(), timezone)
   return `held back: too soon after my last message, the gate was closed until ${until}`
 }

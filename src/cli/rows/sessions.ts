@@ -17,8 +17,8 @@ export const sessions: Resource = {
         column('session_key', 'session'),
         column('last_seq', 'events'),
         column('done_seq', 'done'),
-        column('consecutive_autonomous_msgs', 'unasked'),
-        column('gate', 'may speak', {
+        column('consecutive_autonomous_msgs', 'unanswered'),
+        column('gate', 'may follow up', {
           text: (item) =>
             valueAt(item, 'gate.allowed') ? 'yes' : String(valueAt(item, 'gate.reason')),
         }),
@@ -28,7 +28,7 @@ export const sessions: Resource = {
     {
       verb: 'show',
       operation: 'get_session',
-      about: 'how far it is, and whether the agent may speak unasked',
+      about: 'how far it is, and whether the agent may write on its own',
       args: ['<session_key>'],
       below: { at: 'timers', columns: TIMERS },
     },
@@ -60,6 +60,7 @@ export const sessions: Resource = {
       columns: [
         column('id'),
         column('type'),
+        column('reason'),
         status(),
         column('attempt_count', 'tries'),
         when('created_at', 'when'),

@@ -173,7 +173,7 @@ function triggerSection(
 }
 
 const RULE_WORDS: Readonly<Record<string, string>> = {
-  hard_cap_reached: 'The cap of messages without an answer was reached.',
+  hard_cap_reached: 'The cap of follow-ups without an answer was reached.',
   cooldown_active: 'Too soon after the message before.',
   gate_blocked: 'An intent was ready and its gate said no.',
   condition_not_met: 'An intent was checked and its condition did not hold.',
