@@ -109,7 +109,7 @@ const DAY: Record<string, Loose> = {
 
 eachStore('the example worker', (store) => {
   // A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
-  it.skipIf(PYTHON === '')('runs a whole day of intents', { timeout: 120_000 }, async () => {
+  it.skipIf(PYTHON === '')('runs a whole day of intents', { timeout: 300_000 }, async () => {
     const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
     const url = await w.listen()
     const ids: Record<string, string> = {}
@@ -172,30 +172,26 @@ eachStore('the example worker', (store) => {
     })
   })
 
-  it.skipIf(PYTHON === '')(
-    'two workers with claims share what is due',
-    { timeout: 60_000 },
-    async () => {
-      const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
-      const url = await w.listen()
-      const names = Array.from({ length: 20 }, (_, n) => `n${n}`)
-      for (const intent_name of names)
-        await call(`${url}/v1/intents`, 'POST', {
-          user_id: 'ann',
-          intent_name,
-          action_context: 'x',
-          ...DAY.dip,
-        })
-      see(at(10))
-      const [one = [], two = []] = await Promise.all([
-        poll(url, '--claim', '60'),
-        poll(url, '--claim', '60'),
-      ])
-      expect([...one, ...two].sort()).toEqual([...names].sort())
-      const rows = await w.query(
-        'select 1 from wakeful.intent_executions where claim_token is not null',
-      )
-      expect(rows).toHaveLength(20)
-    },
-  )
+  it.skipIf(PYTHON === '')('two workers with claims share what is due', async () => {
+    const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
+    const url = await w.listen()
+    const names = Array.from({ length: 20 }, (_, n) => `n${n}`)
+    for (const intent_name of names)
+      await call(`${url}/v1/intents`, 'POST', {
+        user_id: 'ann',
+        intent_name,
+        action_context: 'x',
+        ...DAY.dip,
+      })
+    see(at(10))
+    const [one = [], two = []] = await Promise.all([
+      poll(url, '--claim', '60'),
+      poll(url, '--claim', '60'),
+    ])
+    expect([...one, ...two].sort()).toEqual([...names].sort())
+    const rows = await w.query(
+      'select 1 from wakeful.intent_executions where claim_token is not null',
+    )
+    expect(rows).toHaveLength(20)
+  })
 })

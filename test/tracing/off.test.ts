@@ -29,7 +29,7 @@ it('nothing is loaded when neither is configured, and all of it when one is', as
   await seen.stop()
   expect(nothing).toEqual([])
   expect(all.length).toBeGreaterThan(10)
-}, 60_000)
+})
 
 it('what the application around it has registered gets the spans', async () => {
   const { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } = await import(

@@ -39,7 +39,7 @@ eachStore('work that is stopped', (store) => {
     expect(await s.query('select 1 from wakeful.work_outputs')).toEqual([])
     const turns = await s.query<{ status: string }>('select status from wakeful.turns')
     expect(turns).toEqual([{ status: 'failed' }])
-  }, 60_000)
+  })
 })
 
 it('ruling 30: a run has 300 s', () => {
