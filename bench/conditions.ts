@@ -4,9 +4,9 @@
  * `node --import tsx bench/conditions.ts [--intents 100000]`
  */
 import { agent } from '../src/agents/function.ts'
-import { priceSignal } from '../src/core/signal.ts'
-import type { App } from '../src/main.ts'
-import { migrateUp } from '../src/store/migrate.ts'
+import type { App } from '../src/app/app.ts'
+import { priceSignal } from '../src/core/intents/signal.ts'
+import { migrateUp } from '../src/store/db/migrate.ts'
 import { intentTrigger } from '../src/triggers/intent.ts'
 import { takeSignals } from '../src/triggers/signal.ts'
 import { openBenchApp, percentile, postgres, report } from './stage.ts'

@@ -6,11 +6,11 @@
 import type { Actor } from '../src/api/contract.ts'
 import { execute } from '../src/api/contract.ts'
 import { operations } from '../src/api/operations.ts'
+import type { App } from '../src/app/app.ts'
 import { newId } from '../src/core/ids.ts'
-import { bucketOf } from '../src/core/session.ts'
-import type { App } from '../src/main.ts'
-import type { Db } from '../src/store/db.ts'
-import { claimPending, pendingIntents } from '../src/store/intent-reports.ts'
+import { bucketOf } from '../src/core/sessions/session.ts'
+import type { Db } from '../src/store/db/db.ts'
+import { claimPending, pendingIntents } from '../src/store/intents/reports.ts'
 import { openBenchApp, percentile, postgres, report } from './stage.ts'
 
 const DUE = 1_000

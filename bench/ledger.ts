@@ -6,12 +6,12 @@
 import type { Actor } from '../src/api/contract.ts'
 import { execute } from '../src/api/contract.ts'
 import { operations } from '../src/api/operations.ts'
+import type { App } from '../src/app/app.ts'
 import { newId } from '../src/core/ids.ts'
-import { bucketOf } from '../src/core/session.ts'
-import type { App } from '../src/main.ts'
-import type { Db } from '../src/store/db.ts'
-import { ledgerWindows } from '../src/store/ledger.ts'
-import { promoteTimers } from '../src/store/timers.ts'
+import { bucketOf } from '../src/core/sessions/session.ts'
+import type { Db } from '../src/store/db/db.ts'
+import { ledgerWindows } from '../src/store/ledger/ledger.ts'
+import { promoteTimers } from '../src/store/sessions/timers.ts'
 import { openBenchApp, percentile, postgres, report } from './stage.ts'
 
 const ROUNDS = 30

@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
+import { App } from '../src/app/app.ts'
 import { readConfig } from '../src/config.ts'
-import { App } from '../src/main.ts'
 import { startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */

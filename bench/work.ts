@@ -3,8 +3,8 @@
  * is completed. `node --import tsx bench/work.ts [--works 10000] [--users 1000]`
  */
 import { pino } from 'pino'
+import { App } from '../src/app/app.ts'
 import { readConfig } from '../src/config.ts'
-import { App } from '../src/main.ts'
 import { postgres, report, until } from './stage.ts'
 
 const option = (name: string, otherwise: number) => {

@@ -1,7 +1,7 @@
 // Writes dist/prepared.tar.gz: an embedded data directory with all migrations applied.
 import { rmSync, writeFileSync } from 'node:fs'
 import { PGlite } from '@electric-sql/pglite'
-import { migrateUp } from '../dist/store/migrate.js'
+import { migrateUp } from '../dist/store/db/migrate.js'
 
 const file = new URL('../dist/prepared.tar.gz', import.meta.url)
 rmSync(file, { force: true })

@@ -3,12 +3,10 @@
  * crosswise, and a wrong value stops the start with one line that names the variable, what it got
  * and what it takes. Secrets are never repeated.
  */
-import { callRefusal, isLoopback, isPrivateHost } from './core/address.ts'
-import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/forwarded.ts'
-import { namesTicker, readJsonPath } from './core/json-path.ts'
-import { KEY_PART } from './core/session.ts'
-import { isWebhookSecret, SECRET_FORM } from './core/webhook.ts'
-import type { FilesSettings } from './files/open.ts'
+import { callRefusal, isLoopback, isPrivateHost } from './core/calls/address.ts'
+import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
+import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
+import { KEY_PART } from './core/sessions/session.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
   isAdminKey,
@@ -21,7 +19,9 @@ import {
   isToken,
   Reader,
   shown,
-} from './variables.ts'
+} from './core/variables.ts'
+import type { FilesSettings } from './files/open.ts'
+import { namesTicker, readJsonPath } from './packs/sources/json-path.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]

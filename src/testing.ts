@@ -1,6 +1,7 @@
 /** A test clock and the door to drive Wakeful with it: nothing sleeps, everything due on the way happens in order. */
+
+import type { App } from './app/app.ts'
 import { callsOf, openApp, type Wakeful, type WakefulOptions } from './index.ts'
-import type { App } from './main.ts'
 
 export interface TestWakeful extends Pick<Wakeful, 'call' | 'door'> {
   readonly app: App

@@ -100,7 +100,7 @@ describe('each rule bites', () => {
       RULES.importDirection({ path: 'src/core/x.ts', text: `await import('../store/db.ts')` }),
     ).toHaveLength(1)
     expect(
-      RULES.importDirection({ path: 'src/http/x.ts', text: `import '../main.ts'` }),
+      RULES.importDirection({ path: 'src/http/x.ts', text: `import '../app/app.ts'` }),
     ).toHaveLength(1)
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date()' })).toHaveLength(1)
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date(at)' })).toEqual([])

@@ -1,10 +1,10 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
 import { newId } from '../core/ids.ts'
-import type { EventType, SessionRef } from '../core/session.ts'
-import type { Wish } from '../core/turn.ts'
-import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
-import type { Db } from '../store/db.ts'
-import type { CheckpointWrite } from '../store/turns.ts'
+import type { EventType, SessionRef } from '../core/sessions/session.ts'
+import type { Wish } from '../core/sessions/turn.ts'
+import type { Db } from '../store/db/db.ts'
+import type { BlobWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
+import type { CheckpointWrite } from '../store/sessions/turns.ts'
 
 export interface TurnEvent {
   readonly id: string

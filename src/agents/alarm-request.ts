@@ -8,11 +8,11 @@ import {
   LABEL_MAX,
   MAX_FAILURES_MAX,
   WAKE_MESSAGE_MAX_BYTES,
-} from '../core/alarm.ts'
-import { type AlarmDraft, planAlarm, type Timing } from '../core/alarm-draft.ts'
+} from '../core/alarms/alarm.ts'
+import { type AlarmDraft, planAlarm, type Timing } from '../core/alarms/draft.ts'
 import { newId } from '../core/ids.ts'
 import { isZone, localInstant } from '../core/schedule/index.ts'
-import { KEY_PART, ownerDidOf } from '../core/session.ts'
+import { KEY_PART, ownerDidOf } from '../core/sessions/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import type { TurnInput } from './agent.ts'
 

@@ -3,10 +3,11 @@
  * its runs are turns like all others: one at a time for each work, under a lease, taken up again after a
  * crash. It knows nothing of the database; its result is written by the turn's commit.
  */
-import { storableText } from '../core/alarm.ts'
+import { storableText } from '../core/alarms/alarm.ts'
 import { TerminalError } from '../core/errors.ts'
+import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableJson } from '../core/text.ts'
-import type { Wish } from '../core/turn.ts'
+import { checkFile, type FileOwner, fileKey, mediaType, type WorkFile } from '../core/work/file.ts'
 import {
   CONTENT_MAX_BYTES,
   type FinishedRun,
@@ -15,14 +16,13 @@ import {
   notifySession,
   TITLE_MAX,
   WORK_TIMEOUT_MS,
-} from '../core/work.ts'
-import { checkFile, type FileOwner, fileKey, mediaType, type WorkFile } from '../core/work-file.ts'
+} from '../core/work/work.ts'
 import type { FileKeeper } from '../files/keeper.ts'
-import type { Progress } from '../store/work-slots.ts'
+import type { Progress } from '../store/work/slots.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
 import { excerptOf, type NoticePayload } from './notice.ts'
 
-export type { WorkFile } from '../core/work-file.ts'
+export type { WorkFile } from '../core/work/file.ts'
 
 /** What an executor is called with. */
 export interface WorkRun {

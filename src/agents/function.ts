@@ -5,12 +5,12 @@
  */
 import { Refusal, TerminalError } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
-import { INTENTS_MAX, LIMIT_REACHED } from '../core/intent-rules.ts'
-import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/session.ts'
+import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
+import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
+import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
-import type { Wish } from '../core/turn.ts'
-import { recentEvents } from '../store/events.ts'
-import { countEnabled } from '../store/intents.ts'
+import { countEnabled } from '../store/intents/intents.ts'
+import { recentEvents } from '../store/sessions/events.ts'
 import {
   AGENT_TIMEOUT_MS,
   type Agent,

@@ -1,14 +1,19 @@
 /** What is ahead for a turn's user and agent, and what came of what was: read-only looks that a turn may take. */
-import { cronWords } from '../core/alarm.ts'
-import type { Verdict } from '../core/gate.ts'
-import { nextChecks, scheduleWords, termsOf } from '../core/intent.ts'
+import { cronWords } from '../core/alarms/alarm.ts'
+import { nextChecks, scheduleWords, termsOf } from '../core/intents/intent.ts'
 import { formatLocal } from '../core/schedule/index.ts'
-import { frequencyWords } from '../core/work.ts'
-import { type AlarmRow, listAlarms } from '../store/alarms.ts'
-import { newestChecks, type PastCheck, type PastTurn, unaskedTurns } from '../store/explain.ts'
-import { type IntentRow, listIntents } from '../store/intents.ts'
-import { listTimers, type TimerRow } from '../store/timers.ts'
-import { listWork, type WorkRow } from '../store/work.ts'
+import type { Verdict } from '../core/sessions/gate.ts'
+import { frequencyWords } from '../core/work/work.ts'
+import { type AlarmRow, listAlarms } from '../store/alarms/alarms.ts'
+import { type IntentRow, listIntents } from '../store/intents/intents.ts'
+import {
+  newestChecks,
+  type PastCheck,
+  type PastTurn,
+  unaskedTurns,
+} from '../store/ledger/explain.ts'
+import { listTimers, type TimerRow } from '../store/sessions/timers.ts'
+import { listWork, type WorkRow } from '../store/work/work.ts'
 import type { TurnInput } from './agent.ts'
 
 const ALARMS_MAX = 500

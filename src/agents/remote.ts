@@ -3,11 +3,11 @@
  * wants. Nothing else differs: the same lease, the same commit, the same retries. An alarm of such an agent
  * is a turn over an `alarm` event, and comes by this call like any other.
  */
-import type { RetryAfter } from '../core/alarm.ts'
+import type { RetryAfter } from '../core/alarms/alarm.ts'
 import { RetryableError, TerminalError } from '../core/errors.ts'
-import type { EventType } from '../core/session.ts'
-import type { AgentRow } from '../store/agents.ts'
-import { type EventRow, recentEvents } from '../store/events.ts'
+import type { EventType } from '../core/sessions/session.ts'
+import type { AgentRow } from '../store/identity/agents.ts'
+import { type EventRow, recentEvents } from '../store/sessions/events.ts'
 import { type Agent, stateResult, type TurnInput } from './agent.ts'
 import { readAnswer } from './remote-answer.ts'
 

@@ -21,9 +21,9 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
-import { bucketOf, parseSessionKey } from '../core/session.ts'
-import type { BlobWrite, PendingWrite } from '../store/checkpoints.ts'
-import type { Db } from '../store/db.ts'
+import { bucketOf, parseSessionKey } from '../core/sessions/session.ts'
+import type { Db } from '../store/db/db.ts'
+import type { BlobWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
 import {
   deleteGraphThread,
   GRAPH_POINT,
@@ -36,8 +36,8 @@ import {
   readBlobs,
   readWrites,
   writeGraphRows,
-} from '../store/graph-checkpoints.ts'
-import type { CheckpointWrite } from '../store/turns.ts'
+} from '../store/sessions/graph-checkpoints.ts'
+import type { CheckpointWrite } from '../store/sessions/turns.ts'
 import { joined, Kept, type TurnRows } from './kept.ts'
 
 /** The one session a turn may see, and the checkpoint its last turn ended in. */

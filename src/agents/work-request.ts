@@ -5,8 +5,8 @@
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { hasUnstorableText } from '../core/text.ts'
-import { notifySession, PROJECT_ID_MAX, planWork, TASK_MAX_BYTES } from '../core/work.ts'
-import type { WorkDraft } from '../core/work-draft.ts'
+import type { WorkDraft } from '../core/work/draft.ts'
+import { notifySession, PROJECT_ID_MAX, planWork, TASK_MAX_BYTES } from '../core/work/work.ts'
 import type { TurnInput } from './agent.ts'
 
 export interface WorkRequest {

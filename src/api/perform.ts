@@ -2,9 +2,9 @@
  * How an operation is run, whichever door it came through: with the rights of its actor's owner, and with an entry in
  * the audit log that commits with the change or not at all.
  */
-import { type AuditEntry, type AuditHead, fieldNames } from '../core/audit.ts'
-import { parseSessionKey } from '../core/session.ts'
-import { writeAudit } from '../store/audit.ts'
+import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/audit.ts'
+import { parseSessionKey } from '../core/sessions/session.ts'
+import { writeAudit } from '../store/identity/audit.ts'
 import type { Answer, Context, House, Input, Operation } from './contract.ts'
 
 const OBJECT_ID_MAX = 300

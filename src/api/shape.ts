@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
-import { JsonError, OPAQUE_BYTES_MAX, RawJson, readJson, writeJson } from '../core/json.ts'
+import { JsonError, OPAQUE_BYTES_MAX, RawJson, readJson, writeJson } from '../core/json/json.ts'
 
 type Part = 'path' | 'query' | 'body'
 type Fields = Readonly<Record<string, unknown>>

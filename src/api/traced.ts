@@ -1,6 +1,6 @@
 /** Spans of operations, the same for every door. */
 import { ERRORS, Refusal } from '../core/errors.ts'
-import { NO_SPAN, type Span, type Tracer } from '../core/trace.ts'
+import { NO_SPAN, type Span, type Tracer } from '../core/trace/trace.ts'
 import { type Answer, type Context, execute, type Operation, type RawInput } from './contract.ts'
 
 export function operationSpan(

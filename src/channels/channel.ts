@@ -1,7 +1,7 @@
 /** How an effect leaves. A channel that holds connections asks for what its sessions have not heard yet. */
 
-import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
-import type { EventRow } from '../store/events.ts'
+import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
+import type { EventRow } from '../store/sessions/events.ts'
 
 export interface Channel {
   readonly name: string

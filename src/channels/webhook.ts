@@ -5,11 +5,11 @@
  */
 import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
-import { callRefusal } from '../core/address.ts'
-import type { Attempt, RetryAfter } from '../core/alarm.ts'
-import { callError, checkedLookup } from '../core/lookup.ts'
-import { traceHeaders } from '../core/trace-context.ts'
-import { retryAfterOf, webhookSignature } from '../core/webhook.ts'
+import type { Attempt, RetryAfter } from '../core/alarms/alarm.ts'
+import { callRefusal } from '../core/calls/address.ts'
+import { callError, checkedLookup } from '../core/calls/lookup.ts'
+import { retryAfterOf, webhookSignature } from '../core/calls/webhook.ts'
+import { traceHeaders } from '../core/trace/context.ts'
 
 const TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 10_000

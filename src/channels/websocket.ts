@@ -5,11 +5,11 @@
  */
 import { performance } from 'node:perf_hooks'
 import { isUuid } from '../core/ids.ts'
-import { RawJson, writeJson } from '../core/json.ts'
-import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/session.ts'
-import { type Span, type Tracer, UNTRACED } from '../core/trace.ts'
-import type { Receipt, Undelivered, Wanted } from '../store/effects.ts'
-import type { EventRow } from '../store/events.ts'
+import { RawJson, writeJson } from '../core/json/json.ts'
+import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/sessions/session.ts'
+import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
+import type { EventRow } from '../store/sessions/events.ts'
 import type { Channel } from './channel.ts'
 
 /** The part of a socket that matters here; `ws` fits. */

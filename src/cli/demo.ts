@@ -1,13 +1,13 @@
 /** The demo agent as the server runs it: with a chat model and Wakeful's own tools where one is set, in plain words else. */
 import type { Agent } from '../agents/agent.ts'
-import { turnTools } from '../agents/companion/think.ts'
-import { companion, createCompanion } from '../agents/companion.ts'
-import { HttpModel } from '../agents/model.ts'
 import { operations } from '../api/operations.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { toolsOf } from '../mcp/tool.ts'
 import { INSTRUCTIONS, TOOLS } from '../mcp/tools.ts'
+import { companion, createCompanion } from '../packs/companion/companion.ts'
+import { turnTools } from '../packs/companion/think.ts'
+import { HttpModel } from '../packs/model/model.ts'
 
 /** Somebody waits for the answer: a model that is away is found out soon. */
 const PATIENCE = { timeoutMs: 20_000, retryBaseMs: 200 } as const

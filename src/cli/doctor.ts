@@ -137,8 +137,8 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
   }
   // Loaded here alone: most of the time the server tells.
   const [{ openStore }, { examine }] = await Promise.all([
-    import('../store/open.ts'),
-    import('../store/doctor.ts'),
+    import('../store/db/open.ts'),
+    import('../store/db/doctor.ts'),
   ])
   try {
     const store = await openStore(databaseUrl, { now: () => null, onError: () => undefined })

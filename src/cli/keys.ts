@@ -3,20 +3,20 @@
  * before anybody can come in. Beside a running server with the embedded store, whose directory is locked, use `/v1/keys`.
  */
 import { Command, Option } from 'commander'
-import { instantOf, keyBody, keyView, planKey } from '../api/keys.ts'
+import { instantOf, keyBody, keyView, planKey } from '../api/identity/keys.ts'
 import { environment, readConfig } from '../config.ts'
-import type { AuditEntry } from '../core/audit.ts'
 import { Refusal } from '../core/errors.ts'
+import type { AuditEntry } from '../core/identity/audit.ts'
+import { makeKey, ROLES } from '../core/identity/key.ts'
 import { isUuid, newId } from '../core/ids.ts'
-import { makeKey, ROLES } from '../core/key.ts'
-import { writeAudit } from '../store/audit.ts'
-import type { Db } from '../store/db.ts'
-import { insertKey, type KeyRow, listKeys, revokeKey } from '../store/keys.ts'
-import { DirectoryInUseError } from '../store/lock.ts'
-import { migrateUp } from '../store/migrate.ts'
-import { announce } from '../store/notify.ts'
-import { openStore } from '../store/open.ts'
-import { readSetting } from '../store/settings.ts'
+import type { Db } from '../store/db/db.ts'
+import { DirectoryInUseError } from '../store/db/lock.ts'
+import { migrateUp } from '../store/db/migrate.ts'
+import { announce } from '../store/db/notify.ts'
+import { openStore } from '../store/db/open.ts'
+import { readSetting } from '../store/db/settings.ts'
+import { writeAudit } from '../store/identity/audit.ts'
+import { insertKey, type KeyRow, listKeys, revokeKey } from '../store/identity/keys.ts'
 
 const LIST_MAX = 500
 

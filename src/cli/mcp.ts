@@ -3,17 +3,17 @@
  * WAKEFUL_URL they are those of a running server; without it this process opens the database.
  */
 import { pino } from 'pino'
-import type { Door } from '../api/door.ts'
-import { localActor } from '../api/local.ts'
+import type { Door } from '../api/doors/door.ts'
+import { localActor } from '../api/doors/local.ts'
 import { operations } from '../api/operations.ts'
+import { App, VERSION } from '../app/app.ts'
 import { wallClock } from '../clock.ts'
 import { environment, readConfig, readRemote } from '../config.ts'
 import { errorText } from '../core/errors.ts'
-import { App, VERSION } from '../main.ts'
 import { remoteDoor } from '../mcp/remote.ts'
 import { serveMcp } from '../mcp/stdio.ts'
 import { toolsOf } from '../mcp/tool.ts'
-import { DirectoryInUseError } from '../store/lock.ts'
+import { DirectoryInUseError } from '../store/db/lock.ts'
 import { loadApp } from './serve.ts'
 
 const STOP_MAX_MS = 10_000

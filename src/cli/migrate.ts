@@ -1,9 +1,9 @@
 /** `wakeful migrate up|down|status`. */
 import { Command } from 'commander'
 import { environment, readConfig } from '../config.ts'
-import type { Db } from '../store/db.ts'
-import { migrateDown, migrateUp, migrationStatus } from '../store/migrate.ts'
-import { openStore } from '../store/open.ts'
+import type { Db } from '../store/db/db.ts'
+import { migrateDown, migrateUp, migrationStatus } from '../store/db/migrate.ts'
+import { openStore } from '../store/db/open.ts'
 import { UsageError } from './exit.ts'
 
 export function migrateCommand(): Command {

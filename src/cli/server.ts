@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { headersOf } from '../client/transport.ts'
 import { createClient, type WakefulClient, WakefulError } from '../client.ts'
 import { environment, readRemote } from '../config.ts'
-import { writeJson } from '../core/json.ts'
+import { writeJson } from '../core/json/json.ts'
 import { AwayError, UsageError } from './exit.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8787'

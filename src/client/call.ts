@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Typed } from '../api/contract.ts'
 import type { Row } from '../api/operations.ts'
-import type { RawJson } from '../core/json.ts'
+import type { RawJson } from '../core/json/json.ts'
 
 /** Rows whose names are known to the compiler. */
 type Named<R> = R extends { readonly name: infer N } ? (string extends N ? never : R) : never

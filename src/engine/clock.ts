@@ -3,8 +3,8 @@
  * outside the database. Each trigger has a clock of its own: what is due of one need not wait until the others were looked at.
  */
 import { performance } from 'node:perf_hooks'
-import { type Tracer, UNTRACED } from '../core/trace.ts'
-import type { Db } from '../store/db.ts'
+import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import type { Db } from '../store/db/db.ts'
 import type { Promotion, Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'

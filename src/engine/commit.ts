@@ -4,20 +4,20 @@
  * once. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
-import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/session.ts'
-import type { Decision, EffectRow, Failure, Policy } from '../core/turn.ts'
-import { afterFailure, decide, openingCounters } from '../core/turn.ts'
-import { writeBlobs, writePendingWrites } from '../store/checkpoints.ts'
-import type { Db } from '../store/db.ts'
-import { byKey } from '../store/due.ts'
-import type { ClaimedTurn } from '../store/sessions.ts'
+import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.ts'
+import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn.ts'
+import { afterFailure, decide, openingCounters } from '../core/sessions/turn.ts'
+import type { Db } from '../store/db/db.ts'
+import { byKey } from '../store/db/due.ts'
+import { writeBlobs, writePendingWrites } from '../store/sessions/checkpoints.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import {
   type CheckpointWrite,
   type HeldHead,
   lockHeads,
   type TurnWrite,
   writeTurns,
-} from '../store/turns.ts'
+} from '../store/sessions/turns.ts'
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 
 export interface Finished {

@@ -1,8 +1,8 @@
 /** The engine: three services, their loops, and the one door by which a test clock drives them. */
 import type { Channel } from '../channels/channel.ts'
-import { type Tracer, UNTRACED } from '../core/trace.ts'
-import type { Policy } from '../core/turn.ts'
-import type { Store } from '../store/open.ts'
+import type { Policy } from '../core/sessions/turn.ts'
+import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import type { Store } from '../store/db/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
 import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'

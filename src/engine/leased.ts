@@ -1,5 +1,5 @@
 /** Runs under leases: those under way, the heartbeat that keeps their leases, and how they end when a service stops. */
-import { isUnavailable } from '../store/db.ts'
+import { isUnavailable } from '../store/db/db.ts'
 import type { Meter } from './meter.ts'
 
 export interface LeasedOptions<R> {

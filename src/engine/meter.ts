@@ -1,6 +1,6 @@
 /** What the engine reports about itself. The engine only calls; who counts, and how, is decided at the door. */
-import type { Verdict } from '../core/gate.ts'
-import type { Reason } from '../core/reason.ts'
+import type { Verdict } from '../core/sessions/gate.ts'
+import type { Reason } from '../core/sessions/reason.ts'
 
 export interface TurnReport {
   readonly agentId: string

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Db } from '../store/db.ts'
-import { announce, CHANNEL } from '../store/notify.ts'
+import type { Db } from '../store/db/db.ts'
+import { announce, CHANNEL } from '../store/db/notify.ts'
 import { type LocalHints, TOPICS, type Topic } from './hints.ts'
 
 const GATHER_MS = 5

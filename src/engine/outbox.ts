@@ -4,10 +4,10 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { Channel } from '../channels/channel.ts'
-import type { Db } from '../store/db.ts'
-import { type Receipt, recordReceipts, undelivered } from '../store/effects.ts'
-import { eventsOf } from '../store/events.ts'
-import { GroupCommit } from '../store/group.ts'
+import type { Db } from '../store/db/db.ts'
+import { GroupCommit } from '../store/db/group.ts'
+import { type Receipt, recordReceipts, undelivered } from '../store/sessions/effects.ts'
+import { eventsOf } from '../store/sessions/events.ts'
 import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
 

@@ -3,13 +3,13 @@
  * effects, turns and events. Small batches, so that nobody waits behind a sweep. The embedded store has
  * no autovacuum: there the pruner vacuums the hot tables too.
  */
-import { SIGNAL_KEPT_MS } from '../core/signal.ts'
-import type { Db } from '../store/db.ts'
-import { deleteExpired } from '../store/idempotency.ts'
-import { expireIntents } from '../store/intent-reports.ts'
-import { deleteEnded } from '../store/once.ts'
-import { pruneCheckpoints, pruneOlder, vacuum } from '../store/prune.ts'
-import { pruneSignals } from '../store/signals.ts'
+import { SIGNAL_KEPT_MS } from '../core/intents/signal.ts'
+import type { Db } from '../store/db/db.ts'
+import { pruneCheckpoints, pruneOlder, vacuum } from '../store/db/prune.ts'
+import { deleteExpired } from '../store/identity/idempotency.ts'
+import { deleteEnded } from '../store/identity/once.ts'
+import { expireIntents } from '../store/intents/reports.ts'
+import { pruneSignals } from '../store/intents/signals.ts'
 import type { Service, Tick } from './service.ts'
 
 export interface Retention {

@@ -6,16 +6,16 @@ import { randomUUID } from 'node:crypto'
 import type { PushChannel, PushOutcome } from '../channels/channel.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText } from '../core/errors.ts'
-import { parseSessionKey } from '../core/session.ts'
-import type { Db } from '../store/db.ts'
+import { parseSessionKey } from '../core/sessions/session.ts'
+import type { Db } from '../store/db/db.ts'
 import {
   type ClaimedPush,
   claimPushes,
   extendPushes,
   type SettledPush,
   settlePushes,
-} from '../store/pushes.ts'
-import { unlinkSession } from '../store/telegram.ts'
+} from '../store/sessions/pushes.ts'
+import { unlinkSession } from '../store/sessions/telegram.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'

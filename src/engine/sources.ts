@@ -5,11 +5,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { errorText } from '../core/errors.ts'
-import { pollWaitMs } from '../core/polling.ts'
-import type { NewSignal } from '../core/signal.ts'
+import { pollWaitMs } from '../core/intents/polling.ts'
+import type { NewSignal } from '../core/intents/signal.ts'
 import type { Source } from '../sources/source.ts'
-import type { Db } from '../store/db.ts'
-import { extendClaims, releaseClaims } from '../store/due.ts'
+import type { Db } from '../store/db/db.ts'
+import { extendClaims, releaseClaims } from '../store/db/due.ts'
 import {
   awaitedTickers,
   type ClaimedSource,
@@ -18,7 +18,7 @@ import {
   type PolledSource,
   SOURCES,
   settlePoll,
-} from '../store/source-polls.ts'
+} from '../store/intents/source-polls.ts'
 import { Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'

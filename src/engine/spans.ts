@@ -1,7 +1,7 @@
 /** The engine's spans: which there are, and what each says. */
 
-import type { Attributes, Span, Tracer } from '../core/trace.ts'
-import type { ClaimedTurn } from '../store/sessions.ts'
+import type { Attributes, Span, Tracer } from '../core/trace/trace.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { PromotedRow, WakeCall } from '../triggers/trigger.ts'
 import type { Committed, Finished } from './commit.ts'
 import type { DeliveryReport } from './meter.ts'

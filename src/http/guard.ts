@@ -5,7 +5,7 @@
  * browsers open across origins without asking, are for pages of the same host and those of `WAKEFUL_ORIGINS`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { isLoopback } from '../core/address.ts'
+import { isLoopback } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
 
 const HOST = /^(\[[^\]]+\]|[^:[\]]+)(?::\d{1,5})?$/

@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto'
 import type { Answer, Context, Input, Operation } from '../api/contract.ts'
 import { inOneTransaction, perform } from '../api/perform.ts'
 import { Refusal } from '../core/errors.ts'
-import { canonicalJson, RawJson, writeJson } from '../core/json.ts'
-import type { Db } from '../store/db.ts'
-import type { KeptAnswer, KeyClaim } from '../store/idempotency.ts'
+import { canonicalJson, RawJson, writeJson } from '../core/json/json.ts'
+import type { Db } from '../store/db/db.ts'
+import type { KeptAnswer, KeyClaim } from '../store/identity/idempotency.ts'
 
 /** One character is no key anybody made unique; 255 is what others take, too. */
 const KEY = /^[\x21-\x7e]{2,255}$/

@@ -4,9 +4,9 @@
  */
 import ipaddr from 'ipaddr.js'
 import type { Actor } from '../api/contract.ts'
+import { plainAddress } from '../core/calls/forwarded.ts'
 import { Refusal } from '../core/errors.ts'
-import { plainAddress } from '../core/forwarded.ts'
-import { type Bucket, draw, type Rate } from '../core/token-bucket.ts'
+import { type Bucket, draw, type Rate } from '../core/identity/token-bucket.ts'
 
 const KEPT_MAX = 10_000
 /** Wrong keys from one address: nineteen a minute are told so; whoever goes on guessing hears that it is too much. */

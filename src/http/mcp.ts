@@ -1,7 +1,7 @@
 /** `POST /mcp`: the same guards, credentials and limits as every operation; the protocol itself is handed in. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
-import { UNTRACED } from '../core/trace.ts'
+import { UNTRACED } from '../core/trace/trace.ts'
 import { refuseRest } from './methods.ts'
 import { HttpCaller } from './operation.ts'
 import { readText } from './reading.ts'

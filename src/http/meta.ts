@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
-import { writeJson } from '../core/json.ts'
+import { writeJson } from '../core/json/json.ts'
 import { docsPage } from './docs.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'

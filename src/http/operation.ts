@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
 import { perform } from '../api/perform.ts'
-import { writeJson } from '../core/json.ts'
+import { writeJson } from '../core/json/json.ts'
 import { type IdempotencyStore, onceByKey, readKey } from './idempotency.ts'
 import { readBody } from './reading.ts'
 import type { Caller } from './server.ts'

@@ -1,8 +1,8 @@
 /** Whatever was thrown, as an RFC 9457 problem. Only the error table decides status and title. */
 import type { FastifyReply } from 'fastify'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
-import { JsonError, writeJson } from '../core/json.ts'
-import { isUnavailable } from '../store/db.ts'
+import { JsonError, writeJson } from '../core/json/json.ts'
+import { isUnavailable } from '../store/db/db.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 const RETRY_AFTER_MS = 2_000

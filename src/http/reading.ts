@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Refusal } from '../core/errors.ts'
-import { readJson } from '../core/json.ts'
+import { readJson } from '../core/json/json.ts'
 
 export const BODY_BYTES_MAX = 256 * 1024
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../api/contract.ts'
 import { answered, operationSpan } from '../api/traced.ts'
-import { type Tracer, UNTRACED } from '../core/trace.ts'
-import { carry, readTraceContext } from '../core/trace-context.ts'
+import { carry, readTraceContext } from '../core/trace/context.ts'
+import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 
 export interface SpanHooks {
   readonly tracer?: Tracer

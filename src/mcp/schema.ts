@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { Operation } from '../api/contract.ts'
-import { partNames, takesKey } from '../api/flat.ts'
+import { partNames, takesKey } from '../api/doors/flat.ts'
 
 export interface ObjectSchema {
   readonly type: 'object'

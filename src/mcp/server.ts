@@ -1,6 +1,6 @@
 /** The protocol's two questions, which tools are there and call one, answered for one caller. */
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
-import type { Door } from '../api/door.ts'
+import type { Door } from '../api/doors/door.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
 import { INSTRUCTIONS } from './tools.ts'
 

@@ -19,7 +19,7 @@ import {
   sayUpdatedWork,
   sayWork,
   sayWorks,
-} from './sayings.ts'
+} from './tool-text.ts'
 
 export interface ToolRow {
   readonly name: string

@@ -1,5 +1,5 @@
 /** Where facts are pulled from. A source is asked by one process at a time; all intents share what it tells. */
-import type { NewSignal } from '../core/signal.ts'
+import type { NewSignal } from '../core/intents/signal.ts'
 
 export interface Source {
   /** Stays the same for as long as its settings do; under it its state is kept. */

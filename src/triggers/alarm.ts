@@ -2,11 +2,19 @@
  * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
-import { type Attempt, missedBy, settleAlarm, storableText } from '../core/alarm.ts'
-import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarm-draft.ts'
+import { type Attempt, missedBy, settleAlarm, storableText } from '../core/alarms/alarm.ts'
+import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarms/draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import {
+  type AlarmRow,
+  alarmsByKey,
+  cancelOwnAlarms,
+  databaseNow,
+  insertAlarms,
+  type SetAlarm,
+} from '../store/alarms/alarms.ts'
 import {
   type AlarmEvent,
   type AlarmSlot,
@@ -18,19 +26,11 @@ import {
   type SettledSlot,
   withdrawnEvents,
   writeSlots,
-} from '../store/alarm-slots.ts'
-import { recordWakes, type WakeRecord } from '../store/alarm-wakes.ts'
-import {
-  type AlarmRow,
-  alarmsByKey,
-  cancelOwnAlarms,
-  databaseNow,
-  insertAlarms,
-  type SetAlarm,
-} from '../store/alarms.ts'
-import { writeAudit } from '../store/audit.ts'
-import type { Db } from '../store/db.ts'
-import { WAKES } from '../store/due.ts'
+} from '../store/alarms/slots.ts'
+import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
+import type { Db } from '../store/db/db.ts'
+import { WAKES } from '../store/db/due.ts'
+import { writeAudit } from '../store/identity/audit.ts'
 import type {
   PromotedRow,
   SlotOutcome,

@@ -1,8 +1,8 @@
 /** Facts as conditions read them: their words, and what is told of them when they fire. */
-import { storableText } from '../core/alarm.ts'
-import type { Fact } from '../core/condition.ts'
-import type { CalendarFact, EventFact, NewsFact, SignalKind } from '../core/signal.ts'
-import { wordsOf } from '../core/words.ts'
+import { storableText } from '../core/alarms/alarm.ts'
+import type { Fact } from '../core/intents/condition.ts'
+import { wordsOf } from '../core/intents/keywords.ts'
+import type { CalendarFact, EventFact, NewsFact, SignalKind } from '../core/intents/signal.ts'
 
 /** What an agent is told of a long text. */
 const SHOWN_MAX = 2000

@@ -1,17 +1,17 @@
 /** Intents that turns ask for, written and deleted within their commit. */
-import { watchesOf } from '../core/condition.ts'
-import { firstCheck, onceAt, termsOf } from '../core/intent.ts'
-import { type IntentDraft, triggerOf } from '../core/intent-draft.ts'
-import { INTENTS_MAX } from '../core/intent-rules.ts'
-import { databaseNow } from '../store/alarms.ts'
-import type { Db } from '../store/db.ts'
+import { watchesOf } from '../core/intents/condition.ts'
+import { type IntentDraft, triggerOf } from '../core/intents/draft.ts'
+import { firstCheck, onceAt, termsOf } from '../core/intents/intent.ts'
+import { INTENTS_MAX } from '../core/intents/rules.ts'
+import { databaseNow } from '../store/alarms/alarms.ts'
+import type { Db } from '../store/db/db.ts'
 import {
   countEnabled,
   deleteOwnIntents,
   insertIntent,
   lockPerson,
   writeWatches,
-} from '../store/intents.ts'
+} from '../store/intents/intents.ts'
 import type { Asked } from './trigger.ts'
 
 /**

@@ -2,6 +2,8 @@
  * Looking: what each intent waits for is gathered for a whole batch at once and judged one by one. The clock looks
  * at the newest of everything; a signal is looked at by itself, so that quick successive prices each count.
  */
+
+import { errorText } from '../core/errors.ts'
 import {
   type Fact,
   indexFacts,
@@ -14,12 +16,10 @@ import {
   maxAgeMs,
   type Price,
   type Sight,
-} from '../core/condition.ts'
-import { errorText } from '../core/errors.ts'
-import { type IntentTerms, isConditionType, isExpired, termsOf } from '../core/intent.ts'
-import { type NewSignal, type SignalKind, tickerKey } from '../core/signal.ts'
-import type { Db } from '../store/db.ts'
-import type { IntentSlot } from '../store/intent-slots.ts'
+} from '../core/intents/condition.ts'
+import { type IntentTerms, isConditionType, isExpired, termsOf } from '../core/intents/intent.ts'
+import { type NewSignal, type SignalKind, tickerKey } from '../core/intents/signal.ts'
+import type { Db } from '../store/db/db.ts'
 import {
   EVERYBODY,
   entriesAhead,
@@ -29,7 +29,8 @@ import {
   type PriceRow,
   recentFacts,
   usedFacts,
-} from '../store/signals.ts'
+} from '../store/intents/signals.ts'
+import type { IntentSlot } from '../store/intents/slots.ts'
 import { factOf } from './fact.ts'
 
 /** What looking at one intent came to. */

@@ -3,14 +3,14 @@
  * no agent call; what fires is settled, with its record, by the commit of its turn.
  */
 import { performance } from 'node:perf_hooks'
-import { storableText } from '../core/alarm.ts'
+import { storableText } from '../core/alarms/alarm.ts'
 import { newId } from '../core/ids.ts'
-import { afterReport, isConditionType, termsOf } from '../core/intent.ts'
-import { afterTurn, slotOf } from '../core/intent-turn.ts'
-import { EXPIRED } from '../core/ledger.ts'
-import { parseSessionKey } from '../core/session.ts'
-import type { Db } from '../store/db.ts'
-import { inIndexOrder } from '../store/due.ts'
+import { afterReport, isConditionType, termsOf } from '../core/intents/intent.ts'
+import { afterTurn, slotOf } from '../core/intents/slot.ts'
+import { EXPIRED } from '../core/ledger/ledger.ts'
+import { parseSessionKey } from '../core/sessions/session.ts'
+import type { Db } from '../store/db/db.ts'
+import { inIndexOrder } from '../store/db/due.ts'
 import {
   type Execution,
   lockInFlight,
@@ -18,7 +18,8 @@ import {
   type SettledIntent,
   settleIntents,
   withdrawnIntents,
-} from '../store/intent-settles.ts'
+} from '../store/intents/settle.ts'
+import { useFacts } from '../store/intents/signals.ts'
 import {
   type Check,
   dueIntents,
@@ -26,8 +27,7 @@ import {
   type IntentSlot,
   takeIntents,
   writeChecks,
-} from '../store/intent-slots.ts'
-import { useFacts } from '../store/signals.ts'
+} from '../store/intents/slots.ts'
 import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
 import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'

@@ -3,14 +3,13 @@
  * once, by the same path as the clock's.
  */
 import { performance } from 'node:perf_hooks'
-import type { AuditEntry } from '../core/audit.ts'
-import { type NewSignal, tickerKey } from '../core/signal.ts'
-import type { Policy } from '../core/turn.ts'
-import { wordsOf } from '../core/words.ts'
-import { writeAudit } from '../store/audit.ts'
-import type { Db } from '../store/db.ts'
-import { byKey } from '../store/due.ts'
-import { type IntentSlot, lockIntents, type Note, writeNotes } from '../store/intent-slots.ts'
+import type { AuditEntry } from '../core/identity/audit.ts'
+import { wordsOf } from '../core/intents/keywords.ts'
+import { type NewSignal, tickerKey } from '../core/intents/signal.ts'
+import type { Policy } from '../core/sessions/turn.ts'
+import type { Db } from '../store/db/db.ts'
+import { byKey } from '../store/db/due.ts'
+import { writeAudit } from '../store/identity/audit.ts'
 import {
   dropSignals,
   EVERYBODY,
@@ -19,7 +18,8 @@ import {
   type TakenSignal,
   type WatchKey,
   watchers,
-} from '../store/signals.ts'
+} from '../store/intents/signals.ts'
+import { type IntentSlot, lockIntents, type Note, writeNotes } from '../store/intents/slots.ts'
 import { act, promotedRow } from './intent.ts'
 import { LOOK_AGAIN, type Look, lookAtSignals, type Told } from './intent-look.ts'
 import type { PromotedRow } from './trigger.ts'

@@ -1,6 +1,6 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
-import { type Promoted, promoteTimers } from '../store/timers.ts'
+import { type Promoted, promoteTimers } from '../store/sessions/timers.ts'
 import type { PromotedRow, Trigger } from './trigger.ts'
 
 const BATCH = 1000

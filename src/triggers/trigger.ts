@@ -1,10 +1,10 @@
 /** What can become due. The clock promotes it to an event; where it says so, the turn's outcome settles its slot. */
-import type { Attempt } from '../core/alarm.ts'
-import type { Verdict } from '../core/gate.ts'
-import type { EventType, SessionRef } from '../core/session.ts'
-import type { TriggerAsk, Wish } from '../core/turn.ts'
-import type { Db } from '../store/db.ts'
-import type { DueTable } from '../store/due.ts'
+import type { Attempt } from '../core/alarms/alarm.ts'
+import type { Verdict } from '../core/sessions/gate.ts'
+import type { EventType, SessionRef } from '../core/sessions/session.ts'
+import type { TriggerAsk, Wish } from '../core/sessions/turn.ts'
+import type { Db } from '../store/db/db.ts'
+import type { DueTable } from '../store/db/due.ts'
 
 export interface Promotion {
   readonly promoted: number

@@ -1,12 +1,12 @@
 /** Work that turns ask for, written and deleted within their commit. */
 import { newId } from '../core/ids.ts'
-import { bucketOf } from '../core/session.ts'
-import { planWork, workSession } from '../core/work.ts'
-import type { WorkDraft } from '../core/work-draft.ts'
-import { databaseNow } from '../store/alarms.ts'
-import type { Db } from '../store/db.ts'
-import { deleteWork, insertWork } from '../store/work.ts'
-import { type QueuedRun, queueRuns } from '../store/work-slots.ts'
+import { bucketOf } from '../core/sessions/session.ts'
+import type { WorkDraft } from '../core/work/draft.ts'
+import { planWork, workSession } from '../core/work/work.ts'
+import { databaseNow } from '../store/alarms/alarms.ts'
+import type { Db } from '../store/db/db.ts'
+import { type QueuedRun, queueRuns } from '../store/work/slots.ts'
+import { deleteWork, insertWork } from '../store/work/work.ts'
 import type { Asked } from './trigger.ts'
 
 /** Files of deleted work are found and removed by the sweep of files that nothing speaks of. */

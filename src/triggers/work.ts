@@ -1,8 +1,8 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
-import { storableText } from '../core/alarm.ts'
+import { storableText } from '../core/alarms/alarm.ts'
 import { newId } from '../core/ids.ts'
-import { afterRun, ERROR_MAX, type FinishedRun, takeSlot, workSession } from '../core/work.ts'
-import { appendNotices, type EndedRun, type Notice, settleRuns } from '../store/work-settle.ts'
+import { afterRun, ERROR_MAX, type FinishedRun, takeSlot, workSession } from '../core/work/work.ts'
+import { appendNotices, type EndedRun, type Notice, settleRuns } from '../store/work/settle.ts'
 import {
   beginRuns,
   type DueWork,
@@ -10,7 +10,7 @@ import {
   promoteWork,
   type QueuedRun,
   withdrawnRuns,
-} from '../store/work-slots.ts'
+} from '../store/work/slots.ts'
 import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
 import { writeWorkAsks } from './work-asks.ts'
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { commitTurns, type Finished } from '../../src/engine/commit.ts'
-import { claimTurns } from '../../src/store/sessions.ts'
+import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Row, type Stage, sharedStage } from './stage.ts'

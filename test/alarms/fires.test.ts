@@ -1,7 +1,7 @@
 /** Alarms of an agent known here: from due to event to turn to settled, on the test clock. */
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
-import { claimTurns } from '../../src/store/sessions.ts'
+import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Row, type Stage, sharedStage } from './stage.ts'
 

@@ -13,10 +13,10 @@ import {
   missedBy,
   nextFires,
   settleAlarm,
-} from '../../src/core/alarm.ts'
-import { planAlarm } from '../../src/core/alarm-draft.ts'
+} from '../../src/core/alarms/alarm.ts'
+import { planAlarm } from '../../src/core/alarms/draft.ts'
+import { retryAfterOf } from '../../src/core/calls/webhook.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { retryAfterOf } from '../../src/core/webhook.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const later = (ms: number) => new Date(NOW.getTime() + ms)

@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { claimWakes } from '../../src/store/alarm-slots.ts'
+import { claimWakes } from '../../src/store/alarms/slots.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Receiver, type Stage, sharedWakes } from './stage.ts'
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { wallClock } from '../../src/clock.ts'
-import { claimWakes, lockByToken } from '../../src/store/alarm-slots.ts'
+import { claimWakes, lockByToken } from '../../src/store/alarms/slots.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Receiver, type Row, receiver, type Stage, sharedWakes, stage } from './stage.ts'
 

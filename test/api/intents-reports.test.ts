@@ -1,7 +1,7 @@
 /** /pending, claims, /fire and the history: what outside workers do with intents. */
 import { expect, it } from 'vitest'
 import { prunerService } from '../../src/engine/pruner.ts'
-import { expireIntents } from '../../src/store/intent-reports.ts'
+import { expireIntents } from '../../src/store/intents/reports.ts'
 import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, type Desk, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { type Actor, execute } from '../../src/api/contract.ts'
 import { operations } from '../../src/api/operations.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { ACTION_TYPES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from '../../src/core/intent.ts'
+import {
+  ACTION_TYPES,
+  OPERATORS,
+  PRIORITIES,
+  TRIGGER_TYPES,
+} from '../../src/core/intents/intent.ts'
 import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'

@@ -1,8 +1,8 @@
 /** What is to come, the rules in force, and who asks. */
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, test } from 'vitest'
+import { repeatingCron, slotsUntil } from '../../src/core/ledger/upcoming.ts'
 import { next } from '../../src/core/schedule/index.ts'
-import { repeatingCron, slotsUntil } from '../../src/core/upcoming.ts'
 import { sharedStage } from '../alarms/stage.ts'
 import { sharedStage as keyedStage } from '../identity/stage.ts'
 import { type Loose, problem, type Reply } from '../sessions/house.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Context, type House, operation } from '../../src/api/contract.ts'
 import { perform } from '../../src/api/perform.ts'
-import type { Db } from '../../src/store/db.ts'
+import type { Db } from '../../src/store/db/db.ts'
 
 const INPUT = { params: undefined, query: undefined, body: undefined }
 

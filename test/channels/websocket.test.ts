@@ -1,7 +1,7 @@
 /** The WebSocket channel alone, with wires that do as they are told: order, slow readers, bounds (rulings 13, faults 44 and 46). */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type SocketOptions, WebSocketChannel, type Wire } from '../../src/channels/websocket.ts'
-import type { Receipt, Undelivered } from '../../src/store/effects.ts'
+import type { Receipt, Undelivered } from '../../src/store/sessions/effects.ts'
 import { ref } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t'

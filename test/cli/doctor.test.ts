@@ -10,8 +10,8 @@ import {
   judgeZones,
   worst,
 } from '../../src/core/doctor.ts'
-import { migrateUp } from '../../src/store/migrate.ts'
-import { openStore } from '../../src/store/open.ts'
+import { migrateUp } from '../../src/store/db/migrate.ts'
+import { openStore } from '../../src/store/db/open.ts'
 import { folder } from '../process/server.ts'
 import { live } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -8,10 +8,10 @@ import {
   type Memory,
   matchFacts,
   watchesOf,
-} from '../../src/core/condition.ts'
-import { OPERATORS, type TriggerCondition } from '../../src/core/intent.ts'
-import { newsSignal, priceSignal } from '../../src/core/signal.ts'
-import { holdsPhrase, wordsOf } from '../../src/core/words.ts'
+} from '../../src/core/intents/condition.ts'
+import { OPERATORS, type TriggerCondition } from '../../src/core/intents/intent.ts'
+import { holdsPhrase, wordsOf } from '../../src/core/intents/keywords.ts'
+import { newsSignal, priceSignal } from '../../src/core/intents/signal.ts'
 
 const NOW = new Date('2026-01-01T12:00:00Z')
 const MINUTE = 60_000

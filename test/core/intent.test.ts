@@ -13,8 +13,8 @@ import {
   TRIGGER_TYPES,
   type TriggerType,
   termsOf,
-} from '../../src/core/intent.ts'
-import { validateIntent } from '../../src/core/intent-rules.ts'
+} from '../../src/core/intents/intent.ts'
+import { validateIntent } from '../../src/core/intents/rules.ts'
 
 const MINUTE = 60_000
 const NOW = new Date('2026-03-02T10:07:30Z')

@@ -9,7 +9,7 @@ import {
   RawJson,
   readJson,
   writeJson,
-} from '../../src/core/json.ts'
+} from '../../src/core/json/json.ts'
 
 const PAYLOAD = new Set(['payload'])
 

@@ -13,9 +13,9 @@ import {
   TRIGGER_KINDS,
   type TurnFact,
   withdrawnText,
-} from '../../src/core/ledger.ts'
-import { slotWords, type Told } from '../../src/core/ledger-words.ts'
-import type { Reason } from '../../src/core/reason.ts'
+} from '../../src/core/ledger/ledger.ts'
+import { slotWords, type Told } from '../../src/core/ledger/words.ts'
+import type { Reason } from '../../src/core/sessions/reason.ts'
 
 const AT = new Date('2026-01-01T21:04:00Z')
 const LATER = new Date('2026-01-01T21:09:00Z')

@@ -1,10 +1,10 @@
 /** Why a message is there, and what that means at the gate: only follow-ups can be held back (invariants 7 and 11a). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Counters, QUIET } from '../../src/core/gate.ts'
-import { REASONS, reasonOf } from '../../src/core/reason.ts'
-import { EVENT_TYPES, type EventType } from '../../src/core/session.ts'
-import { type Decision, decide, type Policy, type Wish } from '../../src/core/turn.ts'
+import { type Counters, QUIET } from '../../src/core/sessions/gate.ts'
+import { REASONS, reasonOf } from '../../src/core/sessions/reason.ts'
+import { EVENT_TYPES, type EventType } from '../../src/core/sessions/session.ts'
+import { type Decision, decide, type Policy, type Wish } from '../../src/core/sessions/turn.ts'
 
 const POLICY: Policy = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 const NOW = Date.UTC(2026, 0, 1)

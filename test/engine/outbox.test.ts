@@ -3,8 +3,8 @@ import { performance } from 'node:perf_hooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Channel } from '../../src/channels/channel.ts'
 import { OutboxService } from '../../src/engine/outbox.ts'
-import type { Db } from '../../src/store/db.ts'
-import type { Undelivered } from '../../src/store/effects.ts'
+import type { Db } from '../../src/store/db/db.ts'
+import type { Undelivered } from '../../src/store/sessions/effects.ts'
 
 type Keys = readonly string[] | null
 

@@ -13,8 +13,8 @@ import {
 } from '../../src/api/contract.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
-import type { Db } from '../../src/store/db.ts'
-import * as idempotency from '../../src/store/idempotency.ts'
+import type { Db } from '../../src/store/db/db.ts'
+import * as idempotency from '../../src/store/identity/idempotency.ts'
 
 export const ADMIN: Actor = {
   role: 'admin',

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type House, operation, ROLES } from '../../src/api/contract.ts'
 import { onceByKey } from '../../src/http/idempotency.ts'
-import type { Db } from '../../src/store/db.ts'
+import type { Db } from '../../src/store/db/db.ts'
 import { ADMIN, context } from './door.ts'
 
 const said: unknown[] = []

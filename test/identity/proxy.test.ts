@@ -1,7 +1,12 @@
 /** Behind proxies: whose word about the caller's address is believed, at every door alike. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { callerAddress, plainAddress, readTrustProxy, trustsOf } from '../../src/core/forwarded.ts'
+import {
+  callerAddress,
+  plainAddress,
+  readTrustProxy,
+  trustsOf,
+} from '../../src/core/calls/forwarded.ts'
 import { ADMIN, door } from '../http/door.ts'
 import { eachStore } from '../setup/stores.ts'
 import { opens, type Stage, sharedStage } from './stage.ts'

@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
-import { expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { agent } from '../../src/agents/function.ts'
-import { Doorkeeper } from '../../src/auth.ts'
+import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { App } from '../../src/main.ts'
+import { Doorkeeper } from '../../src/identity/doorkeeper.ts'
 import { call } from '../sessions/house.ts'
 import { afterEachTest } from '../setup/ends.ts'
-import { eachStore } from '../setup/stores.ts'
+import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
 import { ADMIN_KEY, opens, proven, sharedStage, signer, visit } from './stage.ts'
 
 const SOCKET = '/v1/sessions/ann:bot:t/socket'
@@ -142,62 +142,62 @@ async function second(env: Record<string, string>): Promise<string> {
   })
 }
 
-eachStore('between processes', (store) => {
-  it.skipIf(store.name === 'pglite')(
-    'word of a revoke, by an operation or on the command line, ends requests and sockets in each of them',
-    async () => {
-      const env = {
-        DATABASE_URL: await store.database(),
-        PORT: '0',
-        WAKEFUL_AUTH: 'keys',
-        WAKEFUL_ADMIN_KEY: ADMIN_KEY,
+// The embedded store is for one process.
+describe('between processes on postgres', () => {
+  const made: string[] = []
+  afterAll(() => dropDatabases(made))
+
+  it('word of a revoke, by an operation or on the command line, ends requests and sockets in each of them', async () => {
+    const env = {
+      DATABASE_URL: await postgresDatabase(made),
+      PORT: '0',
+      WAKEFUL_AUTH: 'keys',
+      WAKEFUL_ADMIN_KEY: ADMIN_KEY,
+    }
+    const app = await App.open({
+      config: readConfig(env),
+      agents: new Map([['bot', agent(() => undefined)]]),
+      log: pino({ level: 'silent' }),
+      // Nothing but word of it can end a key here, nor in the other process.
+      trustMs: 3_600_000,
+    })
+    try {
+      await app.start()
+      const places = [{ url: await app.listen() }, { url: await second(env) }] as const
+      const ask = async (place: { url: string }, key: string) =>
+        (await call(`${place.url}/v1/alarms`, 'GET', undefined, bearer(key))).status
+      const make = async () => {
+        const body = { role: 'user', user_id: 'ann' }
+        const made = await call(`${places[0].url}/v1/keys`, 'POST', body, bearer(ADMIN_KEY))
+        return made.body as { id: string; key: string }
       }
-      const app = await App.open({
-        config: readConfig(env),
-        agents: new Map([['bot', agent(() => undefined)]]),
-        log: pino({ level: 'silent' }),
-        // Nothing but word of it can end a key here, nor in the other process.
-        trustMs: 3_600_000,
-      })
-      try {
-        await app.start()
-        const places = [{ url: await app.listen() }, { url: await second(env) }] as const
-        const ask = async (place: { url: string }, key: string) =>
-          (await call(`${place.url}/v1/alarms`, 'GET', undefined, bearer(key))).status
-        const make = async () => {
-          const body = { role: 'user', user_id: 'ann' }
-          const made = await call(`${places[0].url}/v1/keys`, 'POST', body, bearer(ADMIN_KEY))
-          return made.body as { id: string; key: string }
-        }
-        const revokes = {
-          async operation(id: string) {
-            await call(`${places[0].url}/v1/keys/${id}`, 'DELETE', undefined, bearer(ADMIN_KEY))
-          },
-          async 'command line'(id: string) {
-            const { PATH = '' } = process.env
-            const bin = file('../../src/cli/bin.ts')
-            const child = spawn(process.execPath, tsx(bin, 'keys', 'revoke', id), {
-              env: { PATH, DATABASE_URL: env.DATABASE_URL },
-              stdio: 'inherit',
-            })
-            expect(await new Promise((done) => child.once('close', done))).toBe(0)
-          },
-        }
-        for (const [how, revoke] of Object.entries(revokes)) {
-          const { id, key } = await make()
-          const held = places.map((place) => visit(place, SOCKET, bearer(key)))
-          for (const each of held) expect(await each.first).toBe('ready')
-          for (const place of places) expect(await ask(place, key), how).toBe(200)
-          await revoke(id)
-          if (how === 'operation') expect(await ask(places[0], key)).toBe(401)
-          // The socket is closed by the same word that makes the process forget the key.
-          for (const each of held) expect(await each.closed, how).toBe(1008)
-          for (const place of places) expect(await ask(place, key), how).toBe(401)
-        }
-      } finally {
-        await app.stop()
+      const revokes = {
+        async operation(id: string) {
+          await call(`${places[0].url}/v1/keys/${id}`, 'DELETE', undefined, bearer(ADMIN_KEY))
+        },
+        async 'command line'(id: string) {
+          const { PATH = '' } = process.env
+          const bin = file('../../src/cli/bin.ts')
+          const child = spawn(process.execPath, tsx(bin, 'keys', 'revoke', id), {
+            env: { PATH, DATABASE_URL: env.DATABASE_URL },
+            stdio: 'inherit',
+          })
+          expect(await new Promise((done) => child.once('close', done))).toBe(0)
+        },
       }
-    },
-    60_000,
-  )
+      for (const [how, revoke] of Object.entries(revokes)) {
+        const { id, key } = await make()
+        const held = places.map((place) => visit(place, SOCKET, bearer(key)))
+        for (const each of held) expect(await each.first).toBe('ready')
+        for (const place of places) expect(await ask(place, key), how).toBe(200)
+        await revoke(id)
+        if (how === 'operation') expect(await ask(places[0], key)).toBe(401)
+        // The socket is closed by the same word that makes the process forget the key.
+        for (const each of held) expect(await each.closed, how).toBe(1008)
+        for (const place of places) expect(await ask(place, key), how).toBe(401)
+      }
+    } finally {
+      await app.stop()
+    }
+  }, 60_000)
 })

@@ -1,8 +1,8 @@
 /** A process of its own for test/identity/revoke.test.ts: it believes a key for an hour, unless word of a revoke comes. */
 import { pino } from 'pino'
 import { agent } from '../../src/agents/function.ts'
+import { App } from '../../src/app/app.ts'
 import { environment, readConfig } from '../../src/config.ts'
-import { App } from '../../src/main.ts'
 
 const app = await App.open({
   config: readConfig(environment()),

@@ -1,7 +1,7 @@
 /** Invariant 12 where one request makes others' things happen: signals, work that is waited for, and tools. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { makeKey } from '../../src/core/key.ts'
+import { makeKey } from '../../src/core/identity/key.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../sessions/house.ts'

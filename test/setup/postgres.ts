@@ -4,8 +4,8 @@
  */
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { migrateUp } from '../../src/store/migrate.ts'
-import { openStore } from '../../src/store/open.ts'
+import { migrateUp } from '../../src/store/db/migrate.ts'
+import { openStore } from '../../src/store/db/open.ts'
 import { startPostgres } from './server.ts'
 
 declare module 'vitest' {

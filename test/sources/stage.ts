@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { SourceVisit } from '../../src/engine/visit.ts'
 import { Fetcher, type FetcherOptions } from '../../src/sources/fetcher.ts'
 import type { Source } from '../../src/sources/source.ts'
-import type { ClaimedSource } from '../../src/store/source-polls.ts'
+import type { ClaimedSource } from '../../src/store/intents/source-polls.ts'
 import { afterEachTest } from '../setup/ends.ts'
 
 export const fixture = (name: string) =>

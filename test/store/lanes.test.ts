@@ -1,8 +1,8 @@
 /** Invariants 1 and 4: of a burst each timer fires once and gaplessly, also by several clocks; by one, in order. */
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { bucketOf } from '../../src/core/session.ts'
-import { promoteTimers } from '../../src/store/timers.ts'
+import { bucketOf } from '../../src/core/sessions/session.ts'
+import { promoteTimers } from '../../src/store/sessions/timers.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 

@@ -2,14 +2,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import type { Db } from '../../src/store/db.ts'
+import type { Db } from '../../src/store/db/db.ts'
 import {
   type Migration,
   migrateDown,
   migrateUp,
   migrationStatus,
   readMigrations,
-} from '../../src/store/migrate.ts'
+} from '../../src/store/db/migrate.ts'
 import { eachStore } from '../setup/stores.ts'
 import { leftovers, schemaText } from './schema.ts'
 import { bareStore, emptiedStore, emptyDatabase, rawStore } from './stores.ts'

@@ -1,8 +1,8 @@
 /** Telegram's pure part, and what is said of a Telegram that cannot be reached. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { TelegramChannel, telegramError } from '../../src/channels/telegram.ts'
-import { pushWaitMs, readChat, splitText } from '../../src/core/telegram.ts'
+import { TelegramChannel, telegramError } from '../../src/packs/telegram/channel.ts'
+import { pushWaitMs, readChat, splitText } from '../../src/packs/telegram/text.ts'
 import { receiver } from '../alarms/stage.ts'
 import { BotApi, TOKEN } from './bot-api.ts'
 

@@ -8,7 +8,7 @@ import {
   readTracestate,
   traceHeaders,
   traceIdOf,
-} from '../../src/core/trace-context.ts'
+} from '../../src/core/trace/context.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'

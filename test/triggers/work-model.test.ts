@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { claimTurns } from '../../src/store/sessions.ts'
+import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
 import { type Row, type Stage, sharedStage } from '../alarms/stage.ts'
 import { eachStore } from '../setup/stores.ts'

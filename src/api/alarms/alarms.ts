@@ -1,0 +1,368 @@
+/** Alarms: what an agent is to be woken for, when, and with which words. */
+import { z } from 'zod'
+import {
+  ALARM_KEY_MAX,
+  ALARM_STATUSES,
+  cronWords,
+  DELAY_MAX_SECONDS,
+  LABEL_MAX,
+  MAX_FAILURES_MAX,
+  nextFires,
+  WAKE_MESSAGE_MAX_BYTES,
+} from '../../core/alarms/alarm.ts'
+import type { Timing } from '../../core/alarms/draft.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { RawJson } from '../../core/json/json.ts'
+import { describe, isZone, localInstant } from '../../core/schedule/index.ts'
+import { KEY_PART, LOCAL_USER, ownerDidOf } from '../../core/sessions/session.ts'
+import {
+  type AlarmRow,
+  type AlarmScope,
+  cancelAlarm,
+  fireAlarmNow,
+  getAlarm,
+  listAlarms,
+  searchAlarms,
+} from '../../store/alarms/alarms.ts'
+import {
+  type Actor,
+  type Context,
+  idParam,
+  listQuery,
+  opaqueJson,
+  operation,
+  page,
+  pageOf,
+  tellIfSoon,
+} from '../contract.ts'
+
+const SCHEDULE_MAX = 200
+const SEARCH_MAX = 100
+const CRON_MAX = 256
+/** What `kind` and its fields say together, `schedule` says alone. */
+const KIND_FIELDS = ['kind', 'fire_at', 'delay_seconds', 'cron_expr'] as const
+
+const body = z
+  .object({
+    kind: z.enum(['once', 'cron']).optional(),
+    fire_at: z
+      .string()
+      .refine((text) => localInstant(text, 'UTC') !== null, {
+        error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
+      })
+      .optional()
+      .describe('An instant in the future; without an offset it is read in timezone.'),
+    delay_seconds: z.number().min(1).max(DELAY_MAX_SECONDS).optional(),
+    cron_expr: z.string().min(1).max(CRON_MAX).optional().describe('Five fields, or "@every 5m".'),
+    schedule: z
+      .string()
+      .min(1)
+      .max(SCHEDULE_MAX)
+      .optional()
+      .describe('Instead of kind: a phrase such as "tomorrow at 9am" or "every weekday at 8:30".'),
+    timezone: z.string().min(1).max(64).default('UTC').describe('An IANA name.'),
+    label: z.string().max(LABEL_MAX).default(''),
+    agent_id: z.string().min(1).max(64).optional().describe('Who is woken.'),
+    conversation_id: z
+      .string()
+      .refine((text) => text === '' || KEY_PART.test(text), {
+        error: 'must be 1 to 64 of letters, digits, _ and -',
+      })
+      .default('')
+      .describe('Where; empty: a fresh conversation each time.'),
+    wake_message: z
+      .string()
+      .refine((text) => text.trim() !== '', 'must not be blank')
+      .refine(
+        (text) => Buffer.byteLength(text) <= WAKE_MESSAGE_MAX_BYTES,
+        `must be at most ${WAKE_MESSAGE_MAX_BYTES} bytes`,
+      ),
+    payload: opaqueJson.optional().describe('Handed back verbatim with the wake.'),
+    idempotency_key: z.string().max(ALARM_KEY_MAX).default(''),
+    max_failures: z.int().min(1).max(MAX_FAILURES_MAX).optional(),
+  })
+  .refine(...timed('kind'))
+  .refine(...timed('fire_at'))
+  .refine(...timed('delay_seconds'))
+  .refine(...timed('cron_expr'))
+type Body = z.output<typeof body>
+
+type KindField = (typeof KIND_FIELDS)[number]
+type Given = Partial<Record<KindField | 'schedule', unknown>>
+
+function timed(field: KindField) {
+  const wrong = (value: unknown) => timingError(field, (value ?? {}) as Given)
+  return [
+    (value: unknown) => wrong(value) === null,
+    {
+      path: [field] as PropertyKey[],
+      error: (issue: { input?: unknown }) => wrong(issue.input) ?? '',
+      // Said also beside other errors: whoever corrects the request wants to know all of them.
+      when: () => true,
+    },
+  ] as const
+}
+
+/** What is wrong with a field that says when, seen beside the others. */
+function timingError(field: KindField, given: Given): string | null {
+  const has = given[field] !== undefined
+  const { kind } = given
+  if (given.schedule !== undefined) return has ? 'must be left out when schedule is given' : null
+  if (field === 'kind') return has ? null : 'is required, or schedule instead'
+  if (kind !== 'once' && kind !== 'cron') return null
+  if ((field === 'cron_expr') !== (kind === 'cron'))
+    return has ? `must be left out for kind ${kind}` : null
+  if (field === 'cron_expr') return has ? null : 'is required for kind cron'
+  if (field === 'delay_seconds') return null
+  const both = (given.delay_seconds !== undefined) === has
+  return both ? 'kind once takes exactly one of fire_at and delay_seconds' : null
+}
+
+function timingOf(body: Body): Timing {
+  if (body.schedule !== undefined) return { type: 'phrase', text: body.schedule }
+  if (body.cron_expr !== undefined) return { type: 'cron', expr: body.cron_expr }
+  if (body.delay_seconds !== undefined) return { type: 'delay', ms: body.delay_seconds * 1000 }
+  // An unknown zone has its own error: until then the instant is read as UTC.
+  const zone = isZone(body.timezone) ? body.timezone : 'UTC'
+  return { type: 'at', at: new Date(localInstant(body.fire_at ?? '', zone) ?? 0) }
+}
+
+/** The agent bound to the credential, else the one named; with neither the wake URL, else the only agent there is. */
+function targetOf(
+  ctx: Context,
+  named: string | undefined,
+): { agentId: string | null; errors: string[] } {
+  const { house, actor } = ctx
+  const wanted = actor.agentId ?? named
+  if (wanted !== undefined) {
+    if (house.knowsAgent(wanted, actor.userId ?? LOCAL_USER)) return { agentId: wanted, errors: [] }
+    return {
+      agentId: null,
+      errors: [`agent_id: there is no agent ${wanted} here; ${known(house.agentIds)}`],
+    }
+  }
+  if (house.wakesByUrl) return { agentId: null, errors: [] }
+  const [only, other] = house.agentIds
+  if (only !== undefined && other === undefined) return { agentId: only, errors: [] }
+  return { agentId: null, errors: [`agent_id: say who is woken; ${known(house.agentIds)}`] }
+}
+
+function known(agentIds: readonly string[]): string {
+  return agentIds.length === 0
+    ? 'no agents run here'
+    : `known are ${agentIds.slice(0, 20).join(', ')}`
+}
+
+/** Its owner's own; a person sees those of all their agents; admin and service see everybody's unless they act for one. */
+function scopeOf(actor: Actor): AlarmScope {
+  const { ownerDid, userId } = actor
+  if (ownerDid === null && userId === null) return { ownerDid, userId }
+  if (actor.role === 'user' || ownerDid === null) return { ownerDid: null, userId }
+  return { ownerDid, userId }
+}
+
+const view = z.object({
+  id: z.uuid(),
+  label: z.string(),
+  kind: z.enum(['once', 'cron']),
+  cron_expr: z.string().optional(),
+  timezone: z.string(),
+  next_fire_at: z.iso.datetime().optional(),
+  conversation_id: z.string().optional(),
+  wake_message: z.string(),
+  payload: z.unknown(),
+  status: z.enum(ALARM_STATUSES),
+  idempotency_key: z.string().optional(),
+  max_failures: z.int(),
+  failure_count: z.int(),
+  last_error: z.string().optional(),
+  created_at: z.iso.datetime(),
+  last_fired_at: z.iso.datetime().optional(),
+  agent_id: z.string().optional(),
+  description: z.string(),
+  next_fires: z.array(z.iso.datetime()).optional(),
+  missed_count: z.int(),
+  deduped: z.boolean().optional(),
+  notes: z.array(z.string()).optional(),
+})
+
+/** What is empty is left out, and the next times are told only while there are any. */
+function viewOf(row: AlarmRow) {
+  const active = row.status === 'active'
+  return {
+    id: row.id,
+    label: row.label,
+    kind: row.kind,
+    cron_expr: row.cron_expr || undefined,
+    timezone: row.timezone,
+    next_fire_at: active ? row.next_fire_at : undefined,
+    conversation_id: row.conversation_id || undefined,
+    wake_message: row.wake_message,
+    payload: new RawJson(row.payload),
+    status: row.status,
+    idempotency_key: row.idempotency_key || undefined,
+    max_failures: row.max_failures,
+    failure_count: row.failure_count,
+    last_error: row.last_error || undefined,
+    created_at: row.created_at,
+    last_fired_at: row.last_fired_at ?? undefined,
+    agent_id: row.agent_id ?? undefined,
+    description: wordsFor(row),
+    next_fires: active ? nextFires(row, row.now) : undefined,
+    missed_count: row.missed_count,
+  }
+}
+
+/** With whose it is, for the audit log: an admin may have changed anybody's. */
+function told(row: AlarmRow) {
+  return { body: viewOf(row), about: { id: row.id, owner: row.user_id } }
+}
+
+function wordsFor(row: AlarmRow): string {
+  if (row.kind === 'cron') return cronWords(row)
+  return describe({ kind: 'once', at: row.fire_at?.getTime() ?? null, timezone: row.timezone })
+}
+
+const params = z.object({ id: idParam })
+
+function notFound(id: string): Refusal {
+  return new Refusal('not_found', `there is no alarm ${id}`)
+}
+
+const createAlarmOp = operation({
+  name: 'set_alarm',
+  method: 'POST',
+  path: '/v1/alarms',
+  tag: 'Alarms',
+  summary: 'Set an alarm that wakes an agent, once or again and again',
+  description:
+    'A known `idempotency_key` of the owner answers 200 with the first alarm and `deduped`, whatever else the body says.',
+  body,
+  opaque: ['payload'],
+  status: 201,
+  creates: true,
+  audit: 'own',
+  roles: ['admin', 'service', 'agent'],
+  output: view,
+  async run(ctx, { body }) {
+    const userId = ctx.actor.userId ?? LOCAL_USER
+    const target = targetOf(ctx, body.agent_id)
+    const { row, deduped, notes } = await ctx.house.setAlarm(
+      {
+        id: newId(),
+        ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
+        userId,
+        agentId: target.agentId,
+        timing: timingOf(body),
+        timezone: body.timezone,
+        label: body.label,
+        conversationId: body.conversation_id,
+        wakeMessage: body.wake_message,
+        idempotencyKey: body.idempotency_key,
+        errors: target.errors,
+        traceparent: ctx.traceparent ?? null,
+        audit: ctx.entry ?? null,
+        ...(body.payload === undefined ? {} : { payload: body.payload.text }),
+        ...(body.max_failures === undefined ? {} : { maxFailures: body.max_failures }),
+      },
+      ctx.inTransaction ? ctx.db : null,
+    )
+    if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
+    tellIfSoon(ctx.house, row.next_fire_at, row.now)
+    return { ...told(row), body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
+  },
+})
+
+const listAlarmsOp = operation({
+  name: 'list_alarms',
+  method: 'GET',
+  path: '/v1/alarms',
+  tag: 'Alarms',
+  summary: 'Alarms, newest first',
+  query: listQuery({ max: 500, default: 100 }).extend({
+    status: z.enum(ALARM_STATUSES).optional(),
+    q: z
+      .string()
+      .min(1)
+      .max(SEARCH_MAX)
+      .optional()
+      .describe(
+        'In label or wake_message. A page may hold fewer than it could: follow next_cursor.',
+      ),
+  }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(view),
+  async run(ctx, { query }) {
+    const asked = {
+      scope: scopeOf(ctx.actor),
+      status: query.status ?? null,
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    }
+    const { rows, end } =
+      query.q === undefined
+        ? { rows: await listAlarms(ctx.db, asked), end: null }
+        : await searchAlarms(ctx.db, asked, query.q)
+    const shown = rows.slice(0, query.limit)
+    const last = shown.at(-1)
+    const next = rows.length > query.limit && last ? [last.created_text, last.id] : end
+    return { body: page(shown.map(viewOf), next) }
+  },
+})
+
+const getAlarmOp = operation({
+  name: 'get_alarm',
+  method: 'GET',
+  path: '/v1/alarms/{id}',
+  tag: 'Alarms',
+  summary: 'One alarm: its status, its next times, and what went wrong',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: view,
+  async run(ctx, { params }) {
+    const row = await getAlarm(ctx.db, scopeOf(ctx.actor), params.id)
+    if (row === null) throw notFound(params.id)
+    return { body: viewOf(row) }
+  },
+})
+
+const cancelAlarmOp = operation({
+  name: 'cancel_alarm',
+  method: 'DELETE',
+  path: '/v1/alarms/{id}',
+  tag: 'Alarms',
+  summary: 'Cancel an alarm; one that has ended stays as it is',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: view,
+  async run(ctx, { params }) {
+    const row = await cancelAlarm(ctx.db, scopeOf(ctx.actor), params.id)
+    if (row === null) throw notFound(params.id)
+    return told(row)
+  },
+})
+
+const fireAlarmOp = operation({
+  name: 'fire_alarm_now',
+  method: 'POST',
+  path: '/v1/alarms/{id}/fire-now',
+  tag: 'Alarms',
+  summary: 'Wake now, besides its schedule',
+  description: 'Uses up an alarm of kind once; a recurring one keeps all of its own times.',
+  params,
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: view,
+  async run(ctx, { params }) {
+    const wake = { delivery: newId(), extra: newId(), traceparent: ctx.traceparent ?? null }
+    const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, wake)
+    if (row === null) throw notFound(params.id)
+    if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
+    ctx.house.changed('clock')
+    return told(row)
+  },
+})
+
+export const alarms = [createAlarmOp, listAlarmsOp, getAlarmOp, cancelAlarmOp, fireAlarmOp]

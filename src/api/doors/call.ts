@@ -1,0 +1,15 @@
+/** Operations by name, for the library. */
+import { Refusal } from '../../core/errors.ts'
+import { operations } from '../operations.ts'
+import type { Door } from './door.ts'
+import type { Arguments } from './flat.ts'
+
+const BY_NAME = new Map(operations.map((op) => [op.name, op]))
+
+/** The JSON of the answer as values, undefined where there is none. */
+export async function callByName(door: Door, name: string, args: object = {}): Promise<unknown> {
+  const op = BY_NAME.get(name)
+  if (op === undefined) throw new Refusal('not_found', `there is no operation ${name}`)
+  const json = await door.call(op, args as Arguments)
+  return json === null ? undefined : (JSON.parse(json) as unknown)
+}

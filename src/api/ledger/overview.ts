@@ -1,0 +1,278 @@
+/** What is to come and what waits, the rules in force, and who asks: what a console shows first. */
+import { z } from 'zod'
+import { Refusal } from '../../core/errors.ts'
+import { INTENTS_MAX } from '../../core/intents/rules.ts'
+import {
+  LANES,
+  type Lane,
+  type Repeating,
+  repeatingCron,
+  repeatingIntent,
+  SLOTS_PER_TRIGGER_MAX,
+  slotsUntil,
+} from '../../core/ledger/upcoming.ts'
+import { localInstant } from '../../core/schedule/index.ts'
+import { KEY_PART } from '../../core/sessions/session.ts'
+import type { Db } from '../../store/db/db.ts'
+import {
+  COUNTED_MAX,
+  reading,
+  readWaiting,
+  upcomingAlarms,
+  upcomingIntents,
+  upcomingTimers,
+  upcomingWork,
+  type Window,
+} from '../../store/ledger/overview.ts'
+import { type Operation, operation, ownerOf, ROLES } from '../contract.ts'
+
+const SLOTS_PER_LANE_MAX = 200
+const DAY_MS = 86_400_000
+const SPAN_MAX_MS = 31 * DAY_MS
+
+const readers = ['admin', 'service', 'agent', 'user'] as const
+const instant = z.iso.datetime()
+
+function when(description: string) {
+  return z
+    .string()
+    .max(64)
+    .refine((text) => localInstant(text, 'UTC') !== null, {
+      error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
+    })
+    .optional()
+    .describe(description)
+}
+
+const slot = z.object({
+  trigger_id: z.uuid(),
+  name: z.string(),
+  at: instant,
+  user_id: z.string(),
+  session_key: z.string().optional(),
+  by: z
+    .string()
+    .nullable()
+    .describe('The agent that will run, or the executor; null: somebody outside.'),
+  repeats: z.boolean(),
+  checks: z
+    .boolean()
+    .optional()
+    .describe('Of an intent with a condition: only looked at then, maybe not fired.'),
+  attempt: z.int().optional().describe('Of an alarm: attempts at this slot that have failed.'),
+})
+type Slot = z.output<typeof slot>
+
+const lane = z.object({
+  slots: z.array(slot).describe(`Soonest first, at most ${SLOTS_PER_LANE_MAX}.`),
+  triggers: z
+    .int()
+    .describe(`How many have their next slot in the window; counted to ${COUNTED_MAX}.`),
+  more: z.boolean().describe('There are slots in the window that are not shown.'),
+})
+
+const overview = z.object({
+  now: instant,
+  from: instant.nullable(),
+  to: instant,
+  lanes: z.object({ timer: lane, alarm: lane, intent: lane, work: lane }),
+  figures: z.object({
+    due_lag_ms: z.number().describe('How long the oldest due slot or session has waited.'),
+    undelivered: z.int().describe(`Messages no reader has taken; counted to ${COUNTED_MAX}.`),
+    oldest_undelivered_at: instant.nullable(),
+    sessions_waiting: z.int(),
+  }),
+})
+
+interface Coming {
+  readonly slot: Omit<Slot, 'at'>
+  readonly first: Date
+  readonly repeating: Repeating | null
+}
+interface Read {
+  readonly coming: readonly Coming[]
+  readonly total: number
+}
+
+async function readLanes(db: Db, window: Window): Promise<Read[]> {
+  const read: Read[] = []
+  for (const lane of LANES) read.push(await READ[lane](db, window))
+  return read
+}
+
+const userIn = (sessionKey: string) => sessionKey.slice(0, sessionKey.indexOf(':'))
+
+const READ: Record<Lane, (db: Db, window: Window) => Promise<Read>> = {
+  async timer(db, window) {
+    const { rows, total } = await upcomingTimers(db, window)
+    const coming = rows.map(({ id, name, at, session_key }) => ({
+      slot: {
+        ...{ trigger_id: id, name, user_id: userIn(session_key), session_key },
+        ...{ by: session_key.split(':')[1] ?? null, repeats: false },
+      },
+      first: at,
+      repeating: null,
+    }))
+    return { coming, total }
+  },
+  async alarm(db, window) {
+    const { rows, total } = await upcomingAlarms(db, window)
+    const coming = rows.map((row) => {
+      const repeating = repeatingCron(row.cron_expr, row.timezone, row.anchor_at)
+      const attempt = row.attempt > 0 ? { attempt: row.attempt } : {}
+      return {
+        slot: { ...headOf(row, row.agent_id, repeating), ...attempt },
+        first: row.at,
+        repeating,
+      }
+    })
+    return { coming, total }
+  },
+  async intent(db, window) {
+    const { rows, total } = await upcomingIntents(db, window)
+    const coming = rows.map((row) => {
+      const repeating = repeatingIntent(row)
+      const checks = !['cron', 'interval', 'once'].includes(row.trigger_type)
+      const slot = { ...headOf(row, row.agent_id, repeating), ...(checks ? { checks } : {}) }
+      return { slot, first: row.at, repeating }
+    })
+    return { coming, total }
+  },
+  async work(db, window) {
+    const { rows, total } = await upcomingWork(db, window)
+    const coming = rows.map((row) => {
+      const repeating = repeatingCron(row.frequency_cron, row.timezone, row.anchor_at)
+      return { slot: headOf(row, row.agent_type, repeating), first: row.at, repeating }
+    })
+    return { coming, total }
+  },
+}
+
+function headOf(
+  row: { readonly id: string; readonly name: string; readonly user_id: string },
+  by: string | null,
+  repeating: Repeating | null,
+): Omit<Slot, 'at'> {
+  const { id: trigger_id, name, user_id } = row
+  return { trigger_id, name, user_id, by, repeats: repeating !== null }
+}
+
+function laneView({ coming, total }: Read, now: Date, to: Date) {
+  // One more than is shown, to know whether there is more.
+  const each = coming.map(({ slot, first, repeating }) => ({
+    slot,
+    at: slotsUntil(first, repeating, now, to, SLOTS_PER_TRIGGER_MAX + 1),
+  }))
+  const slots = each
+    .flatMap(({ slot, at }) =>
+      at.slice(0, SLOTS_PER_TRIGGER_MAX).map((one) => ({ ...slot, at: one.toISOString() })),
+    )
+    .sort((a, b) => (a.at < b.at ? -1 : 1))
+  const more =
+    slots.length > SLOTS_PER_LANE_MAX ||
+    total > coming.length ||
+    each.some(({ at }) => at.length > SLOTS_PER_TRIGGER_MAX)
+  return { slots: slots.slice(0, SLOTS_PER_LANE_MAX), triggers: total, more }
+}
+
+const getOverview = operation({
+  name: 'get_overview',
+  method: 'GET',
+  path: '/v1/overview',
+  tag: 'Overview',
+  summary: 'What is to come in each lane, and what waits',
+  description:
+    'The next slots of timers, alarms, intents and work up to `to` (a day from now unless said, at most 31 days), soonest first, those of what recurs each on its own, and figures of what waits. Without `from` what is overdue comes, too. What has been is in the ledger.',
+  query: z.object({
+    from: when('Not before this instant.'),
+    to: when('Up to this instant.'),
+    user_id: z.string().regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -').optional(),
+  }),
+  roles: readers,
+  output: overview,
+  async run(ctx, { query }) {
+    const userId = ownerOf(ctx.actor, query.user_id)
+    const waiting = await readWaiting(ctx.db, userId)
+    const { now } = waiting
+    const from = instantOf(query.from)
+    const to = instantOf(query.to) ?? new Date((from ?? now).getTime() + DAY_MS)
+    const span = to.getTime() - (from ?? now).getTime()
+    if (span < 0)
+      throw new Refusal('rule', `to: must not be before ${from === null ? 'now' : 'from'}`)
+    if (span > SPAN_MAX_MS)
+      throw new Refusal('rule', 'to: at most 31 days after from, or after now')
+    const window = { userId, from, to, limit: SLOTS_PER_LANE_MAX }
+    const read = await reading(ctx.db, userId, (db) => readLanes(db, window))
+    const lanes = LANES.map((lane, index) => [
+      lane,
+      laneView(read[index] ?? { coming: [], total: 0 }, now, to),
+    ])
+    const due = read.flatMap(({ coming }) => coming.slice(0, 1).map(({ first }) => first))
+    const oldest = Math.min(...[...due, waiting.oldest_session_at ?? now].map((at) => at.getTime()))
+    return {
+      body: {
+        now,
+        from,
+        to,
+        lanes: Object.fromEntries(lanes),
+        figures: {
+          due_lag_ms: Math.max(0, now.getTime() - oldest),
+          undelivered: waiting.undelivered,
+          oldest_undelivered_at: waiting.oldest_undelivered_at,
+          sessions_waiting: waiting.sessions_waiting,
+        },
+      },
+    }
+  },
+})
+
+function instantOf(text: string | undefined): Date | null {
+  return text === undefined ? null : new Date(localInstant(text, 'UTC') ?? 0)
+}
+
+const getRules = operation({
+  name: 'get_rules',
+  method: 'GET',
+  path: '/v1/rules',
+  tag: 'Overview',
+  summary: 'The limits in force on what agents do on their own',
+  roles: readers,
+  output: z.object({
+    autonomy_enabled: z.boolean(),
+    max_consecutive: z.int().describe('Unanswered follow-ups of an agent in a row.'),
+    cooldown_ms: z.int().describe('Between a follow-up and what the agent said unasked before it.'),
+    intents_max: z.int().describe('Enabled intents of one person.'),
+  }),
+  async run({ house }) {
+    const { autonomy, maxConsecutive, cooldownMs } = house.policy
+    return {
+      body: {
+        autonomy_enabled: autonomy,
+        max_consecutive: maxConsecutive,
+        cooldown_ms: cooldownMs,
+        intents_max: INTENTS_MAX,
+      },
+    }
+  },
+})
+
+const getMe = operation({
+  name: 'get_me',
+  method: 'GET',
+  path: '/v1/me',
+  tag: 'Keys',
+  summary: 'Whom the credentials of this request stand for',
+  roles: ROLES,
+  output: z.object({
+    role: z.enum(ROLES),
+    user_id: z.string().nullable().describe('Null: nobody in particular, so everybody.'),
+    agent_id: z.string().nullable(),
+    acting_for: z.boolean(),
+  }),
+  async run({ actor }) {
+    const { role, userId, agentId, actAs } = actor
+    return { body: { role, user_id: userId, agent_id: agentId, acting_for: actAs } }
+  },
+})
+
+export const overviews: readonly Operation[] = [getOverview, getRules, getMe]

@@ -1,0 +1,23 @@
+/** What may be named in requests to this server: for whoever offers a choice. */
+import { z } from 'zod'
+import { operation } from '../contract.ts'
+
+export const capabilities = [
+  operation({
+    name: 'get_capabilities',
+    method: 'GET',
+    path: '/v1/capabilities',
+    tag: 'Schedules',
+    summary: 'The agents and the executors of work that can be named here',
+    roles: ['admin', 'service', 'agent', 'user'],
+    output: z.object({
+      agents: z.array(z.string()),
+      agent_types: z.array(z.string()).describe('Of work.'),
+    }),
+    async run(ctx) {
+      const { house, actor } = ctx
+      const agents = actor.agentId === null ? [...house.agentIds] : [actor.agentId]
+      return { body: { agents: agents.sort(), agent_types: [...house.work.types].sort() } }
+    },
+  }),
+]

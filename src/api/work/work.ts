@@ -1,0 +1,362 @@
+/** Work: a task that an executor does once, or again and again, and what came of each run. */
+import { z } from 'zod'
+import { Refusal } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { parseRaw, RawJson } from '../../core/json/json.ts'
+import { KEY_PART, LOCAL_USER } from '../../core/sessions/session.ts'
+import { hasUnstorableText } from '../../core/text.ts'
+import {
+  changeWork,
+  PROJECT_ID_MAX,
+  planWork,
+  TASK_MAX_BYTES,
+  WAIT_MAX_SECONDS,
+  WAITING_MAX,
+} from '../../core/work/work.ts'
+import { databaseNow } from '../../store/alarms/alarms.ts'
+import type { Db } from '../../store/db/db.ts'
+import {
+  deleteWork,
+  getOutput,
+  getWork,
+  insertWork,
+  listOutputs,
+  listWork,
+  type OutputRow,
+  outputById,
+  updateWork,
+  type WorkRow,
+  waitingRuns,
+} from '../../store/work/work.ts'
+import {
+  type Answer,
+  type Context,
+  flag,
+  idParam,
+  listQuery,
+  opaqueJson,
+  operation,
+  page,
+  pageOf,
+} from '../contract.ts'
+import { queueRun, runRules } from './run.ts'
+import { outputSchema, outputView, workSchema, workView } from './view.ts'
+
+const OUTPUTS = { max: 100, default: 20 } as const
+const RUN_NUMBER_MAX = 2_147_483_647
+
+const task = z
+  .string()
+  .refine((text) => text.trim() !== '', 'must not be blank')
+  .refine(
+    (text) => Buffer.byteLength(text) <= TASK_MAX_BYTES,
+    `must be at most ${TASK_MAX_BYTES} bytes`,
+  )
+  .describe('What to do, in words.')
+const frequency = z
+  .string()
+  .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
+const timezone = z.string().min(1).max(64).describe('An IANA name.')
+const parameters = opaqueJson
+  .refine((raw) => raw.text.trimStart().startsWith('{'), 'must be an object')
+  .describe('For the executor, verbatim. `notify_session`: a session told when a run completes.')
+
+const projectId = z
+  .string()
+  .min(1)
+  .max(PROJECT_ID_MAX)
+  .refine((text) => !hasUnstorableText(text), 'must not hold a NUL or half of a surrogate pair')
+
+const body = z.object({
+  task,
+  agent_type: z.string().min(1).max(64).describe('Which executor does it.'),
+  frequency: frequency.default('once'),
+  timezone: timezone.default('UTC'),
+  run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
+  project_id: projectId.optional(),
+  parameters: parameters.optional(),
+  user_id: z
+    .string()
+    .regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -')
+    .optional()
+    .describe('Whose work it is; for admin and service.'),
+  wait_seconds: z
+    .number()
+    .min(0)
+    .max(WAIT_MAX_SECONDS)
+    .default(0)
+    .describe('How long the answer may wait for the first output to end.'),
+})
+
+const params = z.object({ id: idParam })
+
+function notFound(id: string): Refusal {
+  return new Refusal('not_found', `there is no work ${id}`)
+}
+
+/** Their own, or everybody's for admin and service that act for nobody. */
+async function found(ctx: Context, id: string, db: Db = ctx.db, lock = false): Promise<WorkRow> {
+  const row = await getWork(db, ctx.actor.userId, id, lock)
+  if (row === null) throw notFound(id)
+  return row
+}
+
+function ownerOf({ actor }: Context, named: string | undefined): string {
+  const own = actor.userId ?? LOCAL_USER
+  if (named === undefined || named === own) return own
+  if (actor.role === 'admin' || actor.role === 'service') return named
+  throw new Refusal('forbidden', `user_id: these credentials are ${own}'s; leave user_id out`)
+}
+
+const createWorkOp = operation({
+  name: 'create_work',
+  method: 'POST',
+  path: '/v1/work',
+  tag: 'Work',
+  summary: 'Have something done, once or again and again',
+  description:
+    'One-time work and `run_first` start at once; `wait_seconds` lets the answer wait for that output. Each run leaves one output.',
+  body,
+  opaque: ['parameters'],
+  status: 201,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ work: workSchema, output: outputSchema.optional() }),
+  async run(ctx, { body }) {
+    const userId = ownerOf(ctx, body.user_id)
+    const given = body.parameters ?? new RawJson('{}')
+    const id = newId()
+    const made = await ctx.db.tx(async (tx) => {
+      const now = await databaseNow(tx)
+      const errors = runRules(ctx, { agentType: body.agent_type, userId, given: parseRaw(given) })
+      const plan = planWork(body, now, errors)
+      if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
+      await insertWork(tx, {
+        ...plan,
+        id,
+        userId,
+        task: body.task,
+        agentType: body.agent_type,
+        parameters: given.text,
+        projectId: body.project_id ?? null,
+        traceparent: ctx.traceparent ?? null,
+      })
+      const row = await found({ ...ctx, actor: { ...ctx.actor, userId } }, id, tx)
+      const runs = plan.frequency_cron === null || body.run_first
+      return { row, notes: plan.notes, output: runs ? await queueRun(ctx, tx, row) : null }
+    })
+    const { row, output, notes } = made
+    ctx.house.changed(output === null ? 'clock' : 'turns')
+    if (output !== null && row.is_active) ctx.house.changed('clock')
+    const answer = (output: OutputRow | null, row: WorkRow): Answer => ({
+      body: {
+        work: workView(row, notes),
+        output: output === null ? undefined : outputView(output),
+      },
+    })
+    if (output === null || body.wait_seconds === 0) return answer(output, row)
+    const later = async () => {
+      await ctx.house.work.ended(
+        { bucket: row.bucket, id: output.id },
+        body.wait_seconds * 1000,
+        ctx.signal,
+      )
+      const db = ctx.house.work.db
+      const [now, ended] = [
+        await getWork(db, null, id),
+        await outputById(db, row.bucket, output.id),
+      ]
+      return answer(ended ?? output, now ?? row)
+    }
+    // Within the transaction of an Idempotency-Key nothing runs before it commits: whoever commits it waits.
+    return ctx.inTransaction ? { ...answer(output, row), later } : later()
+  },
+})
+
+const active = flag
+  .optional()
+  .describe('Only work that will run on its schedule, or only work that will not.')
+
+const listWorkOp = operation({
+  name: 'list_work',
+  method: 'GET',
+  path: '/v1/work',
+  tag: 'Work',
+  summary: 'Work, newest first',
+  query: listQuery({ max: 500, default: 100 }).extend({
+    active,
+    project_id: projectId.optional(),
+  }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(workSchema),
+  async run(ctx, { query }) {
+    const rows = await listWork(ctx.db, {
+      userId: ctx.actor.userId,
+      active: query.active ?? null,
+      projectId: query.project_id ?? null,
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    const shown = rows.slice(0, query.limit)
+    const last = shown.at(-1)
+    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
+    return {
+      body: page(
+        shown.map((row) => workView(row)),
+        next,
+      ),
+    }
+  },
+})
+
+const getWorkOp = operation({
+  name: 'get_work',
+  method: 'GET',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'One work with its newest outputs',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: z.object({ work: workSchema, outputs: z.array(outputSchema) }),
+  async run(ctx, { params }) {
+    const row = await found(ctx, params.id)
+    const outputs = await listOutputs(ctx.db, row, null, OUTPUTS.default)
+    return { body: { work: workView(row), outputs: outputs.map(outputView) } }
+  },
+})
+
+const changes = z
+  .object({
+    is_active: z.boolean().optional().describe('false pauses, true resumes.'),
+    frequency: frequency.optional(),
+    timezone: timezone.optional(),
+    task: task.optional(),
+    parameters: parameters.optional(),
+  })
+  .refine((value) => Object.values(value).some((each) => each !== undefined), {
+    error: 'needs at least one of is_active, frequency, timezone, task and parameters',
+  })
+
+const updateWorkOp = operation({
+  name: 'update_work',
+  method: 'PATCH',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'Pause or resume work, or change what it does and when',
+  description:
+    'Resumed work waits for the first time still to come. A frequency of "once" ends the schedule. A run in hand goes on as it began.',
+  params,
+  body: changes,
+  opaque: ['parameters'],
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ work: workSchema }),
+  async run(ctx, { params, body }) {
+    const row = await ctx.db.tx(async (tx) => {
+      const work = await found(ctx, params.id, tx, true)
+      const given = body.parameters === undefined ? {} : parseRaw(body.parameters)
+      const errors = runRules(ctx, { agentType: null, userId: work.user_id, given })
+      const schedule = changeWork(work, body, work.now, errors)
+      if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
+      return updateWork(tx, work, {
+        ...schedule,
+        task: body.task ?? work.task,
+        parameters: body.parameters?.text ?? work.parameters,
+      })
+    })
+    if (row.is_active) ctx.house.changed('clock')
+    return { body: { work: workView(row) } }
+  },
+})
+
+const deleteWorkOp = operation({
+  name: 'delete_work',
+  method: 'DELETE',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'Delete work with its outputs; a run of it is stopped',
+  params,
+  status: 204,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: null,
+  async run(ctx, { params }) {
+    const gone = await deleteWork(ctx.db, ctx.actor.userId, params.id)
+    if (gone === null) throw notFound(params.id)
+    ctx.house.work.dropFiles(gone.bucket, gone.id)
+    return { body: null }
+  },
+})
+
+const runWorkOp = operation({
+  name: 'run_work',
+  method: 'POST',
+  path: '/v1/work/{id}/run',
+  tag: 'Work',
+  summary: 'Run work now, besides its schedule',
+  description: 'Also work that is paused or ran once. Runs of one work wait for one another.',
+  params,
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ output: outputSchema }),
+  async run(ctx, { params }) {
+    const output = await ctx.db.tx(async (tx) => {
+      const work = await found(ctx, params.id, tx)
+      const queued = await queueRun(ctx, tx, work)
+      // Counted after the row was locked by the queueing: parallel calls see one another.
+      if ((await waitingRuns(tx, work)) > WAITING_MAX)
+        throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)
+      return queued
+    })
+    ctx.house.changed('turns')
+    return { body: { output: outputView(output) } }
+  },
+})
+
+const listOutputsOp = operation({
+  name: 'list_work_outputs',
+  method: 'GET',
+  path: '/v1/work/{id}/outputs',
+  tag: 'Work',
+  summary: 'Outputs of one work, newest first',
+  params,
+  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(RUN_NUMBER_MAX)]) }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(outputSchema),
+  async run(ctx, { params, query }) {
+    const work = await found(ctx, params.id)
+    const rows = await listOutputs(ctx.db, work, query.cursor?.[0] ?? null, query.limit + 1)
+    const shown = rows.slice(0, query.limit)
+    const last = shown.at(-1)
+    const next = rows.length > query.limit && last ? [last.run_number] : null
+    return { body: page(shown.map(outputView), next) }
+  },
+})
+
+const getOutputOp = operation({
+  name: 'get_work_output',
+  method: 'GET',
+  path: '/v1/work/{id}/outputs/{run_number}',
+  tag: 'Work',
+  summary: 'What one run produced, or how far it is',
+  params: params.extend({ run_number: z.string() }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: outputSchema,
+  async run(ctx, { params }) {
+    const work = await found(ctx, params.id)
+    const number = /^[1-9]\d{0,9}$/.test(params.run_number) ? Number(params.run_number) : 0
+    const row = number < 1 || number > RUN_NUMBER_MAX ? null : await getOutput(ctx.db, work, number)
+    if (row === null) throw new Refusal('not_found', `work ${work.id} has no such run`)
+    return { body: outputView(row) }
+  },
+})
+
+export const work = [
+  createWorkOp,
+  listWorkOp,
+  getWorkOp,
+  updateWorkOp,
+  deleteWorkOp,
+  runWorkOp,
+  listOutputsOp,
+  getOutputOp,
+]

@@ -1,0 +1,114 @@
+/** Who runs turns, put together at start: the app's agents, executors of work, and agents elsewhere. */
+import type { Agent } from '../agents/agent.ts'
+import type { Executor } from '../agents/executor.ts'
+import { withNotices } from '../agents/notice.ts'
+import { AgentRegistry } from '../agents/registry.ts'
+import { remoteAgent } from '../agents/remote.ts'
+import type { House } from '../api/contract.ts'
+import type { Webhooks } from '../channels/webhook.ts'
+import { wallClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { newId } from '../core/ids.ts'
+import type { FileKeeper } from '../files/keeper.ts'
+import { openFiles } from '../files/open.ts'
+import { fileSweep } from '../files/sweep.ts'
+import { builtInExecutors } from '../packs/executors/executors.ts'
+import { HttpModel } from '../packs/model/model.ts'
+import type { Store } from '../store/db/open.ts'
+import { keepSetting } from '../store/db/settings.ts'
+import { forgetRemoved, readAgents } from '../store/identity/agents.ts'
+import { knownFiles } from '../store/work/files.ts'
+import { Workshop } from './work-runtime.ts'
+
+const AGENTS_POLL_MS = 1_000
+
+export interface StaffOptions {
+  readonly config: Config
+  readonly store: Store
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly work: ReadonlyMap<string, Executor>
+  readonly webhooks: Webhooks
+  readonly trouble: (where: string, error: unknown) => void
+}
+
+export class Staff {
+  readonly agents: AgentRegistry
+  readonly files: FileKeeper
+  /** Removes files that no row names. */
+  readonly sweep: () => Promise<number>
+  readonly #options: StaffOptions
+  readonly #workshop: Workshop
+  /** Asked by the executors that write. */
+  readonly #model: HttpModel
+  /** Names the database beside other installations that share a place for files. */
+  #installation = ''
+
+  constructor(options: StaffOptions) {
+    this.#options = options
+    const { config, store, agents, webhooks, trouble } = options
+    const timeOfDay = () => new Date(wallClock())
+    this.files = openFiles(config.files, () => this.#installation, timeOfDay)
+    this.sweep = fileSweep({
+      files: this.files,
+      known: (keys) => knownFiles(store.db, keys),
+      now: timeOfDay,
+    })
+    this.#model = new HttpModel(config.model, { now: timeOfDay })
+    this.#workshop = new Workshop({
+      store,
+      agents,
+      executors: this.#executors(),
+      files: this.files,
+      trouble,
+    })
+    this.agents = new AgentRegistry({
+      own: this.#workshop.agents,
+      hidden: new Set(this.#workshop.house.types),
+      read: () => readAgents(store.engine),
+      remote: (row) => withNotices(remoteAgent(row, (call, signal) => webhooks.ask(call, signal))),
+    })
+  }
+
+  /** Those built in, unless the app has somebody else of that name; then the app's own. */
+  #executors(): ReadonlyMap<string, Executor> {
+    const { agents, work, store } = this.#options
+    const builtIn = builtInExecutors({ db: store.db, model: this.#model })
+    return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...work])
+  }
+
+  /** What the engine runs beside its own services. */
+  get services() {
+    return [{ service: this.agents, pollMs: AGENTS_POLL_MS }]
+  }
+
+  /** What operations may ask about those who run turns. */
+  get house(): Pick<House, 'work' | 'remoteAgents'> {
+    const { agents, config } = this.#options
+    return {
+      work: this.#workshop.house,
+      remoteAgents: {
+        own: [...agents].map(([id, { kind, timeoutMs }]) => ({ id, kind, timeoutMs })),
+        allowPrivate: config.allowPrivateWebhooks,
+        changed: () => this.agents.refresh(),
+      },
+    }
+  }
+
+  /** Once the database is there. */
+  async start(): Promise<void> {
+    const { store, agents } = this.#options
+    this.#installation = await keepSetting(store.db, 'installation', newId())
+    await forgetRemoved(store.db, [...agents.keys()])
+    await this.agents.refresh()
+  }
+
+  /** Whoever waits for an output gets what there is. */
+  release(): void {
+    this.#workshop.release()
+  }
+
+  async close(): Promise<void> {
+    await this.#workshop.idle()
+    await Promise.all([this.files.close(), this.#model.close()])
+  }
+}

@@ -1,0 +1,109 @@
+/** Writes that share a commit with others that are ready together: events, alarms, signals. */
+import type { AlarmDraft } from '../core/alarms/draft.ts'
+import { Refusal } from '../core/errors.ts'
+import type { NewSignal } from '../core/intents/signal.ts'
+import type { Policy } from '../core/sessions/turn.ts'
+import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import type { Hints } from '../engine/hints.ts'
+import type { Meter } from '../engine/meter.ts'
+import { fireSpans } from '../engine/spans.ts'
+import type { Db } from '../store/db/db.ts'
+import { GroupCommit } from '../store/db/group.ts'
+import type { Store } from '../store/db/open.ts'
+import { type Appended, appendEvents, type NewEvent } from '../store/sessions/events.ts'
+import { type NewAlarm, setAlarms } from '../triggers/alarm.ts'
+import { type SignalTaken, takeSignals } from '../triggers/signal.ts'
+
+const BATCH_MAX = 500
+const QUEUE_MAX = 20_000
+
+export interface SharedCommitsOptions {
+  readonly store: Store
+  readonly policy: Policy
+  readonly meter: Meter
+  readonly hints: Hints
+  readonly tracer?: Tracer
+}
+
+export class SharedCommits {
+  readonly #options: SharedCommitsOptions
+  readonly #appends: GroupCommit<NewEvent, Appended>
+  readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
+  readonly #signals: GroupCommit<NewSignal, SignalTaken>
+
+  constructor(options: SharedCommitsOptions) {
+    this.#options = options
+    const { store, meter } = options
+    const bounds = { batchMax: BATCH_MAX, queueMax: QUEUE_MAX, onFull: tooManyWait }
+    const lanes = store.kind === 'postgres' ? 2 : 1
+    this.#appends = new GroupCommit({
+      ...bounds,
+      lanes,
+      commit: (events) => this.#append(events),
+      onBatch: (size) => meter.batch('append', size),
+    })
+    this.#alarms = new GroupCommit({
+      ...bounds,
+      lanes,
+      commit: (drafts) => setAlarms(store.commits, drafts),
+      onBatch: (size) => meter.batch('alarms', size),
+    })
+    // One lane: prices that follow one another are looked at in the order they came.
+    this.#signals = new GroupCommit({
+      ...bounds,
+      lanes: 1,
+      commit: (signals) => takeSignals(store.commits, signals, options.policy),
+    })
+  }
+
+  append(event: NewEvent): Promise<Appended> {
+    return this.#appends.submit(event)
+  }
+
+  async #append(events: readonly NewEvent[]): Promise<Appended[]> {
+    const { store, hints } = this.#options
+    const rows = await appendEvents(store.commits, events)
+    hints.hint('turns')
+    hints.hint('outbox', [...new Set(events.map((event) => event.session.key))])
+    return rows
+  }
+
+  /** Within `tx` where one is given. */
+  async setAlarm(draft: AlarmDraft, tx: Db | null): Promise<NewAlarm> {
+    const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
+    if (set === undefined) throw new Error('the alarm was not set')
+    if (set instanceof Refusal) throw set
+    return set
+  }
+
+  /** Keeps facts and fires what they make true. Within `tx`, whoever commits it tells the turns. */
+  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<SignalTaken[]> {
+    const { policy, hints, meter, tracer = UNTRACED } = this.#options
+    const startedMs = performance.now()
+    const taken =
+      tx === null
+        ? await Promise.all(signals.map((signal) => this.#signals.submit(signal)))
+        : await takeSignals(tx, signals, policy)
+    const rows = taken.flatMap((each) => each.rows)
+    if (rows.length > 0) {
+      if (tx === null) hints.hint('turns')
+      meter.promoted(
+        'intent',
+        rows.length,
+        rows.map((row) => row.latenessMs),
+      )
+      fireSpans(tracer, 'intent', startedMs, rows)
+    }
+    return taken
+  }
+
+  /** Resolves when nothing waits for a commit any more. */
+  async idle(): Promise<void> {
+    await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#signals.idle()])
+  }
+}
+
+function tooManyWait(): Refusal {
+  const text = 'too many requests wait for the database; try again soon'
+  return new Refusal('unavailable', text, { retryAfterMs: 1000 })
+}

@@ -1,0 +1,90 @@
+/** Everything about work that is put together at start: executors as agents, notices, progress, and who waits for outputs. */
+import type { Agent } from '../agents/agent.ts'
+import { type Executor, executorAgent } from '../agents/executor.ts'
+import { withNotices } from '../agents/notice.ts'
+import type { WorkHouse } from '../api/contract.ts'
+import { OutputWaits } from '../api/work/wait.ts'
+import { KEY_PART } from '../core/sessions/session.ts'
+import { workPrefix } from '../core/work/file.ts'
+import type { FileKeeper } from '../files/keeper.ts'
+import { GroupCommit } from '../store/db/group.ts'
+import type { Store } from '../store/db/open.ts'
+import { type Progress, writeProgress } from '../store/work/slots.ts'
+
+const PROGRESS_MAX = 500
+const PROGRESS_QUEUE_MAX = 20_000
+
+export interface WorkshopOptions {
+  readonly store: Store
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly executors: ReadonlyMap<string, Executor>
+  readonly files: FileKeeper
+  readonly trouble: (where: string, error: unknown) => void
+}
+
+export class Workshop {
+  /** All who run turns, by the name in a session's key. */
+  readonly agents: ReadonlyMap<string, Agent>
+  readonly house: WorkHouse
+  readonly #waits: OutputWaits
+  readonly #progress: GroupCommit<Progress, null>
+
+  constructor({ store, agents, executors, files, trouble }: WorkshopOptions) {
+    checkNames(agents, executors)
+    this.#waits = new OutputWaits(store.db, (error) => trouble('work', error))
+    this.#progress = new GroupCommit({
+      commit: async (reports) => {
+        await writeProgress(store.engine, reports)
+        return reports.map(() => null)
+      },
+      batchMax: PROGRESS_MAX,
+      lanes: 1,
+      queueMax: PROGRESS_QUEUE_MAX,
+      onFull: () => new Error('too many reports of progress wait for the database'),
+    })
+    const house = {
+      report: (progress: Progress) => this.#progress.submit(progress),
+      files,
+      trouble: (error: unknown) => trouble('progress', error),
+    }
+    const types = [...executors.keys()].sort()
+    this.agents = new Map([
+      ...[...agents].map(([name, agent]) => [name, withNotices(agent, types)] as const),
+      ...[...executors].map(([type, each]) => [type, executorAgent(each, house)] as const),
+    ])
+    this.house = {
+      types,
+      db: store.db,
+      ended: (output, ms, signal) => this.#waits.ended(output, ms, signal),
+      dropFiles: (bucket, workId) => {
+        files.removeUnder(workPrefix(bucket, workId)).catch((error) => trouble('files', error))
+      },
+    }
+  }
+
+  /** Whoever waits for an output gets what there is. */
+  release(): void {
+    this.#waits.close()
+  }
+
+  idle(): Promise<void> {
+    return this.#progress.idle()
+  }
+}
+
+/** Both stand second in a session's key: one name for two would have either run the other's turns. */
+function checkNames(
+  agents: ReadonlyMap<string, Agent>,
+  executors: ReadonlyMap<string, Executor>,
+): void {
+  for (const [type, executor] of executors) {
+    if (!KEY_PART.test(type))
+      throw new TypeError(`work: "${type}" takes 1 to 64 of letters, digits, _ and -`)
+    if (typeof executor !== 'function')
+      throw new TypeError(`work: "${type}" takes a function: async (run) => ({ title, content })`)
+    if (agents.has(type))
+      throw new TypeError(
+        `work: the executor "${type}" and the agent "${type}" share one name; rename either`,
+      )
+  }
+}

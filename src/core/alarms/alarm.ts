@@ -1,0 +1,226 @@
+/**
+ * What becomes of an alarm. Pure: the slot in hand, what its attempt came to and the database's time go
+ * in, the row's next state comes out. A slot ends only when the wake was really taken, when its attempts
+ * are used up, or when the owner cancels.
+ */
+import { ladderMs } from '../backoff.ts'
+import { newId } from '../ids.ts'
+import { missed, next, type Parsed, parseCron, ScheduleError } from '../schedule/index.ts'
+
+export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const
+export type AlarmStatus = (typeof ALARM_STATUSES)[number]
+export type AlarmKind = 'once' | 'cron'
+/** What an attempt, or the owner, made of the slot. `exhausted` is a failure after which none is left. */
+export type AlarmOutcome = 'taken' | 'failed' | 'exhausted' | 'cancelled'
+type Move = 'fire' | 'advance' | 'retry' | 'fail' | 'skip' | 'cancel' | 'stay'
+
+const STAY = { once: 'stay', cron: 'stay' } as const
+const ENDED = { taken: STAY, failed: STAY, exhausted: STAY, cancelled: STAY } as const
+
+/** Whatever happens to an alarm that has ended, it stays as it is: a late answer changes nothing. */
+export const LIFECYCLE: Record<AlarmStatus, Record<AlarmOutcome, Record<AlarmKind, Move>>> = {
+  active: {
+    taken: { once: 'fire', cron: 'advance' },
+    failed: { once: 'retry', cron: 'retry' },
+    exhausted: { once: 'fail', cron: 'skip' },
+    cancelled: { once: 'cancel', cron: 'cancel' },
+  },
+  fired: ENDED,
+  cancelled: ENDED,
+  failed: ENDED,
+}
+
+export const MAX_FAILURES = 5
+export const MAX_FAILURES_MAX = 100
+export const WAKE_MESSAGE_MAX_BYTES = 8 * 1024
+export const LABEL_MAX = 256
+export const ALARM_KEY_MAX = 255
+/** A hundred years; longer waits would leave the years we can write. */
+export const DELAY_MAX_SECONDS = 100 * 366 * 86_400
+const LAST_ERROR_MAX = 2000
+const RETRY_BASE_MS = 30_000
+const RETRY_MAX_MS = 15 * 60_000
+const RETRY_AFTER_MAX_MS = 60 * 60_000
+const NEXT_FIRES = 3
+
+/** What never changes, under the names of its columns. */
+export interface AlarmTerms {
+  readonly kind: AlarmKind
+  readonly cron_expr: string
+  readonly timezone: string
+  readonly anchor_at: Date
+  readonly max_failures: number
+}
+
+/** What a settle may change, under the names of its columns. */
+export interface AlarmState {
+  readonly status: AlarmStatus
+  readonly scheduled_for: Date
+  readonly missed_count: number
+  readonly attempt: number
+  readonly delivery_id: string
+  readonly failure_count: number
+  readonly last_error: string
+  readonly next_fire_at: Date
+  readonly due_at: Date | null
+  readonly last_fired_at: Date | null
+}
+
+/** A wait that the other side asked for: so long from now, or until an instant. */
+export type RetryAfter = { readonly afterMs: number } | { readonly at: Date }
+
+/** What one attempt to wake came to. */
+export type Attempt =
+  | { readonly taken: true }
+  | {
+      readonly taken: false
+      readonly error: string
+      /** Trying again is pointless. */
+      readonly terminal: boolean
+      readonly retryAfter: RetryAfter | null
+    }
+
+export function settleAlarm(
+  alarm: AlarmTerms & AlarmState,
+  attempt: Attempt,
+  now: Date,
+): AlarmState {
+  const failures = alarm.failure_count + 1
+  const outcome = outcomeOf(alarm, attempt)
+  const error = attempt.taken ? alarm.last_error : storableText(attempt.error, LAST_ERROR_MAX)
+  switch (LIFECYCLE[alarm.status][outcome][alarm.kind]) {
+    case 'fire':
+      return { ...stateOf(alarm), status: 'fired', due_at: null, last_fired_at: now }
+    case 'advance':
+      return advance({ ...alarm, last_fired_at: now }, now, 'fired')
+    case 'retry': {
+      const at = retryAt(alarm.failure_count, attempt, now)
+      const due = { next_fire_at: at, due_at: at }
+      return { ...stateOf(alarm), failure_count: failures, last_error: error, ...due }
+    }
+    case 'fail': {
+      const counted = { failure_count: failures, last_error: error }
+      return { ...stateOf(alarm), status: 'failed', due_at: null, ...counted }
+    }
+    case 'skip':
+      return advance({ ...alarm, last_error: error }, now, 'failed')
+    case 'cancel':
+      return cancelledAlarm(alarm)
+    case 'stay':
+      return stateOf(alarm)
+  }
+}
+
+export function cancelledAlarm(alarm: AlarmState): AlarmState {
+  if (alarm.status !== 'active') return stateOf(alarm)
+  return { ...stateOf(alarm), status: 'cancelled', due_at: null }
+}
+
+function outcomeOf(alarm: AlarmTerms & AlarmState, attempt: Attempt): AlarmOutcome {
+  if (attempt.taken) return 'taken'
+  return attempt.terminal || alarm.failure_count + 1 >= alarm.max_failures ? 'exhausted' : 'failed'
+}
+
+/** Exactly the columns of the state, whatever else the row carried. */
+function stateOf(alarm: AlarmState): AlarmState {
+  const { status, scheduled_for, missed_count, attempt, delivery_id } = alarm
+  const { failure_count, last_error, next_fire_at, due_at, last_fired_at } = alarm
+  const slot = { scheduled_for, missed_count, attempt, delivery_id }
+  return { status, ...slot, failure_count, last_error, next_fire_at, due_at, last_fired_at }
+}
+
+/** min(30 s · 2^k, 15 min), or later when the other side asked for it, within reason. */
+function retryAt(failuresBefore: number, attempt: Attempt, now: Date): Date {
+  const ladder = ladderMs(RETRY_BASE_MS, RETRY_MAX_MS, failuresBefore)
+  const asked = attempt.taken ? 0 : askedMs(attempt.retryAfter, now)
+  return new Date(now.getTime() + Math.max(ladder, Math.min(asked, RETRY_AFTER_MAX_MS)))
+}
+
+function askedMs(retryAfter: RetryAfter | null, now: Date): number {
+  if (retryAfter === null) return 0
+  return 'at' in retryAfter ? retryAfter.at.getTime() - now.getTime() : retryAfter.afterMs
+}
+
+/**
+ * On to the first slot strictly after now, reckoned from the nominal slot so that nothing drifts. What
+ * passed in between is coalesced into the slot that ends here. `last`: the status when no slot is left.
+ */
+function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'failed'): AlarmState {
+  const parsed = parsedOf(alarm)
+  if (parsed instanceof ScheduleError) {
+    const last_error = storableText(`the schedule: ${parsed.message}`, LAST_ERROR_MAX)
+    return { ...stateOf(alarm), status: 'failed', due_at: null, last_error }
+  }
+  const slot = alarm.scheduled_for.getTime()
+  const ahead = missed(parsed.schedule, slot, now.getTime(), alarm.anchor_at.getTime())
+  const rest = { missed_count: ahead.missedCount, failure_count: 0 }
+  if (ahead.nextAt === null) return { ...stateOf(alarm), ...rest, status: last, due_at: null }
+  const at = new Date(ahead.nextAt)
+  const fresh = {
+    scheduled_for: at,
+    next_fire_at: at,
+    due_at: at,
+    attempt: 0,
+    delivery_id: newId(),
+  }
+  return { ...stateOf(alarm), ...rest, ...fresh }
+}
+
+/** How many further slots have passed by now and go into the one in hand. */
+export function missedBy(alarm: AlarmTerms, scheduledFor: Date, now: Date): number {
+  if (alarm.kind === 'once') return 0
+  const parsed = parsedOf(alarm)
+  if (parsed instanceof ScheduleError) return 0
+  const anchor = alarm.anchor_at.getTime()
+  return missed(parsed.schedule, scheduledFor.getTime(), now.getTime(), anchor).missedCount
+}
+
+/** The next times while it is active: the one it waits for, then what follows. */
+export function nextFires(alarm: AlarmTerms & AlarmState, now: Date): Date[] {
+  if (alarm.status !== 'active') return []
+  const parsed = alarm.kind === 'once' ? null : parsedOf(alarm)
+  if (parsed === null || parsed instanceof ScheduleError) return [alarm.next_fire_at]
+  const after = Math.max(alarm.next_fire_at.getTime(), now.getTime())
+  const options = { anchor: alarm.anchor_at.getTime(), count: NEXT_FIRES - 1 }
+  const following = next(parsed.schedule, after, options).map((at) => new Date(at))
+  return [alarm.next_fire_at, ...following]
+}
+
+/** Its recurring schedule in words. */
+export function cronWords(alarm: AlarmTerms): string {
+  const parsed = parsedOf(alarm)
+  return parsed instanceof ScheduleError ? parsed.message : parsed.description
+}
+
+/** The same few expressions come back with every fire; reading one takes longer than all the rest. */
+const read = new Map<string, Parsed | ScheduleError>()
+const READ_MAX = 2000
+
+/**
+ * What was accepted once may be refused later, when zone data or dialect changed. That is this trigger's
+ * own failure and must not stop the batch it is in, so the error is a value here.
+ */
+export function parsedOf({
+  cron_expr,
+  timezone,
+}: Pick<AlarmTerms, 'cron_expr' | 'timezone'>): Parsed | ScheduleError {
+  const key = `${timezone}\n${cron_expr}`
+  let parsed = read.get(key)
+  if (parsed === undefined) {
+    try {
+      parsed = parseCron(cron_expr, timezone)
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error
+      parsed = error
+    }
+    if (read.size >= READ_MAX) read.clear()
+    read.set(key, parsed)
+  }
+  return parsed
+}
+
+/** Cut, and without what PostgreSQL cannot hold: errors quote whatever a stranger answered. */
+export function storableText(text: string, max: number): string {
+  const cut = text.length > max ? `${text.slice(0, max - 1)}…` : text
+  return cut.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd')
+}

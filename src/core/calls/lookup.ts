@@ -1,0 +1,44 @@
+/** The check that every outgoing call's connection passes, and what a call that failed says. */
+import type { LookupAddress, lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { errorText } from '../errors.ts'
+import { isPublicAddress } from './address.ts'
+
+/** How names are resolved: `lookup` of `node:dns`, handed in. */
+export type Resolve = typeof lookup
+
+/** The innermost cause, with its code: undici wraps what the socket said. */
+export function callError(error: unknown): string {
+  const inner =
+    error instanceof AggregateError
+      ? error.errors[0]
+      : error instanceof Error && error.cause instanceof Error
+        ? error.cause
+        : error
+  const code = (inner as { code?: unknown } | null)?.code
+  const text = errorText(inner, 300)
+  return typeof code === 'string' && !text.includes(code) ? `${code} ${text}` : text
+}
+
+/**
+ * Judges what the name resolves to in the very look-up that the connection uses, so that a second answer
+ * cannot differ from the checked one. One private address among public ones refuses them all.
+ */
+export function checkedLookup(allowPrivate: boolean, resolve: Resolve): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, '', 0)
+      const addresses = found as unknown as LookupAddress[]
+      const wrong = allowPrivate
+        ? undefined
+        : addresses.find(({ address }) => !isPublicAddress(address))
+      const [first] = addresses
+      if (wrong !== undefined || first === undefined) {
+        const text = `${hostname} resolves to ${wrong?.address ?? 'nothing'}, which may not be called`
+        return callback(Object.assign(new Error(text), { code: 'EREFUSEDADDRESS' }), '', 0)
+      }
+      if (options.all) return callback(null, addresses)
+      return callback(null, first.address, first.family)
+    })
+  }
+}

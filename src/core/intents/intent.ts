@@ -1,0 +1,256 @@
+/**
+ * What becomes of an intent. Pure: what its row says, what a check came to and the database's time go in, the
+ * row's next state comes out. The same rules settle a report from outside and a check of our own.
+ */
+import { parsedOf } from '../alarms/alarm.ts'
+import { describe, localInstant, next, type Schedule, ScheduleError } from '../schedule/index.ts'
+
+export const TRIGGER_TYPES = [
+  'cron',
+  'interval',
+  'once',
+  'price',
+  'silence',
+  'event',
+  'calendar',
+  'news',
+] as const
+export type TriggerType = (typeof TRIGGER_TYPES)[number]
+export const ACTION_TYPES = ['notify', 'check_in', 'briefing', 'analysis', 'reminder'] as const
+export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
+export const OPERATORS = ['<', '<=', '>', '>=', '==', '!='] as const
+export type Operator = (typeof OPERATORS)[number]
+export const EXECUTION_STATUSES = [
+  'success',
+  'failed',
+  'gate_blocked',
+  'condition_not_met',
+] as const
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
+
+const MINUTE_MS = 60_000
+/** How often a condition that has fired is looked at again, unless `check_interval_minutes` says otherwise. */
+export const CHECK_INTERVAL_MINUTES = 5
+/** After `condition_not_met`, and after `gate_blocked` that names no instant. */
+const NOT_NOW_MS = 5 * MINUTE_MS
+const FAILED_MS = 15 * MINUTE_MS
+const NEXT_CHECKS = 3
+
+export interface TriggerSchedule {
+  readonly cron?: string
+  readonly interval_minutes?: number
+  /** Of `once`; without an offset it is read in the intent's time zone. */
+  readonly datetime?: string
+  /** Another spelling of `datetime`. */
+  readonly trigger_at?: string
+  readonly check_interval_minutes?: number
+}
+
+export interface TriggerCondition {
+  readonly ticker?: string
+  readonly operator?: Operator
+  readonly value?: number
+  readonly keywords?: readonly string[]
+  readonly threshold_hours?: number
+  readonly max_age_minutes?: number
+  readonly cooldown_minutes?: number
+}
+
+/** When an intent is looked at and what it waits for. */
+export interface IntentTrigger {
+  readonly trigger_type: TriggerType
+  readonly trigger_schedule: TriggerSchedule
+  readonly trigger_condition: TriggerCondition
+  readonly timezone: string
+}
+
+/** What its row says, under the names of its columns, JSON read. */
+export interface IntentTerms extends IntentTrigger {
+  /** Where the grid of an interval begins. */
+  readonly anchor_at: Date
+  readonly expires_at: Date | null
+  readonly max_executions: number | null
+  readonly execution_count: number
+  readonly next_check: Date | null
+  /** The slot in hand, while an event of ours is under way. */
+  readonly scheduled_for: Date | null
+}
+
+/** The same as the database keeps it: JSON as text, or null. */
+export type StoredTerms = Omit<
+  IntentTerms,
+  'trigger_type' | 'trigger_schedule' | 'trigger_condition'
+> & {
+  readonly trigger_type: string
+  readonly trigger_schedule: string | null
+  readonly trigger_condition: string | null
+}
+
+export function termsOf(row: StoredTerms): IntentTerms {
+  return {
+    trigger_type: row.trigger_type as TriggerType,
+    trigger_schedule: fields(row.trigger_schedule),
+    trigger_condition: fields(row.trigger_condition),
+    timezone: row.timezone,
+    anchor_at: row.anchor_at,
+    expires_at: row.expires_at,
+    max_executions: row.max_executions,
+    execution_count: row.execution_count,
+    next_check: row.next_check,
+    scheduled_for: row.scheduled_for,
+  }
+}
+
+/** Written by us after the check of its shape, so its members are what the types say. */
+function fields(text: string | null): object {
+  return text === null ? {} : (JSON.parse(text) as object)
+}
+
+/** Looked at again and again until something holds, instead of at times of its own. */
+export function isConditionType(type: TriggerType): boolean {
+  return type !== 'cron' && type !== 'interval' && type !== 'once'
+}
+
+/** The instant of a `once`; null when it says none. */
+export function onceAt(trigger: IntentTrigger): Date | null {
+  const { datetime, trigger_at } = trigger.trigger_schedule
+  const at = localInstant(datetime ?? trigger_at ?? '', trigger.timezone)
+  return at === null ? null : new Date(at)
+}
+
+/** The times of its own, if it has any. An error when what was accepted once cannot be read any more. */
+export function scheduleOf(trigger: IntentTrigger): Schedule | ScheduleError | null {
+  const { trigger_type, trigger_schedule, timezone } = trigger
+  switch (trigger_type) {
+    case 'cron': {
+      const parsed = parsedOf({ cron_expr: trigger_schedule.cron ?? '', timezone })
+      return parsed instanceof ScheduleError ? parsed : parsed.schedule
+    }
+    case 'interval': {
+      const everyMs = (trigger_schedule.interval_minutes ?? 0) * MINUTE_MS
+      if (everyMs <= 0) return new ScheduleError('the interval is missing')
+      return { kind: 'every', everyMs, timezone }
+    }
+    case 'once':
+      return { kind: 'once', at: onceAt(trigger)?.getTime() ?? null, timezone }
+    default:
+      return null
+  }
+}
+
+/** The first regular slot strictly after now; null when there is none, or none of its own. */
+function slotAfter(terms: IntentTrigger & { anchor_at: Date }, now: Date): Date | null {
+  const schedule = scheduleOf(terms)
+  if (schedule === null || schedule instanceof ScheduleError) return null
+  const [at] = next(schedule, now.getTime(), { anchor: terms.anchor_at.getTime() })
+  return at === undefined ? null : new Date(at)
+}
+
+/**
+ * When an intent that begins, or begins again, is looked at first: cron, interval and once at their time,
+ * conditions at once. Null when that time never comes.
+ */
+export function firstCheck(terms: IntentTrigger & { anchor_at: Date }, now: Date): Date | null {
+  if (isConditionType(terms.trigger_type)) return now
+  return slotAfter(terms, now)
+}
+
+export interface Report {
+  readonly status: ExecutionStatus
+  /** Of `gate_blocked`: not before then. */
+  readonly deferUntil?: Date | null
+}
+
+export interface Settled {
+  /** Null exactly when it is disabled. */
+  readonly next_check: Date | null
+  readonly enabled: boolean
+  /** It counts: `last_executed` and `execution_count` move. */
+  readonly executed: boolean
+  readonly execution_count: number
+  readonly was_disabled_reason?: string
+}
+
+/** What an enabled intent becomes after a check. */
+export function afterReport(terms: IntentTerms, report: Report, now: Date): Settled {
+  const executed = report.status === 'success'
+  const execution_count = terms.execution_count + (executed ? 1 : 0)
+  const reason = endOf(terms, executed, execution_count, now)
+  const next_check = reason === null ? nextCheck(terms, report, now) : null
+  if (next_check !== null) return { next_check, enabled: true, executed, execution_count }
+  const was_disabled_reason = reason ?? 'no further time in its schedule'
+  return { next_check, enabled: false, executed, execution_count, was_disabled_reason }
+}
+
+function endOf(terms: IntentTerms, executed: boolean, count: number, now: Date): string | null {
+  if (executed && terms.trigger_type === 'once') return 'one-time trigger executed'
+  const { max_executions: max, expires_at } = terms
+  if (max !== null && count >= max) return `max_executions (${max}) reached`
+  return isExpired({ expires_at }, now) ? 'expires_at passed' : null
+}
+
+export function isExpired(terms: Pick<IntentTerms, 'expires_at'>, now: Date): boolean {
+  return terms.expires_at !== null && terms.expires_at <= now
+}
+
+function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
+  const inMs = (ms: number) => new Date(now.getTime() + ms)
+  switch (report.status) {
+    case 'success':
+      return isConditionType(terms.trigger_type)
+        ? inMs(checkIntervalMs(terms))
+        : slotAfter(terms, now)
+    case 'condition_not_met':
+      return inMs(NOT_NOW_MS)
+    case 'gate_blocked': {
+      // An instant that has passed says nothing about when the gate opens.
+      const until = report.deferUntil ?? null
+      return until !== null && until > now ? until : inMs(NOT_NOW_MS)
+    }
+    case 'failed': {
+      const slot = slotAfter(terms, now)
+      const later = inMs(FAILED_MS)
+      return slot !== null && slot < later ? slot : later
+    }
+  }
+}
+
+function checkIntervalMs({ trigger_schedule }: IntentTerms): number {
+  return (trigger_schedule.check_interval_minutes ?? CHECK_INTERVAL_MINUTES) * MINUTE_MS
+}
+
+/** When it is looked at, in words; a condition's own words are the condition. */
+export function scheduleWords(trigger: IntentTrigger): string {
+  const schedule = scheduleOf(trigger)
+  if (schedule instanceof ScheduleError) return schedule.message
+  return schedule === null ? conditionWords(trigger) : describe(schedule)
+}
+
+function conditionWords({ trigger_type, trigger_condition }: IntentTrigger): string {
+  const { ticker, operator, value, keywords, threshold_hours } = trigger_condition
+  switch (trigger_type) {
+    case 'price':
+      return `when ${ticker} is ${operator} ${value}`
+    case 'silence':
+      return `when the user has been silent for ${threshold_hours} hours`
+    case 'calendar':
+      return `when a calendar entry starts within ${value ?? CALENDAR_MINUTES} minutes`
+    default:
+      return `when ${trigger_type === 'news' ? 'a headline' : 'an event'} mentions ${(keywords ?? []).join(', ')}`
+  }
+}
+
+/** How long before its start a calendar entry counts, unless `value` says otherwise. */
+export const CALENDAR_MINUTES = 15
+
+/** Up to three: the one it waits for, then the slots that follow. Only where it has times of its own. */
+export function nextChecks(terms: IntentTerms, now: Date): Date[] | null {
+  const schedule = scheduleOf(terms)
+  if (schedule === null) return null
+  const { next_check: first } = terms
+  if (first === null) return []
+  if (schedule instanceof ScheduleError) return [first]
+  const after = Math.max(first.getTime(), now.getTime())
+  const options = { anchor: terms.anchor_at.getTime(), count: NEXT_CHECKS - 1 }
+  return [first, ...next(schedule, after, options).map((at) => new Date(at))]
+}

@@ -1,0 +1,70 @@
+/** What becomes of an intent that Wakeful runs itself: the slot in hand, and the state after its turn. Pure. */
+
+import { missed, next, ScheduleError } from '../schedule/index.ts'
+import {
+  afterReport,
+  type ExecutionStatus,
+  type IntentTerms,
+  isConditionType,
+  type Settled,
+  scheduleOf,
+} from './intent.ts'
+
+/** The slot a due intent stands for: the one that still waits to be fired, else the time it was due; a condition's is now. */
+export function slotOf(terms: IntentTerms, now: Date): { scheduledFor: Date; missedCount: number } {
+  if (isConditionType(terms.trigger_type)) return { scheduledFor: now, missedCount: 0 }
+  const scheduledFor = terms.scheduled_for ?? terms.next_check ?? now
+  const schedule = scheduleOf(terms)
+  if (schedule === null || schedule instanceof ScheduleError)
+    return { scheduledFor, missedCount: 0 }
+  const anchor = terms.anchor_at.getTime()
+  const { missedCount } = missed(schedule, scheduledFor.getTime(), now.getTime(), anchor)
+  return { scheduledFor, missedCount }
+}
+
+/** The slot that a failure leaves to be tried again: none where the next look is a slot of its own. */
+function keptSlot(
+  terms: IntentTerms,
+  scheduledFor: Date,
+  nextCheck: Date | null,
+  now: Date,
+): Date | null {
+  const schedule = scheduleOf(terms)
+  if (schedule === null || nextCheck === null) return null
+  if (schedule instanceof ScheduleError) return scheduledFor
+  const [regular] = next(schedule, now.getTime(), { anchor: terms.anchor_at.getTime() })
+  return regular === nextCheck.getTime() ? null : scheduledFor
+}
+
+/** The row's next state after the turn over its fire, under the names of its columns. */
+export interface AfterTurn extends Settled {
+  readonly scheduled_for: Date | null
+  readonly was_met: boolean
+  readonly fact: string | null
+}
+
+/**
+ * A fire whose turn failed has used up nothing: neither the edge nor the headline. What became true meanwhile is
+ * looked at right after a fire that succeeded.
+ */
+export function afterTurn(
+  terms: IntentTerms,
+  state: { enabled: boolean; was_met: boolean; fact: string | null; again: string | null },
+  status: ExecutionStatus,
+  now: Date,
+): AfterTurn {
+  const settled = afterReport(terms, { status }, now)
+  const through = status === 'success'
+  const enabled = state.enabled && settled.enabled
+  const soon = through && state.again !== null ? now : settled.next_check
+  const next_check = enabled ? soon : null
+  const slot = terms.scheduled_for
+  return {
+    ...settled,
+    enabled,
+    next_check,
+    scheduled_for: through || slot === null ? null : keptSlot(terms, slot, next_check, now),
+    was_met: through && state.was_met,
+    fact: through ? null : state.fact,
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * The ledger's vocabulary: what became of a slot, as a total function of what the rows say about it. Pure. The
+ * facts are read from the tables that hold them anyway; nothing here is kept a second time.
+ */
+import type { Verdict } from '../sessions/gate.ts'
+import type { Reason } from '../sessions/reason.ts'
+
+export const TRIGGER_KINDS = ['timer', 'alarm', 'intent', 'work'] as const
+export type TriggerKind = (typeof TRIGGER_KINDS)[number]
+
+export const OUTCOMES = [
+  'delivered',
+  'sent',
+  'silent',
+  'suppressed',
+  'condition_false',
+  'deferred',
+  'expired',
+  'failed',
+  'cancelled',
+  'pending',
+] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** What each outcome means, for those who read it. */
+export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
+  delivered: 'a message was received, a run completed, or a receiver took the wake',
+  sent: 'a message was committed and has not been received yet',
+  silent: 'the agent ran and had nothing to say',
+  suppressed: 'a limit held back what the agent wanted to say on its own initiative',
+  condition_false: 'the condition did not hold; seen says what was seen',
+  deferred: 'the gate of a worker outside held it back for now; it is tried again',
+  expired: 'it was past its expires_at',
+  failed: 'no attempt got through',
+  cancelled: 'it was cancelled, or its user spoke first, before anything was sent',
+  pending: 'taken and not yet ended, or waiting for its next attempt',
+}
+
+/** One attempt of an agent, as its turn says. */
+export interface TurnFact {
+  readonly eventSeq: number
+  readonly status: 'committed' | 'failed' | 'retrying'
+  readonly startedAt: Date
+  readonly finishedAt: Date
+  readonly error: string | null
+  readonly verdicts: readonly Verdict[]
+}
+
+/** A message that a turn of the slot promised. */
+export interface MessageFact {
+  readonly id: string
+  readonly status: 'pending' | 'executing' | 'completed' | 'failed'
+  readonly channel: string
+  readonly reason: Reason
+  readonly attempts: number
+  /** When its status became so. */
+  readonly at: Date
+  readonly error: string | null
+  readonly preview: string
+}
+
+/** A slot that became an event of a session, once or at several attempts. */
+export interface EventFacts {
+  readonly from: 'event'
+  /** Oldest first. */
+  readonly turns: readonly TurnFact[]
+  readonly messages: readonly MessageFact[]
+  /** The session has gone past its last event, so a turn there is no more than forgotten. */
+  readonly passed: boolean
+  /** Its trigger holds the slot for another attempt, at this instant. */
+  readonly again: Date | null
+  /** Its trigger was cancelled with the slot in hand. */
+  readonly cancelled: boolean
+  /** Of work: the output. Null where it is gone with its work. */
+  readonly output?: OutputFact | null
+}
+
+export interface OutputFact {
+  readonly status: 'pending' | 'running' | 'completed' | 'failed'
+  readonly runNumber: number
+  readonly title: string | null
+  readonly error: string | null
+}
+
+/** A look at an intent that led to no event, or what an outside worker reported. */
+export interface CheckFacts {
+  readonly from: 'check'
+  readonly status: 'success' | 'failed' | 'gate_blocked' | 'condition_not_met'
+  readonly expired: boolean
+  readonly reported: boolean
+  readonly gate: Readonly<Record<string, unknown>> | null
+  readonly seen: Readonly<Record<string, unknown>> | null
+  readonly error: string | null
+  readonly repeats: number
+}
+
+/** A slot delivered by a call of its receiver. */
+export interface WakeFacts {
+  readonly from: 'wake'
+  readonly status: 'taken' | 'failed' | 'retrying'
+  readonly attempts: number
+  readonly error: string | null
+  readonly again: Date | null
+  readonly cancelled: boolean
+}
+
+/** A slot whose trigger was cancelled before anything came of it. */
+export interface CancelFacts {
+  readonly from: 'cancel'
+  /** A receiver was being called when it was cancelled. */
+  readonly calling: boolean
+}
+
+export type SlotFacts = EventFacts | CheckFacts | WakeFacts | CancelFacts
+
+/** Why: a rule, with its numbers where it has some, or an error. */
+export interface Cause {
+  readonly rule: string
+  readonly count?: number
+  readonly max?: number
+  readonly until?: Date
+  readonly error?: string
+}
+
+export interface Judged {
+  readonly outcome: Outcome
+  readonly reason: Cause | null
+}
+
+/** What the record of an intent says that was past its expires_at. */
+export const EXPIRED = 'expires_at passed'
+/** What a turn says that was not run because its slot was cancelled before. */
+const WITHDRAWN = /^not run: the \w+ was cancelled before its turn began$/
+/** What a turn says whose slot was deleted under it. */
+const DELETED = /^the \w+ was deleted while it ran$/
+
+export function withdrawnText(type: string): string {
+  return `not run: the ${type} was cancelled before its turn began`
+}
+
+export function deletedText(type: string): string {
+  return `the ${type} was deleted while it ran`
+}
+
+export function judgeSlot(facts: SlotFacts): Judged {
+  switch (facts.from) {
+    case 'event':
+      return judgeEvent(facts)
+    case 'check':
+      return judgeCheck(facts)
+    case 'wake':
+      return judgeWake(facts)
+    case 'cancel':
+      return cancelled(facts.calling ? 'cancelled_while_calling' : 'cancelled')
+  }
+}
+
+const plain = (outcome: Outcome): Judged => ({ outcome, reason: null })
+const cancelled = (rule: string): Judged => ({ outcome: 'cancelled', reason: { rule } })
+const failed = (rule: string, error: string | null): Judged => ({
+  outcome: 'failed',
+  reason: { rule, ...(error === null ? {} : { error }) },
+})
+
+function judgeEvent(facts: EventFacts): Judged {
+  const { turns, messages, output } = facts
+  const last = turns.at(-1)
+  // A message speaks for itself: what happened to the trigger afterwards does not unsend it.
+  if (messages.length > 0) return judgeMessages(messages)
+  if (last === undefined) return judgeUnrun(facts)
+  if (last.status === 'committed') {
+    const block = last.verdicts.find((verdict) => !verdict.allowed)
+    if (block !== undefined) return { outcome: 'suppressed', reason: blockCause(block) }
+    return output === undefined ? plain('silent') : judgeOutput(output)
+  }
+  const error = last.error ?? 'the turn failed'
+  if (last.status === 'retrying')
+    return { outcome: 'pending', reason: { rule: 'attempt_failed', error } }
+  if (WITHDRAWN.test(error) || DELETED.test(error)) return cancelled('cancelled')
+  if (facts.cancelled) return cancelled('cancelled_between_attempts')
+  if (facts.again !== null)
+    return { outcome: 'pending', reason: { rule: 'attempt_failed', until: facts.again, error } }
+  return failed('attempts_failed', error)
+}
+
+function judgeUnrun({ passed, cancelled: gone, output }: EventFacts): Judged {
+  if (output?.status === 'completed' || output?.status === 'failed') return judgeOutput(output)
+  if (passed) return { outcome: 'silent', reason: { rule: 'record_pruned' } }
+  return gone ? cancelled('cancelled') : { outcome: 'pending', reason: { rule: 'waits_for_turn' } }
+}
+
+function judgeMessages(messages: readonly MessageFact[]): Judged {
+  if (messages.some(({ status }) => status === 'completed')) return plain('delivered')
+  const open = messages.some(({ status }) => status === 'pending' || status === 'executing')
+  if (open) return plain('sent')
+  return failed('delivery_failed', messages.find(({ error }) => error !== null)?.error ?? null)
+}
+
+/** Of a run whose turn has committed. Its work may have been deleted since, and the output with it. */
+function judgeOutput(output: OutputFact | null): Judged {
+  if (output === null) return { outcome: 'delivered', reason: { rule: 'output_deleted' } }
+  if (output.status === 'failed') return failed('run_failed', output.error)
+  return output.status === 'completed' ? plain('delivered') : plain('pending')
+}
+
+function judgeCheck(facts: CheckFacts): Judged {
+  const { status, error, gate } = facts
+  if (facts.expired) return { outcome: 'expired', reason: { rule: 'expires_at_passed' } }
+  switch (status) {
+    case 'success':
+      return plain('delivered')
+    case 'failed':
+      return failed(facts.reported ? 'reported_failed' : 'check_failed', error)
+    case 'condition_not_met':
+      return { outcome: 'condition_false', reason: { rule: seenRule(facts) } }
+    case 'gate_blocked':
+      return { outcome: 'deferred', reason: gateCause(gate) }
+  }
+}
+
+function seenRule({ seen, reported }: CheckFacts): string {
+  const said = seen?.reason
+  if (typeof said === 'string' && said !== '') return said
+  return reported ? 'reported_not_met' : 'condition_not_met'
+}
+
+function judgeWake({ status, error, again, cancelled: gone }: WakeFacts): Judged {
+  if (status === 'taken') return plain('delivered')
+  if (status === 'failed') return failed('attempts_failed', error)
+  if (gone) return cancelled('cancelled_between_attempts')
+  const cause = error === null ? {} : { error }
+  if (again !== null)
+    return { outcome: 'pending', reason: { rule: 'attempt_failed', until: again, ...cause } }
+  return failed('attempts_failed', error)
+}
+
+function blockCause(verdict: Verdict & { allowed: false }): Cause {
+  const { rule, count, max } = verdict
+  return { rule, count, max, ...('until' in verdict ? { until: verdict.until } : {}) }
+}
+
+/** What an outside worker's own gate said: only what is plainly there is taken over. */
+function gateCause(gate: Readonly<Record<string, unknown>> | null): Cause {
+  const { rule, reason, count, max, until, defer_until } = gate ?? {}
+  const named = [rule, reason].find((text) => typeof text === 'string' && text !== '')
+  const at = [until, defer_until].map(instantOf).find((instant) => instant !== null)
+  return {
+    rule: typeof named === 'string' ? named : 'gate_blocked',
+    ...(typeof count === 'number' ? { count } : {}),
+    ...(typeof max === 'number' ? { max } : {}),
+    ...(at === undefined || at === null ? {} : { until: at }),
+  }
+}
+
+function instantOf(value: unknown): Date | null {
+  if (value instanceof Date) return value
+  const at = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(at) ? null : new Date(at)
+}
+
+/** A verdict as JSON holds it. */
+export function readVerdict(json: Readonly<Record<string, unknown>>): Verdict {
+  const until = instantOf(json.until)
+  return { ...json, ...(until === null ? {} : { until }) } as Verdict
+}

@@ -1,0 +1,98 @@
+/** Reads variables one by one and collects what is wrong with them. */
+import ipaddr from 'ipaddr.js'
+import { callRefusal } from './calls/address.ts'
+
+export const ADMIN_KEY_CHARACTERS_MIN = 32
+
+/** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */
+export class Reader {
+  readonly wrong: string[] = []
+  private readonly env: NodeJS.ProcessEnv
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.env = env
+  }
+
+  text(name: string): string | null {
+    const value = this.env[name]?.trim()
+    return value === undefined || value === '' ? null : value
+  }
+
+  checked(
+    name: string,
+    isRight: (value: string) => boolean,
+    takes: string,
+    kind: 'plain' | 'secret' = 'plain',
+  ): string | null {
+    const value = this.text(name)
+    if (value === null || isRight(value)) return value
+    this.refuse(name, kind === 'secret' ? 'another value (not shown)' : shown(value), takes)
+    return null
+  }
+
+  /** `parse` answers undefined for what it does not take. */
+  parsed<T>(name: string, parse: (value: string) => T | undefined, takes: string): T | undefined {
+    const value = this.checked(name, (text) => parse(text) !== undefined, takes)
+    return value === null ? undefined : parse(value)
+  }
+
+  whole(name: string, min: number, max: number, preset: number): number {
+    const inRange = (value: string) => /^\d{1,15}$/.test(value) && +value >= min && +value <= max
+    const value = this.checked(name, inRange, `a whole number from ${min} to ${max}`)
+    return value === null ? preset : Number(value)
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | null {
+    const value = this.text(name)
+    const found = values.find((known) => known === value?.toLowerCase())
+    if (value !== null && found === undefined) this.refuse(name, shown(value), values.join(', '))
+    return found ?? null
+  }
+
+  flag(name: string, preset: boolean): boolean {
+    const word = this.oneOf(name, ['true', 'false', '1', '0'])
+    return word === null ? preset : word === 'true' || word === '1'
+  }
+
+  refuse(name: string, got: string, takes: string): void {
+    this.wrong.push(`${name}: got ${got}, takes ${takes}`)
+  }
+}
+
+export const shown = (value: string) =>
+  JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+
+export function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value)
+}
+
+export function isEndpoint(value: string): boolean {
+  return isHttpUrl(value) && callRefusal(value, true) === null && !/[?#]/.test(value)
+}
+
+export function isDatabaseUrl(value: string): boolean {
+  if (value === 'memory:') return true
+  if (value.startsWith('pglite:')) return value.length > 'pglite:'.length
+  return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)
+}
+
+export function isHost(value: string): boolean {
+  return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
+}
+
+export function isToken(value: string): boolean {
+  return /^[\x21-\x7e]+$/.test(value)
+}
+
+export function isAdminKey(value: string): boolean {
+  return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
+}
+
+export function isPriceUrl(value: string): boolean {
+  const one = value.includes('{ticker}') !== value.includes('{tickers}')
+  return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
+}
+
+export function isOwner(value: string): boolean {
+  return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
+}

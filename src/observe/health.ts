@@ -1,0 +1,123 @@
+/**
+ * What health and metrics know of the database. Health asks it nothing while it is well: that it answers is known from
+ * whatever was asked of it last, by whomever, and how late things are from a look every few seconds.
+ */
+import { tzDataVersion } from '../core/schedule/index.ts'
+import { IDLE, Loop } from '../engine/service.ts'
+import { isUnavailable } from '../store/db/db.ts'
+import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../store/db/due.ts'
+import type { Store } from '../store/db/open.ts'
+import { outboxDepth } from '../store/sessions/effects.ts'
+
+export interface WatchOptions {
+  readonly store: Store
+  /** The database is there and migrated. */
+  readonly ready: () => boolean
+  readonly version: string
+  readonly services: readonly string[]
+  readonly onError: (error: unknown) => void
+}
+
+/** How often the loop looks. */
+const LOOK_MS = 3_000
+/** An answer older than this proves nothing: then it is asked. Longer than the loop's pause, so that its look is enough. */
+const FRESH_MS = 2 * LOOK_MS
+/** So long somebody who asks for health waits for the database. */
+const ANSWER_MS = 2_000
+/** While it is away it is asked no more often than this, however many ask us. */
+const ASK_AGAIN_MS = 1_000
+
+type Lags = Readonly<Record<string, number>>
+
+const DUE = {
+  sessions: SESSIONS,
+  timers: TIMERS,
+  alarms: ALARMS,
+  wakes: WAKES,
+  intents: INTENTS,
+  work: WORK,
+} as const
+
+export class Watch {
+  readonly #options: WatchOptions
+  readonly #loop: Loop
+  #lags: Lags | null = null
+  #looking: Promise<Lags> | null = null
+  #awayMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+    const tick = async () => {
+      await this.#look()
+      return IDLE
+    }
+    const onError = (_name: string, error: unknown) => options.onError(error)
+    this.#loop = new Loop({ name: 'watch', tick }, { pollMs: LOOK_MS, onError })
+  }
+
+  start(): void {
+    this.#loop.start()
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop()
+  }
+
+  /** How long the oldest due row of each table has waited. */
+  async dueLagMs(): Promise<Lags> {
+    return this.#options.ready() ? this.#look() : {}
+  }
+
+  async outbox() {
+    const { store, ready } = this.#options
+    if (!ready()) return []
+    const rows = await outboxDepth(store.engine)
+    return rows.map(({ status, depth, oldest_ms }) => ({ status, depth, oldestMs: oldest_ms }))
+  }
+
+  async health() {
+    const { store, ready, version, services } = this.#options
+    const body = { version, database: store.kind, tz_data: tzDataVersion() }
+    if (!ready()) return { ok: false, body: { status: 'waiting for the database', ...body } }
+    const lags = store.pulse.beats(FRESH_MS) ? this.#lags : null
+    const due_lag_ms = lags ?? (await this.#ask())
+    if (due_lag_ms === null) return { ok: false, body: { status: 'the database is away', ...body } }
+    return { ok: true, body: { status: 'ok', ...body, due_lag_ms, services } }
+  }
+
+  /** Null when it does not answer in time. */
+  async #ask(): Promise<Lags | null> {
+    if (performance.now() - this.#awayMs < ASK_AGAIN_MS) return null
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<null>((done) => {
+      timer = setTimeout(() => done(null), ANSWER_MS)
+    })
+    const look = this.#look().catch((error: unknown) => {
+      if (isUnavailable(error)) return null
+      throw error
+    })
+    try {
+      const lags = await Promise.race([look, patience])
+      if (lags === null) this.#awayMs = performance.now()
+      return lags
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** One look at a time, shared by all who want it. */
+  #look(): Promise<Lags> {
+    this.#looking ??= this.#read().finally(() => {
+      this.#looking = null
+    })
+    return this.#looking
+  }
+
+  async #read(): Promise<Lags> {
+    const lags: Record<string, number> = {}
+    for (const [name, table] of Object.entries(DUE))
+      lags[name] = await dueLagMs(this.#options.store.engine, table)
+    this.#lags = lags
+    return lags
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Wakeful's own tools as a turn carries them out: what changes something becomes a wish and is written with the turn, or
+ * not at all; what only looks, looks. A refusal is an answer: the model reads it and corrects itself.
+ */
+
+import type { AlarmRequest } from '../../agents/alarm-request.ts'
+import type { Turn } from '../../agents/function.ts'
+import type { IntentRequest } from '../../agents/intent-request.ts'
+import type { Planned } from '../../agents/planned.ts'
+import type { WorkRequest } from '../../agents/work-request.ts'
+import { errorText, Refusal } from '../../core/errors.ts'
+import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
+import { placeOf, withdraw } from './act.ts'
+import { planText, timeText, whyText } from './words.ts'
+
+type Given = Readonly<Record<string, unknown>>
+
+interface TurnTool {
+  /** Of the tool's arguments, those that a turn takes. */
+  readonly takes: readonly string[]
+  /** Something was wished for. */
+  readonly changes: boolean
+  readonly run: (turn: Turn, given: Given) => string | Promise<string>
+}
+
+const listing = (kind: Planned['kind']): TurnTool => ({
+  takes: [],
+  changes: false,
+  async run(turn) {
+    const plans = (await turn.planned()).filter((plan) => plan.kind === kind)
+    if (plans.length === 0) return 'None.'
+    return plans.map((plan) => `${plan.id} ${planText(plan, placeOf(turn))}`).join('\n')
+  },
+})
+
+const removing = (kind: Planned['kind']): TurnTool => ({
+  takes: ['id'],
+  changes: true,
+  async run(turn, { id }) {
+    const plan = (await turn.planned()).find((each) => each.kind === kind && each.id === id)
+    if (plan === undefined)
+      throw new Refusal('not_found', `there is no such ${kind}; take an id of the list`)
+    withdraw(turn, plan)
+    return `Cancelled: ${planText(plan, placeOf(turn))}.`
+  },
+})
+
+/** The user's zone where none is given. */
+function inZone<T>(turn: Turn, given: Given): T {
+  return { ...given, timezone: given.timezone ?? placeOf(turn).timezone } as T
+}
+
+export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
+  set_alarm: {
+    takes: [
+      'schedule',
+      'fire_at',
+      'delay_seconds',
+      'cron_expr',
+      'timezone',
+      'label',
+      'wake_message',
+    ],
+    changes: true,
+    run(turn, given) {
+      const request = inZone<AlarmRequest>(turn, given)
+      const id = turn.setAlarm(request)
+      return `Set alarm ${id}: ${whenOf(turn, request)}, time zone ${request.timezone}.`
+    },
+  },
+  create_intent: {
+    takes: [
+      ...['intent_name', 'description', 'trigger_type', 'trigger_schedule', 'trigger_condition'],
+      ...[
+        'action_type',
+        'action_context',
+        'action_priority',
+        'expires_at',
+        'max_executions',
+        'timezone',
+      ],
+    ],
+    changes: true,
+    async run(turn, given) {
+      return `Created intent ${await turn.createIntent(inZone<IntentRequest>(turn, given))}.`
+    },
+  },
+  create_work: {
+    takes: ['task', 'agent_type', 'frequency', 'timezone', 'run_first'],
+    changes: true,
+    run(turn, given) {
+      const parameters = { notify_session: turn.session.key }
+      const id = turn.createWork({ ...inZone<WorkRequest>(turn, given), parameters })
+      return `Created work ${id}. Its results are told in this conversation.`
+    },
+  },
+  list_alarms: listing('alarm'),
+  list_intents: listing('intent'),
+  list_work: listing('work'),
+  cancel_alarm: removing('alarm'),
+  delete_intent: removing('intent'),
+  delete_work: removing('work'),
+  preview_schedule: {
+    takes: ['schedule', 'timezone'],
+    changes: false,
+    run(turn, given) {
+      const { schedule, timezone } = inZone<{ schedule?: unknown; timezone: string }>(turn, given)
+      const place = { ...placeOf(turn), timezone }
+      const parsed = parsePhrase(String(schedule ?? ''), { timezone, now: place.now.getTime() })
+      return timeText(parsed, place)
+    },
+  },
+  explain: {
+    takes: [],
+    changes: false,
+    run: async (turn) => whyText(await turn.explained(), placeOf(turn)),
+  },
+}
+
+function whenOf(
+  turn: Turn,
+  { schedule, fire_at, delay_seconds, cron_expr, timezone }: AlarmRequest,
+): string {
+  if (schedule === undefined) return String(fire_at ?? cron_expr ?? `in ${delay_seconds} seconds`)
+  const place = { ...placeOf(turn), timezone: timezone ?? 'UTC' }
+  return timeText(
+    parsePhrase(schedule, { timezone: place.timezone, now: place.now.getTime() }),
+    place,
+  )
+}
+
+export interface Used {
+  readonly said: string
+  readonly changed: boolean
+}
+
+export async function useTool(turn: Turn, name: string, json: string): Promise<Used> {
+  const tool = Object.hasOwn(TURN_TOOLS, name) ? TURN_TOOLS[name] : undefined
+  if (tool === undefined) return { said: `There is no tool ${name}.`, changed: false }
+  try {
+    return { said: await tool.run(turn, argumentsOf(json)), changed: tool.changes }
+  } catch (error) {
+    // What the model got wrong, it is told; anything else is a fault of ours.
+    if (error instanceof Refusal) return refused(error.errors)
+    if (error instanceof ScheduleError) return refused(error.errors)
+    if (error instanceof TypeError || error instanceof SyntaxError)
+      return refused([errorText(error, 500)])
+    throw error
+  }
+}
+
+function refused(errors: readonly string[]): Used {
+  const list = errors.map((error) => `- ${error}`).join('\n')
+  return { said: `Refused, nothing was changed:\n${list}`, changed: false }
+}
+
+/** Null counts as left out: models send every field they know. */
+function argumentsOf(json: string): Given {
+  const given: unknown = JSON.parse(json)
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw new TypeError('arguments must be an object')
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+}

@@ -1,0 +1,119 @@
+/** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
+
+import type { Explained, Planned } from '../../agents/planned.ts'
+import { formatLocal, next, type Parsed } from '../../core/schedule/index.ts'
+import type { Place } from './understand.ts'
+
+const QUOTED_MAX = 200
+const LISTED_MAX = 20
+
+export const EXAMPLES = [
+  'remind me in 10 seconds to stretch',
+  'every weekday at 8:30 plan the day',
+  'report daily at 6pm',
+  'tell me when NVDA is below 130',
+  'tell me when the news mentions fusion',
+  'check in if I am silent for two days',
+  'what is planned?',
+  'why did you not write?',
+  'cancel 1, stop, or stop all',
+  'my time zone is Europe/Berlin',
+]
+
+export function helpText(timezone: string): string {
+  const list = EXAMPLES.map((example) => `- ${example}`).join('\n')
+  return `I keep promises in time. Write for example:\n${list}\nTimes are read in ${timezone}.`
+}
+
+export function quoted(text: string): string {
+  return `“${text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text}”`
+}
+
+/** "every weekday at 08:30 (Europe/Berlin), next on 2026-01-02 08:30 Europe/Berlin", "in 10 s (2026-01-01 09:00:10 UTC)". */
+export function timeText({ schedule, description }: Parsed, { timezone, now }: Place): string {
+  if (schedule.kind === 'once')
+    return schedule.at === null ? 'at once' : instantText(new Date(schedule.at), { timezone, now })
+  const [at] = next(schedule, now.getTime(), { anchor: now.getTime() })
+  if (at === undefined) return description
+  return `${description}, next ${instantText(new Date(at), { timezone, now })}`
+}
+
+export function instantText(at: Date, { timezone, now }: Place): string {
+  const seconds = Math.round((at.getTime() - now.getTime()) / 1000)
+  const local = formatLocal(at.getTime(), timezone)
+  return seconds >= 0 && seconds < 120 ? `in ${seconds} s (${local})` : `on ${local}`
+}
+
+/** What was assumed, if anything. */
+export function notesText({ notes }: Parsed): string {
+  const told = notes.filter((note) => !note.startsWith('the day is'))
+  return told.length === 0 ? '' : ` (${told.join('; ')})`
+}
+
+const KIND = { follow_up: 'follow-up', alarm: 'alarm', intent: 'intent', work: 'work' } as const
+
+export function plannedText(plans: readonly Planned[], place: Place): string {
+  if (plans.length === 0) return 'Nothing is planned. Say “help” for what I understand.'
+  const shown = plans
+    .slice(0, LISTED_MAX)
+    .map((plan, index) => `${index + 1}. ${planText(plan, place)}`)
+  const more = plans.length > LISTED_MAX ? [`… and ${plans.length - LISTED_MAX} more`] : []
+  return [
+    'Planned:',
+    ...shown,
+    ...more,
+    'Say “cancel 1” to cancel the first, “stop all” to cancel everything.',
+  ].join('\n')
+}
+
+export function planText({ kind, title, when, next_at, again }: Planned, place: Place): string {
+  const at = next_at === null ? '' : instantText(next_at, place)
+  const time = next_at === null ? when : again ? `${when}, next ${at}` : at
+  return `${quoted(title)} (${KIND[kind]}): ${time}`
+}
+
+/** The newest last, as it happened. */
+export function whyText(told: readonly Explained[], place: Place): string {
+  if (told.length === 0)
+    return 'I have not been woken here yet, so there was nothing to write. Say “what is planned?” for what is ahead.'
+  const past = told.filter(({ outcome, kind }) => !(kind === 'intent' && outcome === 'not_met'))
+  const waiting = told.filter(({ outcome, kind }) => kind === 'intent' && outcome === 'not_met')
+  const lines = past.toReversed().map((each) => `- ${occasionText(each, place)}`)
+  const stands = waiting.map((each) => `- ${quoted(each.title)}: ${conditionText(each.reason)}`)
+  return [
+    ...(lines.length === 0 ? [] : ['Each time I could have written unasked, of late:', ...lines]),
+    ...(stands.length === 0 ? [] : ['What I watch, when I last looked:', ...stands]),
+  ].join('\n')
+}
+
+const WOKEN: Readonly<Record<string, string>> = { timer: 'follow-up', tool_result: 'tool result' }
+
+function occasionText(told: Explained, { timezone }: Place): string {
+  const when = formatLocal(Math.floor(told.at.getTime() / 1000) * 1000, timezone)
+  return `${when}, ${WOKEN[told.kind] ?? told.kind} ${quoted(told.title)}: ${outcomeText(told, timezone)}`
+}
+
+function outcomeText({ outcome, reason, verdict }: Explained, timezone: string): string {
+  if (outcome === 'failed') return `failed: ${reason.slice(0, QUOTED_MAX)}`
+  if (outcome === 'silent') return 'I had nothing to say'
+  if (outcome === 'not_met') return conditionText(reason)
+  if (verdict === null) return outcome === 'written' ? 'written' : 'held back'
+  if (verdict.rule === 'promised') return 'written, as promised'
+  if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
+  if (verdict.rule === 'hard_cap_reached')
+    return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
+  const until = formatLocal(new Date(verdict.until).getTime(), timezone)
+  return `held back: too soon after my last message, the gate was closed until ${until}`
+}
+
+const CONDITION: Readonly<Record<string, string>> = {
+  unknown: 'nothing is known yet; facts come from sources or POST /v1/signals',
+  stale: 'what is known is too old',
+  false: 'it does not hold',
+  still_true: 'it has held since I told you; I tell again once it has been otherwise',
+  nothing_new: 'nothing new',
+}
+
+function conditionText(reason: string): string {
+  return CONDITION[reason] ?? reason.replaceAll('_', ' ')
+}

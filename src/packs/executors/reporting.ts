@@ -1,0 +1,119 @@
+/** `reporting`: what the user's agents did, from the user's own records. Needs no model. */
+
+import type { Executor, WorkRun } from '../../agents/executor.ts'
+import { TerminalError } from '../../core/errors.ts'
+import { dayBounds, localDay, zoneOf } from '../../core/schedule/zone.ts'
+import type { Db } from '../../store/db/db.ts'
+import {
+  type Happening,
+  happenings,
+  intentChecks,
+  reportTime,
+  triggerNames,
+  troubledAlarms,
+  upcoming,
+  workRuns,
+} from '../../store/ledger/report-figures.ts'
+import { activityReport } from './report/activity.ts'
+import { printHtml, printMarkdown } from './report/document.ts'
+import type { Fire, Kind } from './report/tally.ts'
+
+const DAYS = 7
+const DAYS_MAX = 90
+const UPCOMING_MAX = 20
+const FORMATS = ['md', 'html'] as const
+
+interface Wanted {
+  readonly days: number
+  readonly format: (typeof FORMATS)[number] | null
+}
+
+export function reporting({ db }: { readonly db: Db }): Executor {
+  return async (run) => {
+    const { days, format } = wanted(run.parameters)
+    const { userId, timezone, signal } = run
+    const to = await reportTime(db)
+    const span = { userId, from: startOf(to, days, timezone), to }
+    run.progress(0.1, 'reading what happened')
+    const { rows, cut } = await happenings(db, span, signal)
+    // The run that writes the report is no news in it.
+    const past = rows.filter((row) => row.trigger_id !== run.workId || row.status !== null)
+    run.progress(0.6, 'reading what was checked, run and planned')
+    const fires = past.map(fireOf)
+    const ids = past.flatMap((row) => (row.trigger_id === null ? [] : [row.trigger_id]))
+    const names = await triggerNames(db, userId, mostFrequent(ids))
+    const checks = await intentChecks(db, span)
+    const runs = (await workRuns(db, span)).filter((each) => !isOwn(each, run))
+    const troubled = await troubledAlarms(db, span)
+    const planned = await upcoming(db, userId, UPCOMING_MAX)
+    signal.throwIfAborted()
+    run.progress(0.9, 'writing the report')
+    const { document, metadata } = activityReport({
+      ...span,
+      timezone,
+      task: run.task.slice(0, 500),
+      fires,
+      names: new Map([
+        ...fires
+          .filter((fire) => fire.kind === 'timer')
+          .map((fire) => [fire.trigger, fire.trigger] as const),
+        ...names.map(({ id, name }) => [id, name] as const),
+      ]),
+      checks,
+      runs,
+      troubled,
+      upcoming: planned,
+      cut,
+    })
+    const content = printMarkdown(document)
+    const { title } = document
+    if (format === null) return { title, content, metadata: { ...metadata, days } }
+    const file = { format, content: format === 'html' ? printHtml(document) : content }
+    return { title, content, metadata: { ...metadata, days }, file }
+  }
+}
+
+function wanted(parameters: WorkRun['parameters']): Wanted {
+  const errors: string[] = []
+  const { days = DAYS, format = null } = parameters
+  const isDays = typeof days === 'number' && Number.isInteger(days) && days >= 1 && days <= DAYS_MAX
+  if (!isDays) errors.push(`parameters.days takes a whole number from 1 to ${DAYS_MAX}`)
+  const known = format === null ? null : FORMATS.find((each) => each === format)
+  if (known === undefined) errors.push(`parameters.format takes "${FORMATS.join('" or "')}"`)
+  if (!isDays || known === undefined) throw new TerminalError(errors.join('; '))
+  return { days, format: known }
+}
+
+/** Whole local days and today so far, so that reports that follow one another leave nothing out. */
+function startOf(to: Date, days: number, timezone: string): Date {
+  const zone = zoneOf(timezone)
+  return new Date(dayBounds(zone, localDay(zone, to.getTime()) - days).from)
+}
+
+function fireOf(row: Happening): Fire {
+  return {
+    kind: row.type as Kind,
+    trigger: row.trigger_id ?? row.timer_id ?? row.session_key,
+    at: row.created_at,
+    delivered: row.delivered,
+    undelivered: row.undelivered,
+    lost: row.lost,
+    heldBack: heldBack(row.verdicts),
+    error: row.status === 'failed' ? (row.error ?? 'failed').slice(0, 300) : null,
+  }
+}
+
+function heldBack(verdicts: string): string[] {
+  const list = JSON.parse(verdicts) as { allowed: boolean; rule: string }[]
+  return list.filter((verdict) => !verdict.allowed).map((verdict) => verdict.rule)
+}
+
+function mostFrequent(ids: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id)
+}
+
+function isOwn(output: { work_id: string; run_number: number }, run: WorkRun): boolean {
+  return output.work_id === run.workId && output.run_number === run.runNumber
+}

@@ -1,0 +1,133 @@
+/**
+ * Plain SQL migrations, up and down, the same files for both stores. Each runs in a transaction of
+ * its own together with its mark, under an advisory lock: a killed migration leaves nothing, and two
+ * processes starting at once do it once.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Db } from './db.ts'
+import { ensureRoles } from './roles.ts'
+
+const DIRECTORY = fileURLToPath(new URL('../../../migrations/', import.meta.url))
+/** Any fixed number; it names our lock among others in the same database. */
+const LOCK = 7_105_128_331
+
+export interface Migration {
+  readonly version: number
+  readonly name: string
+  readonly up: string
+  readonly down: string
+}
+export interface MigrationState {
+  readonly version: number
+  readonly name: string
+  readonly appliedAt: Date | null
+}
+
+export function readMigrations(directory = DIRECTORY): Migration[] {
+  const ups = readdirSync(directory)
+    .filter((file) => file.endsWith('.up.sql'))
+    .sort()
+  return ups.map((file) => {
+    const name = file.slice(0, -'.up.sql'.length)
+    const up = readFileSync(`${directory}${file}`, 'utf8')
+    const down = readFileSync(`${directory}${name}.down.sql`, 'utf8')
+    return { version: Number(name.slice(0, 4)), name, up, down }
+  })
+}
+
+const checksum = (sql: string) => createHash('sha256').update(sql).digest('hex').slice(0, 16)
+
+async function ensureHome(db: Db): Promise<void> {
+  await db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.exec(`create schema if not exists wakeful;
+      create table if not exists wakeful.migrations (
+        version int primary key, name text not null, checksum text not null,
+        applied_at timestamptz not null default now());`)
+  })
+}
+
+async function applied(db: Db): Promise<Map<number, { checksum: string; applied_at: Date }>> {
+  const exists = await db.query(
+    `select 1 from pg_tables where schemaname = 'wakeful' and tablename = 'migrations'`,
+  )
+  if (exists.length === 0) return new Map()
+  const rows = await db.query<{ version: number; checksum: string; applied_at: Date }>(
+    'select version, checksum, applied_at from wakeful.migrations',
+  )
+  return new Map(rows.map((row) => [row.version, row]))
+}
+
+export async function migrationStatus(db: Db, all = readMigrations()): Promise<MigrationState[]> {
+  const marks = await applied(db)
+  return all.map(({ version, name }) => ({
+    version,
+    name,
+    appliedAt: marks.get(version)?.applied_at ?? null,
+  }))
+}
+
+/** Applies what is missing, in order. Returns the names of what it applied. */
+export async function migrateUp(db: Db, all = readMigrations()): Promise<string[]> {
+  // Most starts find everything there: then a look is enough, without a lock.
+  const marks = await applied(db)
+  if (all.every((migration) => isApplied(migration, marks.get(migration.version)?.checksum))) {
+    await ensureRoles(db)
+    return []
+  }
+  await ensureHome(db)
+  await ensureRoles(db)
+  const done: string[] = []
+  for (const migration of all) {
+    const fresh = await db.tx(async (tx) => {
+      await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+      const mark = (await applied(tx)).get(migration.version)
+      if (isApplied(migration, mark?.checksum)) return false
+      await tx.exec(migration.up)
+      await tx.query(
+        'insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)',
+        [migration.version, migration.name, checksum(migration.up)],
+      )
+      return true
+    })
+    if (fresh) done.push(migration.name)
+  }
+  return done
+}
+
+function isApplied(migration: Migration, found: string | undefined): boolean {
+  if (found === undefined) return false
+  if (found === checksum(migration.up)) return true
+  throw new Error(
+    `migration ${migration.name} was applied with other contents: restore the file, and put the change into a new migration`,
+  )
+}
+
+/** Takes back the newest `steps` of the applied migrations; taking back all of them removes the schema too. */
+export async function migrateDown(
+  db: Db,
+  steps = Number.MAX_SAFE_INTEGER,
+  all = readMigrations(),
+): Promise<string[]> {
+  const undone: string[] = []
+  const marks = await applied(db)
+  const newest = all.filter(({ version }) => marks.has(version)).reverse()
+  for (const migration of newest.slice(0, Math.max(0, steps))) {
+    const ran = await db.tx(async (tx) => {
+      await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+      if (!(await applied(tx)).has(migration.version)) return false
+      await tx.exec(migration.down)
+      await tx.query('delete from wakeful.migrations where version = $1', [migration.version])
+      return true
+    })
+    if (ran) undone.push(migration.name)
+  }
+  // Without `cascade`: a table that a down file forgot stops us here instead of vanishing silently.
+  const exists = await db.query(`select 1 from pg_namespace where nspname = 'wakeful'`)
+  if (exists.length > 0 && (await applied(db)).size === 0) {
+    await db.exec('drop table if exists wakeful.migrations; drop schema wakeful;')
+  }
+  return undone
+}

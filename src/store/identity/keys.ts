@@ -1,0 +1,137 @@
+/** Keys, and the tokens that stand for them. Only hashes are here; the secrets were shown once. */
+import type { Role } from '../../core/identity/key.ts'
+import type { Db } from '../db/db.ts'
+import { NOW } from '../db/due.ts'
+
+export interface KeyRow {
+  readonly id: string
+  readonly role: Role
+  readonly user_id: string | null
+  readonly agent_id: string | null
+  readonly owner_did: string | null
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly last_used_at: Date | null
+  readonly created_at: Date
+  /** `created_at` with its microseconds, for cursors. */
+  readonly created_text: string
+}
+
+const ROW = `id, role, user_id, agent_id, owner_did, expires_at, revoked_at, last_used_at, created_at,
+  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text`
+
+export interface NewKey {
+  readonly id: string
+  readonly hash: Buffer
+  readonly role: Role
+  readonly userId: string | null
+  readonly agentId: string | null
+  readonly ownerDid: string | null
+  readonly expiresAt: Date | null
+}
+
+/** Null, and nothing written, when it would have ended already. */
+export async function insertKey(db: Db, key: NewKey): Promise<KeyRow | null> {
+  const [row] = await db.query<KeyRow>(
+    `insert into wakeful.api_keys (id, hash, role, user_id, agent_id, owner_did, expires_at, created_at)
+     select $2::uuid, $3::bytea, $4, $5, $6, $7, $8::timestamptz, ${NOW}
+     where $8::timestamptz is null or $8::timestamptz > ${NOW}
+     returning ${ROW}`,
+    [db.now(), key.id, key.hash, key.role, key.userId, key.agentId, key.ownerDid, key.expiresAt],
+  )
+  return row ?? null
+}
+
+/** Newest first; tokens are not listed, they come and go with their key. */
+export async function listKeys(
+  db: Db,
+  page: { limit: number; after: readonly [string, string] | null },
+): Promise<KeyRow[]> {
+  const [createdAt, id] = page.after ?? [null, null]
+  return db.query<KeyRow>(
+    `select ${ROW} from wakeful.api_keys
+     where parent_id is null and ($2::timestamptz is null or (created_at, id) < ($2::timestamptz, $3::uuid))
+     order by created_at desc, id desc limit $1`,
+    [page.limit, createdAt, id],
+  )
+}
+
+/** Null when there is no such key. One that was revoked before keeps its first instant. */
+export async function revokeKey(db: Db, id: string): Promise<KeyRow | null> {
+  const [row] = await db.query<KeyRow>(
+    `update wakeful.api_keys set revoked_at = coalesce(revoked_at, ${NOW})
+     where id = $2::uuid and parent_id is null returning ${ROW}`,
+    [db.now(), id],
+  )
+  return row ?? null
+}
+
+/** A key that is valid now, as the door needs it. */
+export interface LiveKey {
+  readonly id: string
+  /** The key that a token was made from; it ends with it. */
+  readonly parent_id: string | null
+  readonly hash: Buffer
+  readonly role: Role
+  readonly user_id: string | null
+  readonly agent_id: string | null
+  readonly owner_did: string | null
+  /** How long it will stay valid unless it is revoked; null: without end. */
+  readonly left_ms: number | null
+  /** Nobody has noted its use for a while. */
+  readonly use_unnoted: boolean
+}
+
+const LIVE = (key: string) =>
+  `${key}.revoked_at is null and (${key}.expires_at is null or ${key}.expires_at > ${NOW})`
+
+/** Those of `ids` that are valid now: what is unknown, revoked or expired, or whose parent is, is left out. */
+export async function liveKeys(
+  db: Db,
+  ids: readonly string[],
+  notedMs: number,
+): Promise<LiveKey[]> {
+  return db.query<LiveKey>(
+    `select k.id, k.parent_id, k.hash, k.role, k.user_id, k.agent_id, k.owner_did,
+       (extract(epoch from least(k.expires_at, p.expires_at) - ${NOW}) * 1000)::float8 as left_ms,
+       coalesce(k.last_used_at, '-infinity') <= ${NOW} - $3::float8 * interval '1 millisecond' as use_unnoted
+     from wakeful.api_keys k left join wakeful.api_keys p on p.id = k.parent_id
+     where k.id = any($2::uuid[]) and ${LIVE('k')} and (k.parent_id is null or (p.id is not null and ${LIVE('p')}))`,
+    [db.now(), ids, notedMs],
+  )
+}
+
+/** One write for all keys used lately. A token's use is its key's use, too. */
+export async function noteUse(db: Db, ids: readonly string[]): Promise<void> {
+  await db.query(
+    `update wakeful.api_keys set last_used_at = ${NOW}
+     where id = any($2::uuid[]) or id in (select parent_id from wakeful.api_keys where id = any($2::uuid[]))`,
+    [db.now(), ids],
+  )
+}
+
+export async function hasAdminKey(db: Db): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from wakeful.api_keys k where k.role = 'admin' and ${LIVE('k')} limit 1`,
+    [db.now()],
+  )
+  return rows.length > 0
+}
+
+/** A token with the rights of the newest valid agent key made for this DID; null when there is none. */
+export async function insertToken(
+  db: Db,
+  token: { id: string; hash: Buffer; did: string; seconds: number },
+): Promise<{ parent_id: string; user_id: string } | null> {
+  const [row] = await db.query<{ parent_id: string; user_id: string }>(
+    `insert into wakeful.api_keys (id, hash, role, user_id, agent_id, owner_did, parent_id, expires_at, created_at)
+     select $2::uuid, $3::bytea, 'agent', k.user_id, k.agent_id, k.owner_did, k.id,
+       ${NOW} + $5::int * interval '1 second', ${NOW}
+     from (select * from wakeful.api_keys k
+           where k.owner_did = $4 and k.role = 'agent' and k.parent_id is null and ${LIVE('k')}
+           order by k.created_at desc limit 1) k
+     returning parent_id, user_id`,
+    [db.now(), token.id, token.hash, token.did, token.seconds],
+  )
+  return row ?? null
+}

@@ -1,0 +1,131 @@
+/** When each source of facts is asked next, under whose lease, and what its server said to remember. */
+import { bucketOf } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { claimRows, type DueTable, NOW, nextDueMs, oneInOrder } from '../db/due.ts'
+
+export const SOURCES: DueTable = {
+  name: 'wakeful.source_polls',
+  key: 'key',
+  due: 'due_at',
+  live: 'due_at is not null',
+}
+
+/** Makes the rows that are missing, due at once. What is known of the others stays. */
+export async function ensureSources(
+  db: Db,
+  sources: readonly { readonly key: string; readonly kind: string }[],
+): Promise<void> {
+  await db.query(
+    `insert into wakeful.source_polls (bucket, key, kind, due_at, created_at, updated_at)
+     select bucket, key, kind, ${NOW}, ${NOW}, ${NOW} from unnest($2::smallint[], $3::text[], $4::text[]) i(bucket, key, kind)
+     order by bucket, key on conflict (bucket, key) do nothing`,
+    [
+      db.now(),
+      sources.map(({ key }) => bucketOf(key)),
+      sources.map(({ key }) => key),
+      sources.map(({ kind }) => kind),
+    ],
+  )
+}
+
+export interface ClaimedSource {
+  readonly bucket: number
+  readonly key: string
+  readonly etag: string | null
+  readonly last_modified: string | null
+  /** JSON text: `{"<fact>": "<instant> <hash>"}`. */
+  readonly told: string | null
+  readonly failures: number
+  readonly read_at: Date | null
+  readonly now: Date
+}
+
+const CLAIM = `with taken as (${claimRows(
+  SOURCES,
+  't.bucket, t.key, t.etag, t.last_modified, t.told, t.failures, t.read_at',
+  { where: 't.key = any($5::text[])' },
+)}) select n.next_ms, ${NOW} as now, t.* from (select ${nextDueMs(SOURCES)} as next_ms) n left join taken t on true`
+
+/** Leases due sources among `keys`: another process may be set up with others. */
+export async function claimSources(
+  db: Db,
+  keys: readonly string[],
+  limit: number,
+  leaseMs: number,
+  token: string,
+): Promise<{ readonly claimed: readonly ClaimedSource[]; readonly nextMs: number | null }> {
+  const values = [db.now(), limit, leaseMs, token, keys]
+  const rows = await oneInOrder<ClaimedSource & { next_ms: number | null }>(db, CLAIM, values)
+  return { claimed: rows.filter((row) => row.key !== null), nextMs: rows[0]?.next_ms ?? null }
+}
+
+export interface PolledSource {
+  readonly bucket: number
+  readonly key: string
+  readonly token: string
+  readonly waitMs: number
+  readonly failures: number
+  readonly error: string | null
+  /** What to remember of a whole answer; null where there was none, and what was known stays. */
+  readonly read: {
+    readonly etag: string | null
+    readonly lastModified: string | null
+    readonly told: string | null
+  } | null
+}
+
+/** Answers whether the lease was still ours; otherwise nothing is written. */
+export async function settlePoll(db: Db, polled: PolledSource): Promise<boolean> {
+  const { bucket, key, token, waitMs, failures, error, read } = polled
+  const rows = await db.query(
+    `update wakeful.source_polls
+     set due_at = ${NOW} + $5::float8 * interval '1 millisecond', claim_token = null, claimed_at = null, failures = $6,
+         last_error = $7, last_ok_at = case when $6::int = 0 then ${NOW} else last_ok_at end,
+         etag = case when $8 then $9 else etag end, last_modified = case when $8 then $10 else last_modified end,
+         told = case when $8 then $11::json else told end, read_at = case when $8 then ${NOW} else read_at end, updated_at = ${NOW}
+     where bucket = $2::smallint and key = $3 and claim_token = $4::uuid returning 1`,
+    [
+      ...[db.now(), bucket, key, token, waitMs, failures, error],
+      ...[read !== null, read?.etag ?? null, read?.lastModified ?? null, read?.told ?? null],
+    ],
+  )
+  return rows.length > 0
+}
+
+/** Hops from ticker to ticker along the index instead of reading the watches of all intents. */
+const TICKERS = `with recursive k(key) as (
+    (select key from wakeful.intent_watches where kind = 'price' order by key limit 1)
+    union all
+    select (select w.key from wakeful.intent_watches w where w.kind = 'price' and w.key > k.key order by w.key limit 1)
+    from k where k.key is not null)
+  select k.key from k left join lateral (
+    select s.at from wakeful.signals s
+    where s.kind = 'price' and s.key = k.key and coalesce(s.user_id, '') = '' order by s.at desc limit 1) s on true
+  where k.key is not null and exists (
+    select 1 from wakeful.intent_watches w join wakeful.scheduled_intents i on i.bucket = w.bucket and i.id = w.intent_id
+    where w.kind = 'price' and w.key = k.key and i.enabled and i.agent_id is not null)
+  order by s.at nulls first, k.key limit $1::int`
+
+/** The tickers that enabled intents of ours wait for; those whose price is oldest first. */
+export async function awaitedTickers(db: Db, limit: number): Promise<string[]> {
+  const rows = await db.query<{ key: string }>(TICKERS, [limit])
+  return rows.map(({ key }) => key)
+}
+
+export interface SourceState {
+  readonly key: string
+  readonly kind: string
+  readonly failures: number
+  readonly last_ok_at: Date | null
+  readonly last_error: string | null
+  readonly next_poll_at: Date
+}
+
+/** A source that was due a week ago is asked by nobody any more. */
+export async function listSources(db: Db, limit: number): Promise<SourceState[]> {
+  return db.query<SourceState>(
+    `select key, kind, failures, last_ok_at, last_error, due_at as next_poll_at from wakeful.source_polls
+     where due_at > ${NOW} - interval '7 days' order by kind, key limit $2::int`,
+    [db.now(), limit],
+  )
+}

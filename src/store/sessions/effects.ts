@@ -1,0 +1,172 @@
+/**
+ * The outbox. Channels that hold connections ask for what their sessions have not acknowledged yet,
+ * from a position on; whoever holds a socket may ask, in any process. An acknowledgement completes.
+ */
+import type { Reason } from '../../core/sessions/reason.ts'
+import type { SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { keyIs, NOW } from '../db/due.ts'
+
+export interface Undelivered {
+  readonly bucket: number
+  readonly session_key: string
+  readonly position: number
+  readonly id: string
+  readonly payload: string
+  readonly event_seq: number
+  readonly reason: Reason
+  readonly origin: string | null
+  readonly checkpoint_id?: string
+  readonly traceparent?: string | null
+  readonly created_at: Date
+  /** Somebody has acknowledged it; for sockets that were there when it was said. */
+  readonly completed: boolean
+}
+
+export interface Wanted {
+  readonly bucket: number
+  readonly key: string
+  /** Everything after this position; 0 for all. */
+  readonly after: number
+  /** What was acknowledged already, only after this position. */
+  readonly doneAfter: number
+}
+
+const MESSAGE =
+  'bucket, session_key, position, id, payload, event_seq, reason, origin, checkpoint_id, traceparent, created_at'
+
+/**
+ * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
+ * session get each message, and another one, perhaps in another process, may have acknowledged it before
+ * we looked: such rows come along for those who were connected when they were written.
+ */
+export async function undelivered(
+  db: Db,
+  channel: string,
+  wanted: readonly Wanted[],
+  limit: number,
+): Promise<Undelivered[]> {
+  return db.query<Undelivered>(
+    `select e.* from unnest($1::smallint[], $2::text[], $3::bigint[], $4::bigint[]) w(bucket, key, after, done_after)
+     cross join lateral (
+       (select ${MESSAGE}, false as completed from wakeful.effects e
+        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
+          and e.status in ('pending', 'executing') and e.channel = $5 and e.type = 'send_message'
+        order by e.position limit $6)
+       union all
+       (select ${MESSAGE}, true from wakeful.effects e
+        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.done_after
+          and e.status = 'completed' and e.channel = $5 and e.type = 'send_message'
+        order by e.position limit $6)
+       order by position limit $6) e
+     order by e.bucket, e.session_key, e.position`,
+    [
+      wanted.map((w) => w.bucket),
+      wanted.map((w) => w.key),
+      wanted.map((w) => w.after),
+      wanted.map((w) => w.doneAfter),
+      channel,
+      limit,
+    ],
+  )
+}
+
+export interface Receipt {
+  readonly bucket: number
+  readonly key: string
+  readonly position: number
+  readonly outcome: 'attempted' | 'completed'
+}
+
+/** Records attempts and completions in one statement. Completed stays completed. Answers which rows changed. */
+export async function recordReceipts(db: Db, receipts: readonly Receipt[]): Promise<Set<string>> {
+  const rows = await db.query<{ session_key: string; position: number }>(
+    `with r as materialized (
+       select bucket, key, position, bool_or(outcome = 'completed') as done,
+              count(*) filter (where outcome = 'attempted')::int as attempts
+       from unnest($2::smallint[], $3::text[], $4::bigint[], $5::text[]) r(bucket, key, position, outcome)
+       group by bucket, key, position order by bucket, key, position)
+     update wakeful.effects e
+     set status = case when r.done then 'completed' else 'executing' end,
+         attempt_count = e.attempt_count + r.attempts,
+         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
+         updated_at = ${NOW}
+     from r
+     where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
+       and e.status in ('pending', 'executing')
+     returning e.session_key, e.position`,
+    [
+      db.now(),
+      receipts.map((r) => r.bucket),
+      receipts.map((r) => r.key),
+      receipts.map((r) => r.position),
+      receipts.map((r) => r.outcome),
+    ],
+  )
+  return new Set(rows.map((row) => `${row.session_key} ${row.position}`))
+}
+
+/** The position of a message of this session, for an acknowledgement of something sent on an earlier connection. */
+export async function positionOf(db: Db, session: SessionRef, id: string): Promise<number | null> {
+  const [row] = await db.query<{ position: number }>(
+    `select position from wakeful.effects
+     where bucket = $1 and session_key = $2 and id = $3::uuid and type = 'send_message'
+     order by position desc limit 1`,
+    [session.bucket, session.key, id],
+  )
+  return row?.position ?? null
+}
+
+/** The last socket of these sessions closed: what was sent and not acknowledged waits again. */
+export async function backToPending(
+  db: Db,
+  sessions: readonly { bucket: number; key: string }[],
+): Promise<void> {
+  await db.query(
+    `update wakeful.effects e set status = 'pending', updated_at = ${NOW}
+     from unnest($2::smallint[], $3::text[]) s(bucket, key)
+     where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null`,
+    [db.now(), sessions.map((s) => s.bucket), sessions.map((s) => s.key)],
+  )
+}
+
+export interface EffectView {
+  readonly id: string
+  readonly position: number
+  readonly type: string
+  readonly payload: string
+  readonly status: string
+  readonly reason: Reason
+  readonly attempt_count: number
+  readonly last_attempt_at: Date | null
+  readonly dedupe_key: string
+  readonly checkpoint_id: string
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+const OUTBOX_COUNTED_MAX = 10_000
+
+export interface OutboxDepth {
+  readonly status: string
+  readonly depth: number
+  readonly oldest_ms: number
+}
+
+/**
+ * How many messages wait, and since when. Looks at no more than so many rows, in the order of their sessions: who
+ * has more waiting than that knows enough.
+ */
+export async function outboxDepth(db: Db): Promise<OutboxDepth[]> {
+  return db.query<OutboxDepth>(
+    `select s.status, count(e.created_at)::int as depth,
+            greatest(0, coalesce(extract(epoch from ${NOW} - min(e.created_at)) * 1000, 0))::float8 as oldest_ms
+     from (values ('pending'), ('executing')) s(status)
+     left join lateral (
+       select o.created_at from wakeful.effects o
+       where o.status in ('pending', 'executing') and o.status = s.status
+       order by o.bucket, o.session_key, o.position limit ${OUTBOX_COUNTED_MAX}) e on true
+     group by s.status`,
+    [db.now()],
+  )
+}

@@ -1,0 +1,183 @@
+/** The log: append under the session row's lock, read in order. */
+import type { AuditEntry, AuditHead } from '../../core/identity/audit.ts'
+import type { EventType, SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { byKey, keyIs, keyOrder, NOW } from '../db/due.ts'
+import { writeAudit } from '../identity/audit.ts'
+
+export interface NewEvent {
+  readonly session: SessionRef
+  readonly id: string
+  readonly type: EventType
+  /** JSON text, kept verbatim. */
+  readonly payload: string
+  readonly clientId: string | null
+  readonly traceparent?: string | null
+  /** Who sent it, where an operation did: written with the event. */
+  readonly audit?: AuditHead | null
+}
+
+export interface EventRow {
+  readonly id: string
+  readonly session_key: string
+  readonly seq: number
+  readonly type: EventType
+  readonly payload: string
+  readonly created_at: Date
+}
+
+/** What became of one appended event; `fresh` is false when the client's id was known already. */
+export interface Appended extends EventRow {
+  readonly fresh: boolean
+}
+
+const columns = (events: readonly NewEvent[]) => [
+  events.map((e) => e.session.bucket),
+  events.map((e) => e.session.key),
+  events.map((e) => e.session.userId),
+  events.map((e) => e.session.agentId),
+  events.map((e) => e.session.threadId),
+  events.map((e) => e.id),
+  events.map((e) => e.type),
+  events.map((e) => e.payload),
+  events.map((e) => e.clientId),
+  events.map((e) => e.traceparent ?? null),
+]
+
+const INPUT = `unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[],
+    $9::text[], $10::text[], $11::text[])
+  with ordinality i(bucket, session_key, user_id, agent_id, thread_id, id, type, payload, client_id, traceparent, ord)`
+
+/**
+ * First statement: make sure each session exists and hold its lock, always in the same order. The
+ * second then sees everything that earlier holders of the lock committed: gapless numbers, known
+ * client ids, and the timers that a user's message cancels.
+ */
+const LOCK = `with made as (
+    insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+    select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW}
+    from unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[]) i(bucket, session_key, user_id, agent_id, thread_id)
+    order by i.bucket, i.session_key
+    on conflict (bucket, session_key) do nothing)
+  select 1 from (select distinct * from unnest($2::smallint[], $3::text[]) i(bucket, session_key)) i
+  join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.session_key')}
+  ${keyOrder('s', 'session_key')} for update of s`
+
+const APPEND = `with input as materialized (select * from ${INPUT}),
+  known as materialized (
+    select e.* from (select distinct bucket, session_key, client_id from input where client_id is not null) i
+    cross join lateral (select * from wakeful.events e
+      where e.bucket = i.bucket and e.session_key = i.session_key and e.client_id = i.client_id limit 1) e),
+  fresh as (
+    select f.* from (
+      select i.*, row_number() over (partition by i.bucket, i.session_key, i.client_id order by i.ord) as copy
+      from input i) f
+    where (f.client_id is null or f.copy = 1)
+      and not exists (select 1 from known k where k.bucket = f.bucket and k.session_key = f.session_key
+                      and k.client_id = f.client_id)),
+  -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
+  -- the planner knows nothing of their sizes and would compare every row with every other.
+  heads as (
+    update wakeful.sessions s
+    set last_seq = s.last_seq + h.total,
+        last_user_seq = case when h.last_user_n is null then s.last_user_seq else s.last_seq + h.last_user_n end,
+        last_user_at = case when h.last_user_n is null then s.last_user_at else ${NOW} end,
+        due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
+    from (select bucket, session_key, count(*)::int as total, max(n) filter (where type = 'user_message')::int as last_user_n,
+                 array_agg(id order by n) as ids, array_agg(type order by n) as types, array_agg(payload order by n) as payloads,
+                 array_agg(client_id order by n) as clients, array_agg(traceparent order by n) as traces
+          from (select *, row_number() over (partition by bucket, session_key order by ord) as n from fresh) numbered
+          group by bucket, session_key) h
+    where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
+    returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke,
+      h.ids, h.types, h.payloads, h.clients, h.traces),
+  cancelled as (
+    update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
+    from heads h
+    where h.spoke and ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.session_key', 'h.session_key')}
+      -- Written so that the index of all pending timers does not fit: only this session's are wanted.
+      and t.status || '' = 'pending'),
+  added as (
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, created_at)
+    select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, ${NOW}
+    from heads h cross join lateral unnest(h.ids, h.types, h.payloads, h.clients, h.traces)
+      with ordinality e(id, type, payload, client_id, trace, n)
+    returning id, session_key, seq, type, payload, client_id, created_at)
+  select true as fresh, id, session_key, seq, type, payload, client_id, created_at from added
+  union all
+  select false, id, session_key, seq, type, payload, client_id, created_at from known`
+
+type AppendedRow = Appended & { client_id: string | null }
+
+/** Appends all events in one transaction, in the given order within each session; answers in that order. */
+export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Appended[]> {
+  const values = columns(events)
+  const rows = await byKey(db, async (tx) => {
+    await tx.query(LOCK, [tx.now(), ...values.slice(0, 5)])
+    const added = await tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
+    await writeAudit(tx, auditOf(events, added))
+    return added
+  })
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const byClient = new Map(rows.map((row) => [`${row.session_key} ${row.client_id}`, row]))
+  return events.map((event) => {
+    const row = byId.get(event.id) ?? byClient.get(`${event.session.key} ${event.clientId}`)
+    if (row === undefined) throw new Error(`event ${event.id} was not appended`)
+    return { ...row, fresh: row.fresh && row.id === event.id }
+  })
+}
+
+/** What was new, and sent by somebody. */
+function auditOf(events: readonly NewEvent[], added: readonly AppendedRow[]): AuditEntry[] {
+  if (!events.some((event) => event.audit)) return []
+  const fresh = new Set(added.flatMap((row) => (row.fresh ? row.id : [])))
+  return events.flatMap(({ id, audit, session }) =>
+    audit && fresh.has(id) ? { ...audit, objectId: id, owner: session.userId } : [],
+  )
+}
+
+/** Events of one session in order, after a seq. */
+export async function listEvents(
+  db: Db,
+  session: SessionRef,
+  afterSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return db.query<EventRow>(
+    `select id, session_key, seq, type, payload, created_at from wakeful.events
+     where bucket = $1 and session_key = $2 and seq > $3 order by seq limit $4`,
+    [session.bucket, session.key, afterSeq, limit],
+  )
+}
+
+/** The newest events up to and including a seq, oldest first: what a turn may look back on. */
+export async function recentEvents(
+  db: Db,
+  session: SessionRef,
+  upToSeq: number,
+  limit: number,
+): Promise<EventRow[]> {
+  const rows = await db.query<EventRow>(
+    `select id, session_key, seq, type, payload, created_at from wakeful.events
+     where bucket = $1 and session_key = $2 and seq <= $3 order by seq desc limit $4`,
+    [session.bucket, session.key, upToSeq, limit],
+  )
+  return rows.reverse()
+}
+
+/** New events of several sessions, each after its own seq, for those who watch the logs. */
+export async function eventsOf(
+  db: Db,
+  wanted: readonly { bucket: number; key: string; after: number }[],
+  limit: number,
+): Promise<(EventRow & { bucket: number })[]> {
+  return db.query(
+    `select e.* from unnest($1::smallint[], $2::text[], $3::int[]) w(bucket, key, after)
+     cross join lateral (
+       select bucket, id, session_key, seq, type, payload, created_at from wakeful.events e
+       where e.bucket = w.bucket and e.session_key = w.key and e.seq > w.after
+       order by e.seq limit $4) e
+     order by e.bucket, e.session_key, e.seq`,
+    [wanted.map((w) => w.bucket), wanted.map((w) => w.key), wanted.map((w) => w.after), limit],
+  )
+}

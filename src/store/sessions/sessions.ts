@@ -1,0 +1,134 @@
+/** Heads of sessions: claim those whose log is ahead, read one, list them. */
+import type { EventType, SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { claimRows, NOW, nextDueMs, oneInOrder, SESSIONS } from '../db/due.ts'
+
+/** A session leased for one turn, with the event that is next and the state to start from. */
+export interface ClaimedTurn {
+  readonly bucket: number
+  readonly session_key: string
+  readonly user_id: string
+  readonly agent_id: string
+  readonly thread_id: string
+  readonly checkpoint_id: string | null
+  readonly attempt: number
+  readonly deaths: number
+  readonly was_due_at: Date
+  readonly event_id: string
+  readonly seq: number
+  readonly type: EventType
+  readonly payload: string
+  readonly event_created_at: Date
+  readonly trigger_id: string | null
+  readonly scheduled_for: Date | null
+  readonly traceparent: string | null
+  readonly state: string | null
+  readonly now: Date
+}
+
+/**
+ * Leases up to $2 sessions and brings each one's next event and newest state, in one round trip.
+ * Event and state are looked up row by row, so that the planner cannot make a join of it: planned while the
+ * checkpoints were few, it read all of them for each session.
+ * Only agents this process knows ($5): during a rolling upgrade the others' sessions wait for their own.
+ * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
+ */
+const CLAIM = `with claimed as (
+    ${claimRows(
+      SESSIONS,
+      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at',
+      {
+        set: ', deaths = t.deaths + (t.claim_token is not null)::int',
+        where: 't.agent_id = any($5::text[])',
+      },
+    )})
+  select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
+         e.trigger_id, e.scheduled_for, e.traceparent,
+         (select k.checkpoint from wakeful.checkpoints k
+          where k.bucket = c.bucket and k.thread_id = c.session_key and k.checkpoint_ns = ''
+            and k.checkpoint_id = c.checkpoint_id and k.type = 'state') as state
+  from (select ${nextDueMs(SESSIONS)} as next_ms) n
+  left join (claimed c cross join lateral (
+    select * from wakeful.events e
+    where e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1 limit 1) e) on true
+  order by c.was_due_at`
+
+export async function claimTurns(
+  db: Db,
+  limit: number,
+  leaseMs: number,
+  token: string,
+  agentIds: readonly string[],
+): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
+  const values = [db.now(), limit, leaseMs, token, agentIds]
+  const rows = await oneInOrder<ClaimedTurn & { next_ms: number | null }>(db, CLAIM, values)
+  const nextMs = rows[0]?.next_ms ?? null
+  return { turns: rows.filter((row) => row.session_key !== null), nextMs }
+}
+
+export interface SessionHead {
+  readonly session_key: string
+  readonly user_id: string
+  readonly agent_id: string
+  readonly thread_id: string
+  readonly last_seq: number
+  readonly done_seq: number
+  readonly checkpoint_id: string | null
+  readonly consecutive_autonomous_msgs: number
+  readonly last_autonomous_at: Date | null
+  readonly attempt: number
+  readonly claimed_at: Date | null
+  readonly leased: boolean
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly now: Date
+}
+
+const HEAD = `session_key, user_id, agent_id, thread_id, last_seq, done_seq, checkpoint_id, consecutive_autonomous_msgs,
+  last_autonomous_at, attempt, claimed_at, claim_token is not null as leased, created_at, updated_at, ${NOW} as now`
+
+export async function getSession(db: Db, session: SessionRef): Promise<SessionHead | null> {
+  const [row] = await db.query<SessionHead>(
+    `select ${HEAD} from wakeful.sessions where bucket = $2 and session_key = $3`,
+    [db.now(), session.bucket, session.key],
+  )
+  return row ?? null
+}
+
+/** The session's row exists afterwards, and is locked until the transaction ends. */
+export async function ensureSession(tx: Db, session: SessionRef): Promise<void> {
+  const { bucket, key, userId, agentId, threadId } = session
+  await tx.query(
+    `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+     values ($2, $3, $4, $5, $6, ${NOW}, ${NOW}) on conflict (bucket, session_key) do nothing`,
+    [tx.now(), bucket, key, userId, agentId, threadId],
+  )
+  await tx.query(
+    'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
+    [bucket, key],
+  )
+}
+
+export interface SessionsPage {
+  /** How their keys begin: `user`, or `user:agent`; null for everybody's. */
+  readonly within: string | null
+  readonly bucket: number | null
+  readonly limit: number
+  /** `created_at` as text (its microseconds matter) and key of the last row seen. */
+  readonly after: readonly [string, string] | null
+}
+
+/** Newest first, of one user, of one user's agent, or of everybody. */
+export async function listSessions(
+  db: Db,
+  page: SessionsPage,
+): Promise<(SessionHead & { created_text: string })[]> {
+  const [createdAt, key] = page.after ?? [null, null]
+  return db.query(
+    `select ${HEAD}, created_at::text as created_text from wakeful.sessions
+     where ($2::text is null or (bucket = $3::smallint and session_key > $2 || ':' and session_key < $2 || ';'))
+       and ($4::timestamptz is null or (created_at, session_key) < ($4::timestamptz, $5::text))
+     order by created_at desc, session_key desc limit $6`,
+    [db.now(), page.within, page.bucket, createdAt, key, page.limit],
+  )
+}
