@@ -14,6 +14,7 @@ import { newId } from '../core/ids.ts'
 import { isZone, localInstant } from '../core/schedule/index.ts'
 import { KEY_PART, ownerDidOf } from '../core/sessions/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
+import type { AlarmRow } from '../store/alarms/alarms.ts'
 import type { TurnInput } from './agent.ts'
 
 export interface AlarmRequest {
@@ -33,6 +34,23 @@ export interface AlarmRequest {
   /** The same key again sets nothing new. */
   readonly idempotency_key?: string
   readonly max_failures?: number
+}
+
+/** Those of its fields that say when. */
+export type AlarmTime = Pick<
+  AlarmRequest,
+  'fire_at' | 'delay_seconds' | 'cron_expr' | 'schedule' | 'timezone'
+>
+
+/** What an alarm keeps when it is set to another time. */
+export function keptOf(row: AlarmRow): Omit<AlarmRequest, keyof AlarmTime> & { timezone: string } {
+  return {
+    timezone: row.timezone,
+    label: row.label,
+    conversation_id: row.conversation_id,
+    wake_message: row.wake_message,
+    max_failures: row.max_failures,
+  }
 }
 
 const FIELDS = new Set([

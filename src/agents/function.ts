@@ -9,6 +9,7 @@ import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
+import { getAlarm } from '../store/alarms/alarms.ts'
 import { countEnabled } from '../store/intents/intents.ts'
 import { recentEvents } from '../store/sessions/events.ts'
 import {
@@ -18,7 +19,7 @@ import {
   type TurnInput,
   type TurnResult,
 } from './agent.ts'
-import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
+import { type AlarmRequest, type AlarmTime, alarmDraft, keptOf } from './alarm-request.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
 import { type WorkRequest, workDraft } from './work-request.ts'
@@ -134,6 +135,22 @@ export class Turn {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
     this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: id } })
+  }
+
+  /**
+   * Sets an active alarm of this user and agent to another time, the same in all else: a new one, whose id comes back, and
+   * the old one cancelled with it. Null when there is no such alarm.
+   */
+  async moveAlarm(id: string, when: AlarmTime): Promise<string | null> {
+    if (typeof id !== 'string' || !isUuid(id))
+      throw new TypeError('moveAlarm: takes the id that setAlarm answered')
+    const { userId, agentId } = this.session
+    const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
+    if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
+    const draft = alarmDraft({ ...keptOf(row), ...when }, row.payload, this.#input)
+    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
+    this.cancelAlarm(id)
+    return draft.id
   }
 
   /**

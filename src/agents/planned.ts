@@ -1,6 +1,6 @@
 /** What is ahead for a turn's user and agent, and what came of what was: read-only looks that a turn may take. */
 import { cronWords } from '../core/alarms/alarm.ts'
-import { nextChecks, scheduleWords, termsOf } from '../core/intents/intent.ts'
+import { nextChecks, scheduleWords, type TriggerSchedule, termsOf } from '../core/intents/intent.ts'
 import { formatLocal } from '../core/schedule/index.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
 import { frequencyWords } from '../core/work/work.ts'
@@ -33,6 +33,8 @@ export interface Planned {
   readonly next_at: Date | null
   /** Whether it goes on after its next time. */
   readonly again: boolean
+  /** What it repeats on, as cron or `@every`; null where it waits for one time or a condition. */
+  readonly rhythm: string | null
 }
 
 /** The soonest first; what waits for something other than a time comes last. */
@@ -75,7 +77,7 @@ function bySoonest(a: Planned, b: Planned): number {
 function ofTimer({ timer_id: id, fire_at }: TimerRow): Planned {
   const when = `once at ${formatLocal(fire_at.getTime(), 'UTC')}`
   const words = { title: id, when, timezone: 'UTC' }
-  return { kind: 'follow_up', id, ...words, next_at: fire_at, again: false }
+  return { kind: 'follow_up', id, ...words, next_at: fire_at, again: false, rhythm: null }
 }
 
 function ofAlarm(row: AlarmRow): Planned {
@@ -83,7 +85,8 @@ function ofAlarm(row: AlarmRow): Planned {
   const once = `once at ${formatLocal(next_at.getTime(), timezone)}`
   const when = row.kind === 'once' ? once : cronWords(row)
   const title = row.label || row.wake_message
-  return { kind: 'alarm', id, title, when, timezone, next_at, again: row.kind === 'cron' }
+  const rhythm = row.kind === 'cron' ? row.cron_expr : null
+  return { kind: 'alarm', id, title, when, timezone, next_at, again: rhythm !== null, rhythm }
 }
 
 function ofIntent(row: IntentRow): Planned {
@@ -98,12 +101,18 @@ function ofIntent(row: IntentRow): Planned {
     timezone: row.timezone,
     next_at,
     again: row.trigger_type !== 'once' && (max === null || max - count > 1),
+    rhythm: rhythmOf(terms.trigger_schedule),
   }
 }
 
+function rhythmOf({ cron, interval_minutes: minutes }: TriggerSchedule): string | null {
+  return cron ?? (minutes === undefined ? null : `@every ${minutes}m`)
+}
+
 function ofWork(row: WorkRow): Planned {
-  const { id, task: title, timezone, next_run_at: next_at } = row
-  return { kind: 'work', id, title, when: frequencyWords(row), timezone, next_at, again: true }
+  const { id, task: title, timezone, next_run_at: next_at, frequency_cron: rhythm } = row
+  const when = frequencyWords(row)
+  return { kind: 'work', id, title, when, timezone, next_at, again: true, rhythm }
 }
 
 /** What came of one occasion to write unasked, or of the newest look at an intent. */

@@ -75,8 +75,8 @@ describe('what is unclear says what is missing', () => {
   test.each<Case>([
     ['the weather there', { about: 'anything' }],
     ['I will be late', { about: 'anything' }],
-    ['remind me to stretch', { about: 'time' }],
-    ['remind me tonight to stretch', { about: 'time' }],
+    ['remind me to stretch', { about: 'when', what: 'stretch' }],
+    ['remind me next week to stretch', { about: 'time' }],
     ['every blue moon water the plants', { about: 'time' }],
     ['every blue moon water the plants at 9', { about: 'time' }],
     ['remind me every day except holidays at 9 to run', { about: 'time' }],
@@ -91,7 +91,7 @@ describe('what is unclear says what is missing', () => {
   })
 
   test('a time that is refused comes with phrases that work', () => {
-    const meaning = read('remind me tonight to stretch')
+    const meaning = read('remind me next week to stretch')
     const said = 'errors' in meaning ? meaning.errors.join(' ') : ''
     expect(said).toContain('phrases that work')
   })

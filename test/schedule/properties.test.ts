@@ -132,6 +132,22 @@ describe('next()', () => {
     )
   })
 
+  it('of joined expressions is the union of their fires, none twice, each by its own rule', () => {
+    const some = fc.array(samples, { minLength: 2, maxLength: 4 })
+    fc.assert(
+      fc.property(some, windows, (list, { zone, from, to, after }) => {
+        const expr = list.map((each) => each.expr).join(' | ')
+        fc.pre(expr.length < 200)
+        const { schedule, canonical } = parseCron(expr, zone)
+        const want = new Set(list.flatMap(({ cron }) => fires(cron, zone, from, to)))
+        const sorted = [...want].filter((at) => at > after).sort((a, b) => a - b)
+        expect(between(schedule, after, to), `${expr} in ${zone}`).toEqual(sorted)
+        expect(parseCron(canonical, zone).canonical).toBe(canonical)
+      }),
+      { numRuns: 150, seed: 31 },
+    )
+  })
+
   it('is strictly increasing and never at or before after', () => {
     const instants = fc.integer({ min: Date.UTC(1950, 0), max: Date.UTC(2150, 0) })
     fc.assert(
@@ -175,8 +191,8 @@ describe('offsets', () => {
 describe('counting', () => {
   it('missed() equals walking through the fires', () => {
     fc.assert(
-      fc.property(samples, windows, ({ expr }, { zone, from, to }) => {
-        const { schedule } = parseCron(expr, zone)
+      fc.property(samples, samples, windows, (one, other, { zone, from, to }) => {
+        const { schedule } = parseCron(`${one.expr} | ${other.expr}`, zone)
         const [slot] = next(schedule, from)
         if (slot === undefined || slot > to + 20 * DAY) return
         const now = slot + 20 * DAY + 12_345
@@ -211,4 +227,6 @@ const hourly = fc.constantFrom(
   '0,30 1,2 * * *',
   '15 0-6 * * *',
   '5 9 * * *',
+  '30 8 * * 1-5 | 0 17 * * *',
+  '0 * * * * | 0,30 1,2 * * 0',
 )

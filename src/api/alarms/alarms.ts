@@ -54,7 +54,12 @@ const body = z
       .optional()
       .describe('An instant in the future; without an offset it is read in timezone.'),
     delay_seconds: z.number().min(1).max(DELAY_MAX_SECONDS).optional(),
-    cron_expr: z.string().min(1).max(CRON_MAX).optional().describe('Five fields, or "@every 5m".'),
+    cron_expr: z
+      .string()
+      .min(1)
+      .max(CRON_MAX)
+      .optional()
+      .describe('Five fields, several of them joined by " | ", or "@every 5m".'),
     schedule: z
       .string()
       .min(1)

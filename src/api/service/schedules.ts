@@ -19,7 +19,10 @@ const SPELLINGS = ['schedule', 'cron_expr', 'frequency'] as const
 const body = z
   .object({
     schedule: z.string().optional().describe('A phrase, such as "every weekday at 8:30".'),
-    cron_expr: z.string().optional().describe('Five cron fields, or "@every 5m".'),
+    cron_expr: z
+      .string()
+      .optional()
+      .describe('Five cron fields, several of them joined by " | ", or "@every 5m".'),
     frequency: z.string().optional().describe('A frequency of work, such as "daily at 9am".'),
     timezone: z.string().default('UTC').describe('An IANA name, such as "Europe/Berlin".'),
     after: z.string().optional().describe('An instant; without an offset it is read in timezone.'),

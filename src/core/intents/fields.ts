@@ -27,7 +27,12 @@ const instant = z.string().refine((value) => localInstant(value, 'UTC') !== null
 
 /** Members that are null count as left out: so do clients that send every field they know. */
 const schedule = z.strictObject({
-  cron: z.string().min(1).max(CRON_MAX).nullish().describe('Five fields, or "@every 30m".'),
+  cron: z
+    .string()
+    .min(1)
+    .max(CRON_MAX)
+    .nullish()
+    .describe('Five fields, several of them joined by " | ", or "@every 30m".'),
   interval_minutes: z.int().max(INTERVAL_MAX_MINUTES).nullish().describe('At least 5.'),
   datetime: instant.nullish().describe('Of type once; without an offset it is read in timezone.'),
   trigger_at: instant.nullish().describe('Another spelling of datetime.'),

@@ -1,7 +1,8 @@
 /** What the slots of a recurring phrase mean together: an exact cron expression, an exact interval, or a refusal. */
 
 import { clockText, DAY, HOUR, MINUTE, SECOND } from './calendar.ts'
-import { clockNotes } from './clock.ts'
+import { clockNotes, hourOfPart, withinPart } from './clock.ts'
+import { joinCrons } from './cron.ts'
 import { checkInterval } from './every.ts'
 import { parseCron, parsed } from './parse.ts'
 import type { Slots } from './recurring.ts'
@@ -22,18 +23,37 @@ interface DayFields {
   dow: string
 }
 
-/** Hour and minute fields that give exactly these times: they must be all pairs of their hours and minutes. */
-function clockFields(clocks: readonly ReadClock[]): string {
+/** Minute and hour fields that give exactly these times: one pair where they are all pairs of their hours and minutes. */
+function clockFields(clocks: readonly ReadClock[]): string[] {
   const distinct = (values: number[]) => [...new Set(values)].sort((a, b) => a - b)
-  const hours = distinct(clocks.map((clock) => clock.hour))
+  const hoursOf = (some: readonly ReadClock[]) => distinct(some.map((clock) => clock.hour))
   const minutes = distinct(clocks.map((clock) => clock.minute))
   const times = new Set(clocks.map(clockText))
-  if (times.size !== hours.length * minutes.length) {
-    throw new ScheduleError(
-      `the times ${[...times].join(' and ')} differ in hour and minute, which one schedule cannot hold: make one schedule for each`,
-    )
+  if (times.size === hoursOf(clocks).length * minutes.length)
+    return [`${minutes.join(',')} ${hoursOf(clocks).join(',')}`]
+  return minutes.map((minute) => {
+    const hours = hoursOf(clocks.filter((clock) => clock.minute === minute))
+    return `${minute} ${hours.join(',')}`
+  })
+}
+
+/** The times of day, where parts of the day stand for an hour or say which half is meant. */
+function timesOf({ clocks, parts }: Slots, notes: string[]): ReadClock[] {
+  if (clocks === null && parts === null) {
+    notes.push('no hour given: 09:00')
+    return [{ hour: 9, minute: 0, bare: false, half: true }]
   }
-  return `${minutes.join(',')} ${hours.join(',')}`
+  if (clocks === null) {
+    const stands = (parts ?? []).map(hourOfPart)
+    notes.push(...stands.map(({ note }) => note))
+    return stands.map(({ clock }) => clock)
+  }
+  const [part, ...more] = parts ?? []
+  if (more.length > 0)
+    throw new ScheduleError('say a time or parts of the day: write "daily at 08:00 and 20:00"')
+  const times = part === undefined ? clocks : clocks.map((clock) => withinPart(clock, part))
+  notes.push(...clockNotes(times))
+  return times
 }
 
 function without(slots: Slots): number[] | null {
@@ -53,12 +73,15 @@ function without(slots: Slots): number[] | null {
 
 /** Which slots a cadence goes with; every other combination is refused. */
 function checkCadence(slots: Slots): void {
-  const { cadence, weekdays, days, nth, months, ofMonth } = slots
+  const { cadence, weekdays, days, nth, months, dates, ofMonth } = slots
   const refuse = (why: string) => {
     throw new ScheduleError(why)
   }
-  if ([weekdays, days, nth].filter((slot) => slot !== null).length > 1) {
+  if ([weekdays, days, nth, dates].filter((slot) => slot !== null).length > 1) {
     refuse('weekdays and days of the month together are ambiguous: make one schedule for each')
+  }
+  if (dates !== null && (months !== null || (cadence !== null && cadence !== 'year'))) {
+    refuse('dates go with every year: write "every december 21st and january 5th at 09:00"')
   }
   if ((cadence === 'day' || cadence === 'week') && (days !== null || nth !== null)) {
     refuse(
@@ -92,9 +115,19 @@ function monthlyDay(slots: Slots, notes: string[]): string {
   return days.join(',')
 }
 
-/** The three day fields, with the defaults that the cadence allows. */
-function dayFields(slots: Slots, notes: string[]): DayFields {
+/** The three day fields, one set for each month that has dates of its own. */
+function dayFields(slots: Slots, notes: string[]): string[] {
   checkCadence(slots)
+  const { dates } = slots
+  const sets: DayFields[] =
+    dates === null
+      ? [oneSet(slots, notes)]
+      : dates.map(({ month, days }) => ({ dom: days.join(','), month: String(month), dow: '*' }))
+  return sets.map(({ dom, month, dow }) => `${dom} ${month} ${dow}`)
+}
+
+/** With the defaults that the cadence allows. */
+function oneSet(slots: Slots, notes: string[]): DayFields {
   const { cadence, nth, months, ofMonth } = slots
   const weekdays = without(slots)
   const month = months?.join(',') ?? '*'
@@ -148,19 +181,18 @@ function composeInterval(slots: Slots, count: number, unit: Unit, timezone: stri
       `every ${count} ${unit}s has no exact form: write "monthly on the 1st at 09:00", or name the months`,
     )
   }
-  if (slots.clocks !== null) {
+  if (slots.clocks !== null || slots.parts !== null) {
     throw new ScheduleError(
       `an interval of ${count} ${unit}s keeps no time of day: leave out the time, or write "daily at 09:00"`,
     )
   }
   const even = evenFields(count, unit)
   if (even !== null) {
-    const { dom, month, dow } = dayFields(slots, [])
-    return parseCron(`${even} ${dom} ${month} ${dow}`, timezone)
+    return parseCron(joinCrons(dayFields(slots, []).map((days) => `${even} ${days}`)), timezone)
   }
-  const { weekdays, nth, days, months, except, cadence } = slots
+  const { weekdays, nth, days, months, dates, except, cadence } = slots
   if (
-    [weekdays, nth, days, months, except, cadence].some((slot) => slot !== null) ||
+    [weekdays, nth, days, months, dates, except, cadence].some((slot) => slot !== null) ||
     slots.ofMonth
   ) {
     throw new ScheduleError(
@@ -183,24 +215,28 @@ export function compose(slots: Slots, timezone: string): Parsed {
   if (interval !== null && (interval.count > 1 || interval.unit === 'second')) {
     return composeInterval(slots, interval.count, interval.unit, timezone)
   }
-  const cadence = interval?.unit ?? slots.cadence
+  const cadence = interval?.unit ?? slots.cadence ?? (isDailyPart(slots) ? 'day' : null)
   const whole: Slots = { ...slots, cadence, interval: null }
   const notes: string[] = []
-  const { dom, month, dow } = dayFields(whole, notes)
+  const days = dayFields(whole, notes)
   if (!slots.recurring) {
     throw new ScheduleError(
       'it does not say that it repeats: write "every" before the day, or "daily"',
     )
   }
   if (cadence === 'minute' || cadence === 'hour') {
-    if (slots.clocks !== null) {
+    if (slots.clocks !== null || slots.parts !== null) {
       throw new ScheduleError(`every ${cadence} keeps no time of day: write "daily at 09:00"`)
     }
-    return parseCron(`${cadence === 'minute' ? '*' : '0'} * ${dom} ${month} ${dow}`, timezone)
+    const time = cadence === 'minute' ? '*' : '0'
+    return parseCron(joinCrons(days.map((fields) => `${time} * ${fields}`)), timezone)
   }
-  if (slots.clocks === null) notes.push('no hour given: 09:00')
-  notes.push(...clockNotes(slots.clocks ?? []))
-  const time = slots.clocks === null ? '0 9' : clockFields(slots.clocks)
-  const { schedule } = parseCron(`${time} ${dom} ${month} ${dow}`, timezone)
-  return parsed(schedule, notes)
+  const times = clockFields(timesOf(whole, notes))
+  const all = times.flatMap((time) => days.map((fields) => `${time} ${fields}`))
+  return parsed(parseCron(joinCrons(all), timezone).schedule, notes)
+}
+
+/** `mornings at 8`: the plural says that it repeats, and no day limits it. */
+function isDailyPart({ parts, recurring, weekdays, nth, days, dates }: Slots): boolean {
+  return parts !== null && recurring && [weekdays, nth, days, dates].every((slot) => slot === null)
 }

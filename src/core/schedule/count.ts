@@ -8,7 +8,7 @@ import { DAY, HOUR } from './calendar.ts'
 import { countEvery, nextEvery } from './every.ts'
 import { cronBetween, nextCron } from './fire.ts'
 import type { Schedule } from './schedule.ts'
-import { compile, matchesDay } from './wall.ts'
+import { compile, minutesOn } from './wall.ts'
 import { dayBounds, isQuiet, localDay, zoneOf } from './zone.ts'
 
 const DAYS_AHEAD = 366
@@ -18,7 +18,7 @@ const GAP_SPAN = 4 * 366 * DAY
 
 /** Fires in (from, to]. */
 function countCron(expr: string, timezone: string, from: number, to: number): number {
-  const compiled = compile(expr)
+  const union = compile(expr)
   const zone = zoneOf(timezone)
   let count = 0
   let at = from
@@ -35,7 +35,7 @@ function countCron(expr: string, timezone: string, from: number, to: number): nu
     count += cronBetween(expr, timezone, at, Math.min(start, to)).length
     at = start
     while (isQuiet(zone, day) && at + DAY <= to) {
-      if (matchesDay(compiled, day)) count += compiled.firesPerDay
+      count += minutesOn(union, day)
       at += DAY
       day += 1
     }
@@ -48,13 +48,13 @@ function countCron(expr: string, timezone: string, from: number, to: number): nu
 }
 
 function maxCronPerDay(expr: string, timezone: string, after: number): number {
-  const compiled = compile(expr)
+  const union = compile(expr)
   const zone = zoneOf(timezone)
   const today = localDay(zone, after)
   let most = 0
   for (let day = today; day <= today + DAYS_AHEAD; day += 1) {
     if (isQuiet(zone, day)) {
-      if (matchesDay(compiled, day)) most = Math.max(most, compiled.firesPerDay)
+      most = Math.max(most, minutesOn(union, day))
       continue
     }
     // An overlap may show the date again before or after its bounds, by no more than daylight saving moves.

@@ -1,7 +1,8 @@
 /**
  * The cron dialect: five fields, `* , - /`, names, `?` in day fields, Sunday 0 or 7, `N/step`, wrap-around
- * ranges, `L`, `L-3`, `LW`, `15W`, `FRI#2`, `FRIL`, `FRI#L`. Everything else is refused with what to write
- * instead. An expression is read once into sets and bit masks; evaluating it never looks at text.
+ * ranges, `L`, `L-3`, `LW`, `15W`, `FRI#2`, `FRIL`, `FRI#L`. Times that five fields cannot say together are several
+ * expressions joined by ` | `. Everything else is refused with what to write instead. An expression is read once into
+ * sets and bit masks; evaluating it never looks at text.
  */
 
 import { longestMonth } from './calendar.ts'
@@ -226,13 +227,54 @@ function readSpec(expr: string): CronSpec {
   }
 }
 
-/** The expression with macros resolved. Throws `ScheduleError` for what is refused. */
-export function readCron(expr: string): CronSpec {
-  if (expr.length > MAX_CRON_LENGTH) {
-    throw new ScheduleError(
-      `the cron expression has ${expr.length} characters; at most ${MAX_CRON_LENGTH} are allowed: use ranges and steps such as 0-30/5`,
-    )
+function checkLength(expr: string): void {
+  if (expr.length <= MAX_CRON_LENGTH) return
+  throw new ScheduleError(
+    `the cron expression has ${expr.length} characters; at most ${MAX_CRON_LENGTH} are allowed: use ranges and steps such as 0-30/5`,
+  )
+}
+
+/** What stands between expressions that fire together. */
+const JOIN = ' | '
+
+export function joinCrons(exprs: readonly string[]): string {
+  return exprs.join(JOIN)
+}
+
+/**
+ * The expressions of a text, one or several joined by `|`, with macros resolved; the earliest of the day first and none
+ * twice, so that a meaning has one text. Throws `ScheduleError` for what is refused.
+ */
+export function readCrons(expr: string): CronSpec[] {
+  checkLength(expr)
+  const given = expr.split('|')
+  if (given.length === 1) return [readCron(expr)]
+  const specs = new Map<string, CronSpec>()
+  for (const part of given) {
+    if (/^\s*@every/i.test(part)) {
+      throw new ScheduleError(
+        '"@every" cannot be joined with other schedules by "|": make one schedule for each',
+      )
+    }
+    const spec = readCron(part)
+    specs.set(spec.text, spec)
   }
+  const sorted = [...specs.values()].sort(
+    (a, b) => firstMinute(a) - firstMinute(b) || (a.text < b.text ? -1 : 1),
+  )
+  checkLength(canonicalText(sorted))
+  return sorted
+}
+
+function firstMinute({ hours, minutes }: CronSpec): number {
+  return (hours[0] ?? 0) * 60 + (minutes[0] ?? 0)
+}
+
+export function canonicalText(specs: readonly CronSpec[]): string {
+  return joinCrons(specs.map((spec) => spec.text))
+}
+
+function readCron(expr: string): CronSpec {
   const trimmed = expr.trim()
   if (trimmed.startsWith('@')) {
     const macro = MACROS[trimmed.toLowerCase()]

@@ -92,16 +92,17 @@ function plural(amount: number, unit: string): string {
   return amount === 1 ? `every ${unit}` : `every ${amount} ${unit}s`
 }
 
+/** Its times of day where they are few and no rhythm, else null. */
+function fewClocks(spec: CronSpec): string[] | null {
+  if (spec.hours.length * spec.minutes.length > MAX_CLOCKS || spec.hourText === '*') return null
+  if (evenStep(spec.hourText, 24) !== null && spec.minuteText === '0') return null
+  return spec.hours.flatMap((hour) => spec.minutes.map((minute) => clockText({ hour, minute })))
+}
+
 /** The rhythm within a day and whether it is a list of clock times. */
 function timeText(spec: CronSpec): { text: string; clocks: boolean } {
-  if (spec.hours.length * spec.minutes.length <= MAX_CLOCKS && spec.hourText !== '*') {
-    const clocks = spec.hours.flatMap((hour) =>
-      spec.minutes.map((minute) => clockText({ hour, minute })),
-    )
-    const step = evenStep(spec.hourText, 24)
-    if (step === null || spec.minuteText !== '0')
-      return { text: `at ${listText(clocks)}`, clocks: true }
-  }
+  const clocks = fewClocks(spec)
+  if (clocks !== null) return { text: `at ${listText(clocks)}`, clocks: true }
   const minuteStep = evenStep(spec.minuteText, 60)
   const hourStep = evenStep(spec.hourText, 24)
   if (minuteStep !== null && hourStep === 1)
@@ -123,8 +124,22 @@ function timeText(spec: CronSpec): { text: string; clocks: boolean } {
   return { text: `${minutes} ${of} ${hours}`, clocks: false }
 }
 
-function cronText(spec: CronSpec): string {
-  const time = timeText(spec)
+/** Parts on the same days are said together: "every weekday at 08:30 and 17:00". */
+function unionText(specs: readonly CronSpec[]): string {
+  const texts: string[] = []
+  for (const days of new Set(specs.map(dayText))) {
+    const group = specs.filter((spec) => dayText(spec) === days)
+    const clocks = group.map(fewClocks)
+    const [first] = group
+    if (group.length > 1 && first !== undefined && clocks.every((each) => each !== null)) {
+      const all = [...new Set(clocks.flat())].sort()
+      texts.push(cronText(first, { text: `at ${listText(all)}`, clocks: true }))
+    } else texts.push(...group.map((spec) => cronText(spec)))
+  }
+  return texts.join(', and also ')
+}
+
+function cronText(spec: CronSpec, time = timeText(spec)): string {
   const days = dayText(spec)
   if (days === '') return time.clocks ? `every day ${time.text}` : time.text
   // "every weekday at 08:30" reads better day first, "at 09:00 on day 1 of every month" time first.
@@ -158,5 +173,5 @@ export function describe(schedule: Schedule): string {
   if (schedule.kind === 'once') {
     return schedule.at === null ? 'once' : `once at ${formatLocal(schedule.at, schedule.timezone)}`
   }
-  return `${cronText(compile(schedule.expr).spec)} (${schedule.timezone})`
+  return `${unionText(compile(schedule.expr).parts.map(({ spec }) => spec))} (${schedule.timezone})`
 }

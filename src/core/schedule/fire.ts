@@ -50,13 +50,19 @@ function nextFixed(compiled: Compiled, zone: Zone, after: number): number | null
   return null
 }
 
+/** The soonest of its parts, each by its own rule: parts that meet at one instant fire once. Steps go forward only. */
 function stepper(expr: string, timezone: string): Step {
-  const compiled = compile(expr)
+  const { parts } = compile(expr)
   const zone = zoneOf(timezone)
-  const next = compiled.spec.fixed ? nextFixed : nextElapsed
+  const ahead: number[] = parts.map(() => Number.NEGATIVE_INFINITY)
   return (after) => {
-    const at = next(compiled, zone, after)
-    return at === null || at > LAST_INSTANT ? null : at
+    parts.forEach((part, i) => {
+      if ((ahead[i] ?? 0) > after) return
+      const at = (part.spec.fixed ? nextFixed : nextElapsed)(part, zone, after)
+      ahead[i] = at ?? Number.POSITIVE_INFINITY
+    })
+    const soonest = Math.min(...ahead)
+    return soonest > LAST_INSTANT ? null : soonest
   }
 }
 

@@ -12,7 +12,7 @@ export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
 export { formatLocal, localInstant, tzDataVersion } from './instant.ts'
 export { parseCron } from './parse.ts'
-export { parseFrequency, parsePhrase } from './phrase.ts'
+export { atOtherTime, isTimeOfDay, parseFrequency, parsePhrase } from './phrase.ts'
 export { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
 export { isZone } from './zone.ts'
 

@@ -14,7 +14,7 @@ import {
   MINUTE,
   SECOND,
 } from './calendar.ts'
-import { clockNotes, readClock } from './clock.ts'
+import { clockNotes, type DayPart, hourOfPart, readClock, readPart, withinPart } from './clock.ts'
 import { existingDay } from './instant.ts'
 import { ScheduleError } from './schedule.ts'
 import {
@@ -70,6 +70,7 @@ function readAmounts(cursor: Cursor): Amount | null {
     })
     if (found === null) return first ? null : total
     addAmount(total, found.count, found.unit)
+    if (found.unit === 'hour' && cursor.take('and', 'a', 'half')) total.ms += 30 * MINUTE
   }
 }
 
@@ -193,7 +194,7 @@ function fixedDate(year: number, month: number, day: number): DayChoice {
 }
 
 function readDay(cursor: Cursor): DayChoice | null {
-  if (cursor.takeOne('today', 'tonight') !== null) return (today) => [today]
+  if (cursor.take('today')) return (today) => [today]
   if (cursor.take('tomorrow')) return (today) => [today + 1]
   const after =
     cursor.take('the', 'day', 'after', 'tomorrow') || cursor.take('day', 'after', 'tomorrow')
@@ -201,42 +202,90 @@ function readDay(cursor: Cursor): DayChoice | null {
   return readWeekday(cursor) ?? readDate(cursor)
 }
 
-/** Day and time in either order; null when a token is left, so that the recurring grammar may try. */
-function readWhen(
-  tokens: readonly Token[],
-): { days: DayChoice | null; clock: ReadClock | null } | null {
+interface When {
+  days: DayChoice | null
+  clock: ReadClock | null
+  part: DayPart | null
+}
+
+/** `tonight`, `this morning`, `in the evening`, `friday night`. */
+function takePart(cursor: Cursor, when: When): void {
+  if (cursor.take('tonight')) {
+    when.part = 'night'
+    when.days = (today) => [today]
+    return
+  }
+  const found = cursor.attempt(() => {
+    const isToday = when.days === null && cursor.take('this')
+    const read = readPart(cursor)
+    // A bare "morning" needs its day beside it.
+    if (read === null || read.plural || (read.bare && !isToday && when.days === null)) return null
+    return { part: read.part, isToday }
+  })
+  if (found === null) return
+  when.part = found.part
+  if (found.isToday) when.days = (today) => [today]
+}
+
+/** Day, part of the day and time in any order; null when a token is left, so that the recurring grammar may try. */
+function readWhen(tokens: readonly Token[]): When | null {
   const cursor = new Cursor(tokens)
-  let days: DayChoice | null = null
-  let clock: ReadClock | null = null
+  const when: When = { days: null, clock: null, part: null }
   while (!cursor.done) {
     const start = cursor.at
-    if (days === null) days = readDay(cursor)
-    if (cursor.at === start && clock === null) clock = readClock(cursor, cursor.take('at'))
+    if (when.part === null && (when.days === null || cursor.peekWord() !== 'tonight'))
+      takePart(cursor, when)
+    if (cursor.at === start && when.days === null) when.days = readDay(cursor)
+    if (cursor.at === start && when.clock === null)
+      when.clock = readClock(cursor, cursor.take('at'))
     if (cursor.at === start || (cursor.peek(-1)?.text === 'at' && cursor.at === start + 1))
       return null
     if (!cursor.done && cursor.peek(1) !== undefined) cursor.take(',')
   }
-  return days === null && clock === null ? null : { days, clock }
+  return when
 }
 
-/** The instant of a one-off phrase; null when it is none. Throws when it is one and cannot be. */
-export function readOneOff(tokens: readonly Token[], zone: Zone, now: number): OneOff | null {
+/** The time of day that is meant, with what was assumed about it. */
+function timeOfDay({ clock, part, days }: When, near: ReadClock | null): [ReadClock, string[]] {
+  if (clock === null && part !== null) {
+    const { clock: stands, note } = hourOfPart(part)
+    return [stands, [note]]
+  }
+  if (clock === null && near !== null) return [near, []]
+  if (clock === null)
+    return [{ hour: 9, minute: 0, bare: false, half: true }, ['no hour given: 09:00']]
+  if (part === null) {
+    const midnight = days !== null && clock.half && clock.hour === 0
+    const begins = midnight ? ['midnight is read as 00:00, when that day begins'] : []
+    return [clock, [...clockNotes([clock]), ...begins]]
+  }
+  const time = withinPart(clock, part)
+  if (part === 'night' && time.hour < 5) {
+    throw new ScheduleError(
+      'a time after midnight belongs to the next day: say that day, for example "tomorrow at 01:00"; tonight goes from 17:00 on',
+    )
+  }
+  return [time, time.hour === clock.hour ? [] : [`read as ${clockText(time)}`]]
+}
+
+/**
+ * The instant of a one-off phrase; null when it is none. Throws when it is one and cannot be. `near` is an instant whose day
+ * stands in where only a time is said, and whose time of day where only a day is.
+ */
+export function readOneOff(
+  tokens: readonly Token[],
+  zone: Zone,
+  now: number,
+  near: number | null = null,
+): OneOff | null {
   const relative = readRelative(tokens, zone, now)
   if (relative !== null) return relative
   const when = readWhen(tokens)
   if (when === null) return null
   const today = Math.floor(wallAt(zone, now) / DAY)
-  const clock = when.clock ?? { hour: 9, minute: 0, bare: false, half: true }
-  if (
-    tokens.some((token) => token.text === 'tonight') &&
-    (when.clock === null || clock.hour < 17)
-  ) {
-    throw new ScheduleError(
-      '"tonight" needs a time from 17:00 on: write "today at 20:00" or "tonight at 8pm"',
-    )
-  }
-  const notes = when.clock === null ? ['no hour given: 09:00'] : clockNotes([when.clock])
-  const choices = when.days?.(today) ?? [today, today + 1]
+  const [clock, notes] = timeOfDay(when, near === null ? null : clockAt(zone, near))
+  const nearby = near === null ? [today, today + 1] : [Math.floor(wallAt(zone, near) / DAY)]
+  const choices = when.days?.(today) ?? nearby
   const [first] = choices
   if (first === undefined) throw new ScheduleError('that date does not exist in the calendar')
   const candidates = choices.map((day) => onDay(zone, day, clock, notes))
@@ -245,4 +294,9 @@ export function readOneOff(tokens: readonly Token[], zone: Zone, now: number): O
   const day = dateText(Math.floor(wallAt(zone, chosen.at) / DAY))
   const asked = tokens.some((token) => token.kind === 'date')
   return asked ? chosen : { at: chosen.at, notes: [...chosen.notes, `the day is ${day}`] }
+}
+
+function clockAt(zone: Zone, at: number): ReadClock {
+  const minutes = Math.floor((((wallAt(zone, at) % DAY) + DAY) % DAY) / MINUTE)
+  return { hour: Math.floor(minutes / 60), minute: minutes % 60, bare: false, half: true }
 }

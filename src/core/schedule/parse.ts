@@ -1,6 +1,6 @@
 /** Schedules written for machines: cron expressions and `@every`. */
 
-import { MAX_CRON_LENGTH, readCron } from './cron.ts'
+import { canonicalText, MAX_CRON_LENGTH, readCrons } from './cron.ts'
 import { describe } from './describe.ts'
 import { durationText, readEvery } from './every.ts'
 import { isoText } from './instant.ts'
@@ -22,14 +22,14 @@ export function parsed(schedule: Schedule, notes: string[] = []): Parsed {
   return { schedule, canonical: canonicalOf(schedule), description: describe(schedule), notes }
 }
 
-/** Five fields, a macro, or `@every`. Throws `ScheduleError`. */
+/** Five fields, a macro, several of these joined by ` | `, or `@every`. Throws `ScheduleError`. */
 export function parseCron(expr: string, timezone = 'UTC'): Parsed {
   const zone = checkedZone(timezone)
-  // Longer texts are refused by `readCron`, before anything else looks at them.
+  // Longer texts are refused by `readCrons`, before anything else looks at them.
   const trimmed = expr.length > MAX_CRON_LENGTH ? expr : expr.trim()
   if (trimmed.length <= MAX_CRON_LENGTH && /^@every(?![a-z])/i.test(trimmed)) {
     return parsed({ kind: 'every', everyMs: readEvery(trimmed.slice(6)), timezone: zone })
   }
   // Only the canonical text is compiled and kept, so that odd spellings cannot push out those in use.
-  return parsed({ kind: 'cron', expr: readCron(trimmed).text, timezone: zone })
+  return parsed({ kind: 'cron', expr: canonicalText(readCrons(trimmed)), timezone: zone })
 }

@@ -1,14 +1,16 @@
 /** Schedules written for people. Exact or refused: every token is consumed, or the phrases that come nearest are named. */
 
 import { LAST_INSTANT } from './calendar.ts'
+import { clockNotes, readClock } from './clock.ts'
 import { compose } from './compose.ts'
 import { formatLocal, localInstant } from './instant.ts'
 import { nearest } from './nearest.ts'
 import { readOneOff } from './oneoff.ts'
 import { checkedZone, parseCron, parsed } from './parse.ts'
 import { readRecurring } from './recurring.ts'
-import { type Parsed, quoted, ScheduleError } from './schedule.ts'
-import { tokenize } from './words.ts'
+import { type Parsed, quoted, type Schedule, ScheduleError } from './schedule.ts'
+import { compile } from './wall.ts'
+import { Cursor, type ReadClock, tokenize } from './words.ts'
 import { zoneOf } from './zone.ts'
 
 const MAX_PHRASE_LENGTH = 200
@@ -66,15 +68,22 @@ export function parseFrequency(text: string, timezone = 'UTC'): Parsed {
   }
 }
 
-/** Everything `parseFrequency` takes, and one-off times seen from `now`. A one-off in the past is refused. */
-export function parsePhrase(text: string, options: { timezone?: string; now: number }): Parsed {
+/**
+ * Everything `parseFrequency` takes, and one-off times seen from `now`. A one-off in the past is refused. `near`: see
+ * `readOneOff`.
+ */
+export function parsePhrase(
+  text: string,
+  options: { timezone?: string; now: number; near?: number },
+): Parsed {
   const trimmed = capped(text)
   const zone = checkedZone(options.timezone ?? 'UTC')
   const instant = localInstant(trimmed, zone)
   if (instant !== null) return once(instant, zone, options.now, [])
   if (looksLikeCron(trimmed) || trimmed.toLowerCase() === 'once')
     return parseFrequency(trimmed, zone)
-  const oneOff = attempt(trimmed, () => readOneOff(tokenize(trimmed), zoneOf(zone), options.now))
+  const { now, near } = options
+  const oneOff = attempt(trimmed, () => readOneOff(tokenize(trimmed), zoneOf(zone), now, near))
   if (oneOff !== null) return once(oneOff.at, zone, options.now, oneOff.notes)
   return attempt(trimmed, () => compose(readRecurring(tokenize(trimmed)), zone))
 }
@@ -95,4 +104,38 @@ function once(at: number, timezone: string, now: number, notes: string[]): Parse
     )
   }
   return parsed({ kind: 'once', at, timezone }, notes)
+}
+
+/** Whether the text is a time of day and nothing else: `10am`, `at half past 8`. */
+export function isTimeOfDay(text: string): boolean {
+  if (text.length > MAX_PHRASE_LENGTH) return false
+  try {
+    return readTime(text) !== null
+  } catch (error) {
+    if (error instanceof ScheduleError) return false
+    throw error
+  }
+}
+
+function readTime(text: string): ReadClock | null {
+  const cursor = new Cursor(tokenize(text))
+  cursor.take('at')
+  const clock = readClock(cursor, true)
+  return cursor.done ? clock : null
+}
+
+/** The same days at another time of day, where one time is what the schedule has. Throws `ScheduleError`. */
+export function atOtherTime(schedule: Schedule, text: string): Parsed {
+  const clock = readTime(capped(text))
+  const parts = schedule.kind === 'cron' ? compile(schedule.expr).parts : []
+  const [spec] = parts.map((part) => part.spec)
+  const single = parts.length === 1 && spec?.hours.length === 1 && spec.minutes.length === 1
+  if (clock === null || schedule.kind !== 'cron' || spec === undefined || !single) {
+    throw new ScheduleError(
+      'it has no single time of day that another could take the place of: write the whole rhythm, for example "every weekday at 10:00"',
+    )
+  }
+  const days = spec.text.split(' ').slice(2).join(' ')
+  const moved = parseCron(`${clock.minute} ${clock.hour} ${days}`, schedule.timezone)
+  return { ...moved, notes: clockNotes([clock]) }
 }

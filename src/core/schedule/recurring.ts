@@ -3,7 +3,7 @@
  * no clause takes refuses the whole phrase. What the slots mean together is decided in `compose.ts`.
  */
 
-import { readClocks } from './clock.ts'
+import { type DayPart, partOf, readClocks, readPart } from './clock.ts'
 import { quoted, ScheduleError } from './schedule.ts'
 import {
   Cursor,
@@ -28,9 +28,17 @@ export interface Slots {
   /** Days of the month; 'L' is the last. */
   days: Array<number | 'L'> | null
   months: number[] | null
+  /** Dates of the year that lie in different months. */
+  dates: MonthDays[] | null
   ofMonth: boolean
   clocks: ReadClock[] | null
+  parts: DayPart[] | null
   except: number[] | null
+}
+
+export interface MonthDays {
+  month: number
+  days: number[]
 }
 
 const ADVERBS: Record<string, Unit> = {
@@ -140,24 +148,62 @@ function inMonthsClause(cursor: Cursor, slots: Slots): boolean {
   return months !== null && fill(slots, 'months', months, 'the month')
 }
 
-/** `december 25th`, `aug 30`, `25 december`, `25th of december`. */
-function readDate(cursor: Cursor): { day: number; month: number } | null {
-  return cursor.attempt(() => {
-    const dayFirst = dayOfMonth(cursor.peek())
-    if (dayFirst !== null) {
-      cursor.at += 1
-      cursor.take('of')
-      const month = monthOf(cursor.peekWord())
-      cursor.at += 1
-      return month === null ? null : { day: dayFirst, month }
-    }
-    const month = monthOf(cursor.peekWord())
-    cursor.at += 1
-    cursor.take('the')
-    const day = month === null ? null : dayOfMonth(cursor.peek())
-    cursor.at += 1
-    return month === null || day === null ? null : { day, month }
+/** `december 25th`, `aug 20 and 30`, `25 december`, `21st and 31st of december`. */
+function readDate(cursor: Cursor): MonthDays | null {
+  const month = () => {
+    const found = monthOf(cursor.peekWord())
+    if (found !== null) cursor.at += 1
+    return found
+  }
+  const dayFirst = cursor.attempt(() => {
+    const days = readMonthDays(cursor, () => false)
+    cursor.take('of')
+    const found = days.length === 0 ? null : month()
+    return found === null ? null : { month: found, days }
   })
+  return (
+    dayFirst ??
+    cursor.attempt(() => {
+      const found = month()
+      cursor.take('the')
+      // A number before a month or an am belongs to what comes next: "aug 20 and 3 december".
+      const days = readMonthDays(
+        cursor,
+        (next) => monthOf(next) !== null || /^(?:of|am|pm|o'?clock)$/.test(next),
+      )
+      return found === null || days.length === 0 ? null : { month: found, days }
+    })
+  )
+}
+
+/** `20`, `20 and 30`, `21st, 24th and the 31st`, up to a day that `ends` refuses by the word behind it. */
+function readMonthDays(cursor: Cursor, ends: (next: string) => boolean): number[] {
+  const days: number[] = []
+  for (;;) {
+    const day = cursor.attempt(() => {
+      if (days.length > 0 && !cursor.takeAnd()) return null
+      if (days.length > 0) cursor.take('the')
+      const value = dayOfMonth(cursor.peek())
+      cursor.at += 1
+      return ends(cursor.peekWord()) ? null : value
+    })
+    if (day === null) return days
+    days.push(day)
+  }
+}
+
+/** Dates of the year, in one month or in several. */
+function readDates(cursor: Cursor): MonthDays[] {
+  const dates: MonthDays[] = []
+  for (;;) {
+    const date = cursor.attempt(() => {
+      if (dates.length > 0 && !cursor.takeAnd()) return null
+      if (dates.length > 0) cursor.take('on')
+      return readDate(cursor)
+    })
+    if (date === null) return dates
+    dates.push(date)
+  }
 }
 
 function dayOfMonth(token: Token | undefined): number | null {
@@ -183,10 +229,12 @@ function dayClause(cursor: Cursor, slots: Slots): boolean {
   cursor.take('the')
   const weekdays = readWeekdays(cursor, slots)
   if (weekdays !== null) return fill(slots, 'weekdays', weekdays, 'the weekday')
-  const date = readDate(cursor)
-  if (date !== null) {
+  const dates = readDates(cursor)
+  const [date] = dates
+  if (dates.length > 1) return fill(slots, 'dates', dates, 'the date')
+  if (date !== undefined) {
     fill(slots, 'months', [date.month], 'the month')
-    return fill(slots, 'days', [date.day], 'the day of the month')
+    return fill(slots, 'days', date.days, 'the day of the month')
   }
   const edge = readEdge(cursor)
   if (edge !== null && (cursor.peekWord() === 'of' || slots.cadence === 'month')) {
@@ -240,6 +288,10 @@ function everyClause(cursor: Cursor, slots: Slots): boolean {
   ) {
     return true
   }
+  if (partOf(cursor.peekWord()) !== null) {
+    fill(slots, 'cadence', 'day', 'how often')
+    return partClause(cursor, slots)
+  }
   if (dayClause(cursor, slots)) return true
   throw new ScheduleError(
     `"every" followed by ${quoted(cursor.peek()?.text ?? '')} is not understood`,
@@ -292,10 +344,26 @@ function clockClause(cursor: Cursor, slots: Slots): boolean {
   return false
 }
 
+/** `morning`, `in the evening`, `at night`, `morning and evening`, `mornings`. */
+function partClause(cursor: Cursor, slots: Slots): boolean {
+  const parts: DayPart[] = []
+  for (;;) {
+    const found = cursor.attempt(() => {
+      if (parts.length > 0 && !cursor.takeAnd()) return null
+      return readPart(cursor)
+    })
+    if (found === null) break
+    if (found.plural) slots.recurring = true
+    parts.push(found.part)
+  }
+  return parts.length > 0 && fill(slots, 'parts', parts, 'the part of the day')
+}
+
 const CLAUSES = [
   cadenceClause,
   everyClause,
   exceptClause,
+  partClause,
   clockClause,
   ofMonthClause,
   inMonthsClause,
@@ -313,8 +381,10 @@ export function readRecurring(tokens: readonly Token[]): Slots {
     nth: null,
     days: null,
     months: null,
+    dates: null,
     ofMonth: false,
     clocks: null,
+    parts: null,
     except: null,
   }
   while (!cursor.done) {

@@ -5,7 +5,7 @@
  */
 
 import { civil, DAY, dayNumber, daysInMonth, MAX_YEAR, MINUTE, weekday } from './calendar.ts'
-import { type CronSpec, type DaySpecial, readCron } from './cron.ts'
+import { type CronSpec, type DaySpecial, readCrons } from './cron.ts'
 
 export interface Compiled {
   spec: CronSpec
@@ -13,13 +13,19 @@ export interface Compiled {
   nextMinute: Int8Array
   nextHour: Int8Array
   months: boolean[]
-  firesPerDay: number
   maskKey: number
   mask: number
 }
 
+/** Expressions that fire together: at each instant of any of them, once. */
+export interface Union {
+  parts: readonly Compiled[]
+  /** How many wall-clock minutes of a day match, by the bits of the parts that match the day. */
+  minutesOf: Map<number, number>
+}
+
 const MAX_KEPT = 512
-const kept = new Map<string, Compiled>()
+const kept = new Map<string, Union>()
 
 function nextTable(values: readonly number[], size: number): Int8Array {
   const table = new Int8Array(size + 1).fill(-1)
@@ -28,26 +34,46 @@ function nextTable(values: readonly number[], size: number): Int8Array {
   return table
 }
 
-/** Keeps the 512 expressions used last; reading one again would cost about 10 µs. */
-export function compile(expr: string): Compiled {
+/** Keeps the 512 texts used last; reading one again would cost about 10 µs. */
+export function compile(expr: string): Union {
   const known = kept.get(expr)
   if (known !== undefined) return known
-  const spec = readCron(expr)
-  const compiled: Compiled = {
-    spec,
-    nextMinute: nextTable(spec.minutes, 60),
-    nextHour: nextTable(spec.hours, 24),
-    months: Array.from({ length: 13 }, (_, month) => spec.months.includes(month)),
-    firesPerDay: spec.hours.length * spec.minutes.length,
-    maskKey: -1,
-    mask: 0,
-  }
+  const union: Union = { parts: readCrons(expr).map(compilePart), minutesOf: new Map() }
   for (const oldest of kept.keys()) {
     if (kept.size < MAX_KEPT) break
     kept.delete(oldest)
   }
-  kept.set(expr, compiled)
-  return compiled
+  kept.set(expr, union)
+  return union
+}
+
+function compilePart(spec: CronSpec): Compiled {
+  return {
+    spec,
+    nextMinute: nextTable(spec.minutes, 60),
+    nextHour: nextTable(spec.hours, 24),
+    months: Array.from({ length: 13 }, (_, month) => spec.months.includes(month)),
+    maskKey: -1,
+    mask: 0,
+  }
+}
+
+/** How many wall-clock minutes of the day match; two parts that name the same minute are one. */
+export function minutesOn({ parts, minutesOf }: Union, dayNo: number): number {
+  let bits = 0
+  parts.forEach((part, i) => {
+    if (matchesDay(part, dayNo)) bits |= 1 << i
+  })
+  let count = minutesOf.get(bits)
+  if (count === undefined) {
+    const minutes = new Set<number>()
+    for (const { spec } of parts.filter((_, i) => (bits >>> i) & 1))
+      for (const hour of spec.hours)
+        for (const minute of spec.minutes) minutes.add(hour * 60 + minute)
+    count = minutes.size
+    minutesOf.set(bits, count)
+  }
+  return count
 }
 
 /** The weekday (Monday to Friday) nearest to `day`, never leaving the month. */
@@ -103,7 +129,7 @@ function monthMask(compiled: Compiled, year: number, month: number): number {
   return compiled.mask
 }
 
-export function matchesDay(compiled: Compiled, dayNo: number): boolean {
+function matchesDay(compiled: Compiled, dayNo: number): boolean {
   const { year, month, day } = civil(dayNo)
   return ((monthMask(compiled, year, month) >>> day) & 1) === 1
 }

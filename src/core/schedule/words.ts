@@ -39,6 +39,9 @@ export function unitOf(word: string): Unit | null {
   return UNITS.get(word) ?? null
 }
 
+/** Spellings that can mean nothing else. */
+const TOMORROW = new Set('tmrw tmr tomorow tommorow tommorrow'.split(' '))
+
 const PIECE = /^([a-z]+(?:'[a-z]+)?|[0-9:]+[a-z]*|[,&-])/
 const DATE = /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9a-z:-])/
 
@@ -72,10 +75,12 @@ function numericToken(text: string): Token | null {
 /** The tokens of a phrase, lower case. Throws for characters and numbers that cannot belong to one. */
 export function tokenize(text: string): Token[] {
   // "a.m." loses its points, "wed." and a final full stop too.
+  // "at 8.30" is a time; without "at" it might be a date.
   const lower = text
     .toLowerCase()
     .replaceAll('a.m.', 'am')
     .replaceAll('p.m.', 'pm')
+    .replaceAll(/\bat ([0-9]{1,2})\.([0-9]{2})(?![0-9.])/g, 'at $1:$2')
     .replaceAll(/\.(?=[\s,]|$)/g, '')
   const tokens: Token[] = []
   let rest = lower.trim()
@@ -98,7 +103,8 @@ function toToken(piece: string, date: RegExpExecArray | null): Token | null {
     return { kind: 'date', text: piece, year: Number(year), month: Number(month), day: Number(day) }
   }
   if (/^[0-9:]/.test(piece)) return numericToken(piece)
-  return /^[a-z]/.test(piece) ? { kind: 'word', text: piece } : { kind: 'mark', text: piece }
+  if (!/^[a-z]/.test(piece)) return { kind: 'mark', text: piece }
+  return { kind: 'word', text: TOMORROW.has(piece) ? 'tomorrow' : piece }
 }
 
 /** Reads tokens from left to right; `back` lets one alternative give way to the next. */

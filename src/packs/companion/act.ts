@@ -1,17 +1,12 @@
 /** Carries out what a sentence means through the turn's own wishes, and says what was done. */
 
 import type { Turn } from '../../agents/function.ts'
-import type { Planned } from '../../agents/planned.ts'
 import { LABEL_MAX } from '../../core/alarms/alarm.ts'
 import { Refusal } from '../../core/errors.ts'
-import type { Meaning, Place } from './understand.ts'
-import { helpText, notesText, plannedText, planText, quoted, timeText, whyText } from './words.ts'
-
-export interface Answer {
-  readonly text: string
-  /** Whether to check in when the user stays silent. */
-  readonly checkIn: boolean
-}
+import { type Asked, keptOf, resumed } from './asking.ts'
+import type { Meaning, Place, Reminder } from './meaning.ts'
+import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
+import { helpText, notesText, quoted, timeText, whyText } from './words.ts'
 
 const TRY =
   'Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.'
@@ -25,8 +20,11 @@ export function placeOf(turn: Turn): Place {
 }
 
 export async function act(turn: Turn, meaning: Meaning, said: string): Promise<Answer> {
+  const asked = turn.state.asked as Asked | undefined
+  delete turn.state.asked
+  const answer = asked === undefined ? null : resumed(asked, meaning, said, placeOf(turn))
   try {
-    return await carryOut(turn, meaning, said)
+    return await carryOut(turn, answer ?? meaning, said)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const text = `I cannot do that: ${error.errors.join('; ')}.`
@@ -39,7 +37,11 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
   const saying = async (text: string) => ({ text, checkIn: await isIdle(turn) })
   switch (meaning.is) {
     case 'remind':
-      return remind(turn, meaning, place)
+      return remind(turn, [meaning], place)
+    case 'remind_all':
+      return remind(turn, meaning.reminders, place)
+    case 'offer':
+      return offer(turn, meaning, place)
     case 'report':
       return report(turn, meaning, place)
     case 'price':
@@ -51,24 +53,46 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
       return saying(
         `From now on I read times in ${meaning.zone}. What is planned already stays as it is.`,
       )
-    case 'planned': {
-      const plans = await turn.planned()
-      remember(turn, plans)
-      return { text: plannedText(plans, place), checkIn: plans.length === 0 }
-    }
+    case 'planned':
+      return tell(turn, meaning, place)
     case 'why':
       return saying(whyText(await turn.explained(), place))
     case 'cancel':
-      return cancel(turn, meaning.number, place)
+      return cancel(turn, meaning, place)
+    case 'move':
+    case 'postpone':
+      return move(turn, meaning, place)
+    case 'not_then':
+      return notThen(turn, meaning, place)
     case 'stop':
+      return stop(turn, false, null, place)
     case 'stop_all':
-      return stop(turn, meaning.is, place)
-    case 'hello':
-      return saying(`Hello. I keep promises in time. ${TRY}`)
-    case 'help':
-      return saying(helpText(place.timezone))
+      return stop(turn, true, meaning.only, place)
     case 'unclear':
-      return saying(unclearText(meaning, said, place))
+      return saying(unclearText(turn, meaning, said, place))
+    default:
+      return saying(talkText(meaning, place))
+  }
+}
+
+/** What changes nothing. */
+function talkText(
+  meaning: Of<'hello' | 'thanks' | 'help' | 'yes' | 'no' | 'pick'>,
+  { timezone }: Place,
+): string {
+  switch (meaning.is) {
+    case 'hello':
+      return `Hello. I keep promises in time. ${TRY}`
+    case 'thanks':
+      return 'You are welcome.'
+    case 'help':
+      return helpText(timezone)
+    case 'no':
+      return 'All right, nothing was changed. Say “what is planned?” for what is.'
+    case 'yes':
+      return `I have not asked anything. ${TRY}`
+    case 'pick':
+      return `Number ${meaning.number} of what? Say “what is planned?”, or “cancel ${meaning.number}”.`
   }
 }
 
@@ -78,12 +102,29 @@ export async function isIdle(turn: Turn, ending: string | null = null): Promise<
   return !plans.some(({ kind, id, again }) => kind !== 'follow_up' && (again || id !== ending))
 }
 
-function remind(turn: Turn, { phrase, parsed, what }: Of<'remind'>, place: Place): Answer {
+function remind(turn: Turn, reminders: readonly Reminder[], place: Place): Answer {
   const { timezone } = place
-  const label = what.slice(0, LABEL_MAX).replace(/\p{Surrogate}$/u, '')
-  turn.setAlarm({ schedule: phrase, timezone, wake_message: what, label })
-  const text = `I will remind you ${timeText(parsed, place)}: ${quoted(what)}${notesText(parsed)}.`
-  return { text: `${text} Say “what is planned?” to see it, “stop” to cancel it.`, checkIn: false }
+  const told = reminders.map(({ phrase, parsed, what }) => {
+    const label = what.slice(0, LABEL_MAX).replace(/\p{Surrogate}$/u, '')
+    turn.setAlarm({ schedule: phrase, timezone, wake_message: what, label })
+    return `I will remind you ${timeText(parsed, place)}: ${quoted(what)}${notesText(parsed)}.`
+  })
+  const it = reminders.length === 1 ? 'it' : 'them'
+  const text = `${told.join('\n')} Say “what is planned?” to see ${it}, “stop” to cancel ${it}.`
+  return { text, checkIn: false }
+}
+
+/** Asks before anything is set. */
+function offer(turn: Turn, { reminders, why }: Of<'offer'>, place: Place): Answer {
+  turn.state.asked = { about: 'remind', reminders: reminders.map(keptOf) } satisfies Asked
+  const each = reminders.map(
+    (one) => `${timeText(one.parsed, place)}: ${quoted(one.what)}${notesText(one.parsed)}`,
+  )
+  const [only = ''] = each
+  if (each.length === 1)
+    return { text: `${why} Shall I remind you ${only}? Say “yes” or “no”.`, checkIn: false }
+  const list = each.map((text, index) => `${index + 1}. ${text}`).join('\n')
+  return { text: `${why} Shall I remind you\n${list}\nSay the number, or “no”.`, checkIn: false }
 }
 
 function report(turn: Turn, { phrase, parsed }: Of<'report'>, place: Place): Answer {
@@ -153,60 +194,22 @@ async function watch(
   return { text, checkIn: false }
 }
 
-type Listed = Pick<Planned, 'kind' | 'id'>
-
-/** Numbers stay what they were when they were told. */
-function remember(turn: Turn, plans: readonly Planned[]): void {
-  turn.state.listed = plans.map(({ kind, id }): Listed => ({ kind, id }))
-}
-
-async function cancel(turn: Turn, number: number, place: Place): Promise<Answer> {
-  const plans = await turn.planned()
-  const listed = Array.isArray(turn.state.listed) ? (turn.state.listed as Listed[]) : null
-  const wanted = (listed ?? plans)[number - 1]
-  const plan = plans.find(({ kind, id }) => kind === wanted?.kind && id === wanted.id)
-  if (plan === undefined) {
-    remember(turn, plans)
-    const why = wanted === undefined ? `There is no number ${number}.` : `Number ${number} is over.`
-    return { text: `${why} ${plannedText(plans, place)}`, checkIn: plans.length === 0 }
-  }
-  if (listed === null) remember(turn, plans)
-  withdraw(turn, plan)
-  return { text: `Cancelled: ${planText(plan, place)}.`, checkIn: false }
-}
-
-async function stop(turn: Turn, how: 'stop' | 'stop_all', place: Place): Promise<Answer> {
-  const plans = await turn.planned()
-  if (plans.length > 1 && how === 'stop') {
-    remember(turn, plans)
-    return { text: `Which one? ${plannedText(plans, place)}`, checkIn: false }
-  }
-  for (const plan of plans) withdraw(turn, plan)
-  delete turn.state.listed
-  const [only] = plans
-  if (only === undefined)
-    return {
-      text: 'Nothing is planned, and I will not check in. I am here when you write.',
-      checkIn: false,
-    }
-  const what = plans.length === 1 ? planText(only, place) : `all ${plans.length} that were planned`
-  return { text: `Cancelled: ${what}. I am quiet until you write.`, checkIn: false }
-}
-
-export function withdraw(turn: Turn, { kind, id }: Listed): void {
-  if (kind === 'follow_up') turn.cancelFollowUp(id)
-  else if (kind === 'alarm') turn.cancelAlarm(id)
-  else if (kind === 'intent') turn.deleteIntent(id)
-  else turn.deleteWork(id)
-}
-
-function unclearText(meaning: Of<'unclear'>, said: string, { timezone }: Place): string {
+function unclearText(turn: Turn, meaning: Of<'unclear'>, said: string, place: Place): string {
   const heard = `You said: ${quoted(said)}.`
-  if (meaning.about === 'anything') return `${heard} I found no wish in it. ${TRY}`
-  const why = meaning.errors.join('; ')
-  if (meaning.about === 'zone')
-    return `${heard} ${why}. Write one such as “my time zone is Europe/Berlin”.`
-  if (meaning.about === 'what')
-    return `${heard} But ${why} Write for example “remind me in 10 seconds to stretch”.`
-  return `${heard} I did not find a time in it: ${why}. Times are read in ${timezone}.`
+  switch (meaning.about) {
+    case 'anything':
+      return `${heard} I found no wish in it. ${TRY}`
+    case 'zone':
+      return `${heard} ${meaning.errors.join('; ')}. Write one such as “my time zone is Europe/Berlin”.`
+    case 'what':
+      turn.state.asked = { about: 'what', schedule: meaning.parsed.canonical } satisfies Asked
+      return `What shall I say ${timeText(meaning.parsed, place)}${notesText(meaning.parsed)}? Write for example “call mum”.`
+    case 'when':
+      turn.state.asked = { about: 'when', what: meaning.what } satisfies Asked
+      return `When shall I say ${quoted(meaning.what)}? Say when, for example “tomorrow at 9”. Times are read in ${place.timezone}.`
+    case 'time':
+      return `${heard} I did not find a time in it: ${meaning.errors.join('; ')}. Times are read in ${place.timezone}.`
+    default:
+      return `${heard} I did nothing: ${meaning.errors.join('; ')}.`
+  }
 }

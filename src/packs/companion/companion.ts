@@ -5,7 +5,8 @@
 
 import type { Agent } from '../../agents/agent.ts'
 import { agent, type Turn } from '../../agents/function.ts'
-import { type Answer, act, isIdle, placeOf } from './act.ts'
+import { act, isIdle, placeOf } from './act.ts'
+import type { Answer } from './plans.ts'
 import { type ModelMind, think } from './think.ts'
 import { understand } from './understand.ts'
 

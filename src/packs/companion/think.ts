@@ -8,7 +8,8 @@ import { errorText } from '../../core/errors.ts'
 import { formatLocal } from '../../core/schedule/index.ts'
 import { TEXT_MAX_BYTES } from '../../core/sessions/session.ts'
 import type { ChatMessage, ChatModel, ModelAnswer, ToolSpec } from '../model/model.ts'
-import { type Answer, isIdle, placeOf } from './act.ts'
+import { isIdle, placeOf } from './act.ts'
+import type { Answer } from './plans.ts'
 import { TURN_TOOLS, useTool } from './tools.ts'
 
 export interface ModelMind {

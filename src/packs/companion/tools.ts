@@ -10,7 +10,8 @@ import type { Planned } from '../../agents/planned.ts'
 import type { WorkRequest } from '../../agents/work-request.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
-import { placeOf, withdraw } from './act.ts'
+import { placeOf } from './act.ts'
+import { withdraw } from './plans.ts'
 import { planText, timeText, whyText } from './words.ts'
 
 type Given = Readonly<Record<string, unknown>>

@@ -2,19 +2,21 @@
 
 import type { Explained, Planned } from '../../agents/planned.ts'
 import { formatLocal, next, type Parsed } from '../../core/schedule/index.ts'
-import type { Place } from './understand.ts'
+import type { Place } from './meaning.ts'
 
 const QUOTED_MAX = 200
 const LISTED_MAX = 20
 
 export const EXAMPLES = [
   'remind me in 10 seconds to stretch',
-  'every weekday at 8:30 plan the day',
+  'every weekday at 8:30 and 17:00 plan the day',
   'report daily at 6pm',
   'tell me when NVDA is below 130',
   'tell me when the news mentions fusion',
   'check in if I am silent for two days',
-  'what is planned?',
+  'what is planned tomorrow?',
+  'move the stretch reminder to 10am',
+  'cancel the stretch reminder',
   'why did you not write?',
   'cancel 1, stop, or stop all',
   'my time zone is Europe/Berlin',
@@ -54,16 +56,20 @@ const KIND = { follow_up: 'follow-up', alarm: 'alarm', intent: 'intent', work: '
 
 export function plannedText(plans: readonly Planned[], place: Place): string {
   if (plans.length === 0) return 'Nothing is planned. Say “help” for what I understand.'
+  return [
+    'Planned:',
+    listText(plans, place),
+    'Say “cancel 1” to cancel the first, “stop all” to cancel everything.',
+  ].join('\n')
+}
+
+/** Numbered as they are remembered. */
+export function listText(plans: readonly Planned[], place: Place): string {
   const shown = plans
     .slice(0, LISTED_MAX)
     .map((plan, index) => `${index + 1}. ${planText(plan, place)}`)
   const more = plans.length > LISTED_MAX ? [`… and ${plans.length - LISTED_MAX} more`] : []
-  return [
-    'Planned:',
-    ...shown,
-    ...more,
-    'Say “cancel 1” to cancel the first, “stop all” to cancel everything.',
-  ].join('\n')
+  return [...shown, ...more].join('\n')
 }
 
 export function planText({ kind, title, when, next_at, again }: Planned, place: Place): string {
