@@ -2,7 +2,7 @@
 
 import { clockText } from './calendar.ts'
 import { ScheduleError } from './schedule.ts'
-import type { Cursor, ReadClock, Token } from './words.ts'
+import type { Cursor, ReadClock, Token } from './tokens.ts'
 
 const NAMED: Record<string, number> = { noon: 12, midday: 12, midnight: 0 }
 

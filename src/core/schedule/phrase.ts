@@ -8,7 +8,7 @@ import { readOneOff } from './oneoff.ts'
 import { checkedZone, parseCron, parsed } from './parse.ts'
 import { readRecurring } from './recurring.ts'
 import { type Parsed, quoted, ScheduleError } from './schedule.ts'
-import { tokenize } from './words.ts'
+import { tokenize } from './tokens.ts'
 import { zoneOf } from './zone.ts'
 
 const MAX_PHRASE_LENGTH = 200

@@ -4,8 +4,8 @@ import type { Turn } from '../../agents/function.ts'
 import type { Planned } from '../../agents/planned.ts'
 import { LABEL_MAX } from '../../core/alarms/alarm.ts'
 import { Refusal } from '../../core/errors.ts'
+import { helpText, notesText, plannedText, planText, quoted, timeText, whyText } from './replies.ts'
 import type { Meaning, Place } from './understand.ts'
-import { helpText, notesText, plannedText, planText, quoted, timeText, whyText } from './words.ts'
 
 export interface Answer {
   readonly text: string

@@ -11,7 +11,7 @@ import type { WorkRequest } from '../../agents/work-request.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
 import { placeOf, withdraw } from './act.ts'
-import { planText, timeText, whyText } from './words.ts'
+import { planText, timeText, whyText } from './replies.ts'
 
 type Given = Readonly<Record<string, unknown>>
 
