@@ -56,8 +56,8 @@ export interface WorkResult {
 
 export type Executor = (run: WorkRun) => Promise<WorkResult>
 
-/** What an executor's agent needs of the house. */
-export interface ExecutorHouse {
+/** What an executor's agent needs of the app. */
+export interface ExecutorServices {
   /** Writes how far a run is; never within a transaction of its own. */
   report(progress: Progress): Promise<unknown>
   /** Keeps a run's file until its commit names it. */
@@ -77,16 +77,16 @@ interface RunPayload {
 }
 
 /** A run is a turn without a state: what it produces travels to the commit as what the turn asks for. */
-export function executorAgent(execute: Executor, house: ExecutorHouse): Agent {
+export function executorAgent(execute: Executor, services: ExecutorServices): Agent {
   return {
     kind: 'executor',
     timeoutMs: WORK_TIMEOUT_MS,
     async run(input): Promise<TurnResult> {
       const payload = JSON.parse(input.event.payload) as RunPayload
-      const reporter = new Reporter(input, house)
+      const reporter = new Reporter(input, services)
       try {
         const result = await execute(workRun(input, payload, reporter))
-        const output = await finishedRun(input, payload, result, reporter.note, house)
+        const output = await finishedRun(input, payload, result, reporter.note, services)
         const wish: Wish = { type: 'ask_trigger', trigger: 'work', ask: { output } }
         return { wishes: [wish], checkpointId: null, points: [] }
       } catch (error) {
@@ -123,7 +123,7 @@ async function finishedRun(
   payload: RunPayload,
   result: WorkResult,
   progressNote: string | null,
-  house: ExecutorHouse,
+  services: ExecutorServices,
 ): Promise<FinishedRun> {
   const { title, content, metadata } = checkResult(result, payload.task)
   const { work_id: workId, run_number: runNumber } = payload
@@ -131,7 +131,7 @@ async function finishedRun(
     result.file === undefined
       ? null
       : await keptFile({ bucket: input.session.bucket, workId, runNumber }, result.file, title, {
-          put: house.files.put.bind(house.files),
+          put: services.files.put.bind(services.files),
           signal: input.signal,
         })
   const session = notifySession(payload.parameters, input.session.userId)
@@ -197,16 +197,16 @@ const REPORT_EVERY_MS = 1000
 /** Passes on the newest word, at most once a second; nobody waits for it, and nothing fails by it. */
 class Reporter {
   readonly #input: TurnInput
-  readonly #house: ExecutorHouse
+  readonly #services: ExecutorServices
   #share = 0
   #unsaid = false
   #timer: NodeJS.Timeout | null = null
   #closed = false
   note: string | null = null
 
-  constructor(input: TurnInput, house: ExecutorHouse) {
+  constructor(input: TurnInput, services: ExecutorServices) {
     this.#input = input
-    this.#house = house
+    this.#services = services
   }
 
   say(share: number, note?: string): void {
@@ -229,9 +229,14 @@ class Reporter {
     const { session, event, attempt } = this.#input
     const progress = { share: this.#share, note: this.note }
     try {
-      await this.#house.report({ bucket: session.bucket, eventId: event.id, attempt, ...progress })
+      await this.#services.report({
+        bucket: session.bucket,
+        eventId: event.id,
+        attempt,
+        ...progress,
+      })
     } catch (error) {
-      this.#house.trouble(error)
+      this.#services.trouble(error)
     }
   }
 

@@ -42,8 +42,8 @@ export const NOBODY: Actor = Object.freeze({
   actAs: false,
 })
 
-/** What operations may ask of the rest of the house, without knowing the engine. */
-export interface House {
+/** What operations may ask of the rest of the app, without knowing the engine. */
+export interface AppServices {
   /** Appends an event in a commit shared with others that are ready. */
   append(event: NewEvent): Promise<Appended>
   /** Is there such an agent, for this user if one is named? */
@@ -55,11 +55,11 @@ export interface House {
   /** Sets an alarm in a commit shared with others that are ready, or within the given transaction. */
   setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
   /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
-  signal(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
+  takeSignals(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
   /** Something changed that a service, or the door, may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox' | 'keys', keys?: readonly string[]): void
   readonly policy: Policy
-  readonly work: WorkHouse
+  readonly work: WorkServices
   readonly remoteAgents: RemoteAgents
   /** The bot, where one is set up. */
   readonly telegram: {
@@ -72,12 +72,12 @@ export interface House {
 /** Due sooner than this, the clock may sleep past it. */
 const SOON_MS = 1_000
 
-export function tellIfSoon(house: House, due: Date, now: Date): void {
-  if (due.getTime() - now.getTime() < SOON_MS) house.changed('clock')
+export function tellIfSoon(app: AppServices, due: Date, now: Date): void {
+  if (due.getTime() - now.getTime() < SOON_MS) app.changed('clock')
 }
 
-/** What operations on work ask of the house. */
-export interface WorkHouse {
+/** What operations on work ask of the app. */
+export interface WorkServices {
   /** The executors there are. */
   readonly types: readonly string[]
   /** For looking again when a transaction is over. */
@@ -92,7 +92,7 @@ export interface WorkHouse {
   dropFiles(bucket: number, workId: string): void
 }
 
-/** What registering agents needs of the house. */
+/** What registering agents needs of the app. */
 export interface RemoteAgents {
   /** The agents of this process. */
   readonly own: readonly {
@@ -111,7 +111,7 @@ export interface Context {
   readonly db: Db
   /** Sees everything; for operations on what belongs to no owner. Left out where `db` does, too. */
   readonly whole?: Db
-  readonly house: House
+  readonly app: AppServices
   readonly actor: Actor
   /** The instant a test clock dictates, or null: then the database's time of day counts. */
   readonly now: Date | null

@@ -5,7 +5,7 @@
 import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/audit.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import { writeAudit } from '../store/identity/audit.ts'
-import type { Answer, Context, House, Input, Operation } from './contract.ts'
+import type { Answer, AppServices, Context, Input, Operation } from './contract.ts'
 
 const OBJECT_ID_MAX = 300
 
@@ -46,39 +46,39 @@ function namedBeside({ actor }: Context, { query, body }: Input): string | undef
   return named === actor.userId ? undefined : named
 }
 
-/** Runs `work` in a transaction; what it says to the house is passed on after the commit. */
+/** Runs `work` in a transaction; what it says to the app is passed on after the commit. */
 export async function inOneTransaction(
   op: Operation,
   ctx: Context,
   input: Input,
   work: (inside: Context) => Promise<Answer>,
 ): Promise<Answer> {
-  const hints = gatherHints(ctx.house)
+  const hints = gatherHints(ctx.app)
   const answer = await reaching(op, ctx, input).db.tx((db) => {
     // A transaction that is run again says everything again.
     hints.forget()
-    return work({ ...ctx, db, house: hints.house, inTransaction: true })
+    return work({ ...ctx, db, app: hints.app, inTransaction: true })
   })
   hints.passOn()
   return answer
 }
 
 /**
- * Keeps what is said to the house back until it is so: whoever looks before the commit sees nothing, and the files of
+ * Keeps what is said to the app back until it is so: whoever looks before the commit sees nothing, and the files of
  * a work whose deletion does not commit must stay.
  */
-function gatherHints(house: House) {
+function gatherHints(app: AppServices) {
   let gathered: (() => void)[] = []
-  const gathering: House = {
-    ...house,
-    changed: (...hint) => gathered.push(() => house.changed(...hint)),
+  const gathering: AppServices = {
+    ...app,
+    changed: (...hint) => gathered.push(() => app.changed(...hint)),
     work: {
-      ...house.work,
-      dropFiles: (...work) => gathered.push(() => house.work.dropFiles(...work)),
+      ...app.work,
+      dropFiles: (...work) => gathered.push(() => app.work.dropFiles(...work)),
     },
   }
   return {
-    house: gathering,
+    app: gathering,
     forget() {
       gathered = []
     },

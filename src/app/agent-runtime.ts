@@ -4,7 +4,7 @@ import type { Executor } from '../agents/executor.ts'
 import { withNotices } from '../agents/notice.ts'
 import { AgentRegistry } from '../agents/registry.ts'
 import { remoteAgent } from '../agents/remote.ts'
-import type { House } from '../api/contract.ts'
+import type { AppServices } from '../api/contract.ts'
 import type { Webhooks } from '../channels/webhook.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config.ts'
@@ -18,11 +18,11 @@ import type { Store } from '../store/db/open.ts'
 import { keepSetting } from '../store/db/settings.ts'
 import { forgetRemoved, readAgents } from '../store/identity/agents.ts'
 import { knownFiles } from '../store/work/files.ts'
-import { Workshop } from './work-runtime.ts'
+import { WorkRuntime } from './work-runtime.ts'
 
 const AGENTS_POLL_MS = 1_000
 
-export interface StaffOptions {
+export interface AgentRuntimeOptions {
   readonly config: Config
   readonly store: Store
   readonly agents: ReadonlyMap<string, Agent>
@@ -31,19 +31,19 @@ export interface StaffOptions {
   readonly trouble: (where: string, error: unknown) => void
 }
 
-export class Staff {
+export class AgentRuntime {
   readonly agents: AgentRegistry
   readonly files: FileKeeper
   /** Removes files that no row names. */
   readonly sweep: () => Promise<number>
-  readonly #options: StaffOptions
-  readonly #workshop: Workshop
+  readonly #options: AgentRuntimeOptions
+  readonly #work: WorkRuntime
   /** Asked by the executors that write. */
   readonly #model: HttpModel
   /** Names the database beside other installations that share a place for files. */
   #installation = ''
 
-  constructor(options: StaffOptions) {
+  constructor(options: AgentRuntimeOptions) {
     this.#options = options
     const { config, store, agents, webhooks, trouble } = options
     const timeOfDay = () => new Date(wallClock())
@@ -54,7 +54,7 @@ export class Staff {
       now: timeOfDay,
     })
     this.#model = new HttpModel(config.model, { now: timeOfDay })
-    this.#workshop = new Workshop({
+    this.#work = new WorkRuntime({
       store,
       agents,
       executors: this.#executors(),
@@ -62,8 +62,8 @@ export class Staff {
       trouble,
     })
     this.agents = new AgentRegistry({
-      own: this.#workshop.agents,
-      hidden: new Set(this.#workshop.house.types),
+      own: this.#work.agents,
+      hidden: new Set(this.#work.forOperations.types),
       read: () => readAgents(store.engine),
       remote: (row) => withNotices(remoteAgent(row, (call, signal) => webhooks.ask(call, signal))),
     })
@@ -82,10 +82,10 @@ export class Staff {
   }
 
   /** What operations may ask about those who run turns. */
-  get house(): Pick<House, 'work' | 'remoteAgents'> {
+  get forOperations(): Pick<AppServices, 'work' | 'remoteAgents'> {
     const { agents, config } = this.#options
     return {
-      work: this.#workshop.house,
+      work: this.#work.forOperations,
       remoteAgents: {
         own: [...agents].map(([id, { kind, timeoutMs }]) => ({ id, kind, timeoutMs })),
         allowPrivate: config.allowPrivateWebhooks,
@@ -104,11 +104,11 @@ export class Staff {
 
   /** Whoever waits for an output gets what there is. */
   release(): void {
-    this.#workshop.release()
+    this.#work.release()
   }
 
   async close(): Promise<void> {
-    await this.#workshop.idle()
+    await this.#work.idle()
     await Promise.all([this.files.close(), this.#model.close()])
   }
 }

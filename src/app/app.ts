@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
-import type { Actor, Context, House } from '../api/contract.ts'
+import type { Actor, AppServices, Context } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { operations } from '../api/operations.ts'
 import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
@@ -18,14 +18,14 @@ import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import { Engine } from '../engine/engine.ts'
-import { SILENT, type Signals } from '../engine/signals.ts'
+import { type Moments, SILENT } from '../engine/moments.ts'
 import { closing } from '../http/closing.ts'
 import { onceByKey } from '../http/idempotency.ts'
 import { createServer } from '../http/server.ts'
 import { openSockets, type SocketDoor } from '../http/socket.ts'
 import { type Identity, openIdentity } from '../identity/identity.ts'
-import { Watch } from '../observe/health.ts'
-import { arrivedReport, createReport } from '../observe/report.ts'
+import { Health } from '../observe/health.ts'
+import { arrivedRecord, createMeter } from '../observe/meter.ts'
 import { openTracing, type Tracing } from '../observe/tracing.ts'
 import { sourcesOf } from '../packs/sources/configured.ts'
 import type { Chats, openChats } from '../packs/telegram/telegram.ts'
@@ -45,7 +45,7 @@ import { intentTrigger } from '../triggers/intent.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
 import { VERSION } from '../version.ts'
-import { Staff } from './agent-runtime.ts'
+import { AgentRuntime } from './agent-runtime.ts'
 import { SharedCommits } from './commits.ts'
 import { type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 
@@ -66,7 +66,7 @@ export interface AppOptions {
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
-  readonly signals?: Signals
+  readonly moments?: Moments
   /** How long a key is believed without asking again; two seconds unless said. */
   readonly trustMs?: number
 }
@@ -75,18 +75,18 @@ export class App {
   readonly store: Store
   readonly engine: Engine
   readonly #options: AppOptions
-  readonly #report: ReturnType<typeof createReport>
+  readonly #metering: ReturnType<typeof createMeter>
   readonly #tracing: Tracing
   readonly #commits: SharedCommits
-  readonly #watch: Watch
+  readonly #health: Health
   readonly #webhooks: Webhooks
   readonly #fetcher: Fetcher
   /** Signs outgoing calls; kept in the database unless it was given. */
   #webhookSecret: string | null
   readonly #channel: WebSocketChannel
-  readonly #staff: Staff
+  readonly #runtime: AgentRuntime
   readonly #telegram: Chats | null
-  readonly #house: House
+  readonly #services: AppServices
   readonly #doors: DoorOptions
   readonly #identity: Identity
   #ready = false
@@ -126,14 +126,14 @@ export class App {
     this.#options = options
     this.store = store
     this.#tracing = tracing
-    this.#report = createReport(options.log, { content: config.logContent })
+    this.#metering = createMeter(options.log, { content: config.logContent })
     this.#webhookSecret = config.webhookSecret
     this.#webhooks = new Webhooks({
       secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
       allowPrivate: config.allowPrivateWebhooks,
     })
     this.#fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
-    const { meter } = this.#report
+    const { meter } = this.#metering
     this.#channel = new WebSocketChannel({
       record: (receipt) => this.engine.outbox.record(receipt),
       positionOf: (session, id) => positionOf(store.db, session, id),
@@ -142,10 +142,10 @@ export class App {
         backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
       },
       wake: (key) => this.engine.hints.deliver('outbox', [key]),
-      arrived: (message) => meter.delivery(arrivedReport(message)),
+      arrived: (message) => meter.delivery(arrivedRecord(message)),
       tracer: tracing.tracer,
     })
-    this.#staff = new Staff({
+    this.#runtime = new AgentRuntime({
       config,
       store,
       agents: options.agents,
@@ -156,15 +156,15 @@ export class App {
     this.#telegram = open === null ? null : this.#chats(config, open)
     this.engine = new Engine({
       store,
-      agents: this.#staff.agents,
-      more: [...this.#staff.services, ...(this.#telegram?.services ?? [])],
+      agents: this.#runtime.agents,
+      more: [...this.#runtime.services, ...(this.#telegram?.services ?? [])],
       triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
       channels: [this.#channel],
       wakes: this.#wakes(config),
       sources: {
         sources: options.sources ?? [],
         fetch: (request) => this.#fetcher.get(request),
-        take: (signals) => this.signal(signals),
+        take: (signals) => this.takeSignals(signals),
       },
       policy: policyOf(config),
       leaseMs: config.leaseMs,
@@ -174,11 +174,11 @@ export class App {
         checkpointsKept: config.checkpointsKept,
         keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       },
-      sweep: this.#staff.sweep,
+      sweep: this.#runtime.sweep,
       meter,
       tracer: tracing.tracer,
       services: new Set<string>(config.services),
-      ...(options.signals === undefined ? {} : { signals: options.signals }),
+      ...(options.moments === undefined ? {} : { moments: options.moments }),
     })
     this.#commits = new SharedCommits({
       store,
@@ -187,18 +187,18 @@ export class App {
       hints: this.engine.hints,
       tracer: tracing.tracer,
     })
-    const staff = this.#staff
-    this.#house = {
+    const runtime = this.#runtime
+    this.#services = {
       append: (event) => this.append(event),
-      knowsAgent: (agentId, userId) => staff.agents.knows(agentId, userId),
+      knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
       get agentIds() {
-        return staff.agents.names
+        return runtime.agents.names
       },
-      ...staff.house,
+      ...runtime.forOperations,
       telegram: this.#telegram?.bot ?? null,
       wakesByUrl: config.wakeUrl !== null,
       setAlarm: (draft, tx) => this.#commits.setAlarm(draft, tx),
-      signal: (signals, tx) => this.signal(signals, tx),
+      takeSignals: (signals, tx) => this.takeSignals(signals, tx),
       changed: (topic, keys) => this.engine.hints.hint(topic, keys),
       policy: policyOf(config),
     }
@@ -221,19 +221,19 @@ export class App {
       this.#identity.forget(keyIds)
       this.#sockets?.dismiss(keyIds)
     })
-    this.#watch = new Watch({
+    this.#health = new Health({
       store,
       onError: (error) => meter.trouble('watch', error),
       ready: () => this.#ready,
       version: VERSION,
       services: config.services,
     })
-    this.#report.watch({
+    this.#metering.watch({
       pools: () => store.pools(),
       running: () => this.engine.turns.depth,
       sockets: () => this.#channel.sockets,
-      dueLagMs: () => this.#watch.dueLagMs(),
-      outbox: () => this.#watch.outbox(),
+      dueLagMs: () => this.#health.dueLagMs(),
+      outbox: () => this.#health.outbox(),
     })
   }
 
@@ -255,11 +255,11 @@ export class App {
     if (this.#stopped) return
     await this.#identity.requireAdmin()
     this.#webhookSecret ??= await keepSetting(this.store.db, 'webhook_secret', newWebhookSecret())
-    await this.#staff.start()
+    await this.#runtime.start()
     this.#ready = true
     if (this.#options.now !== undefined) return
     this.engine.start()
-    this.#watch.start()
+    this.#health.start()
   }
 
   /** Serves HTTP and sockets. Answers with the address. */
@@ -278,13 +278,13 @@ export class App {
       idempotency: { claimKey, keptAnswer, completeKey },
       mcp: mcpOverHttp(this.#doors, operations, VERSION),
       tracer: this.#tracing.tracer,
-      onAnswer: (operation, status, ms) => this.#report.answered(operation, status, ms),
-      files: this.#staff.files,
-      health: () => this.#watch.health(),
+      onAnswer: (operation, status, ms) => this.#metering.answered(operation, status, ms),
+      files: this.#runtime.files,
+      health: () => this.#health.health(),
       ready: async () => this.#ready,
       metrics: async () => ({
-        contentType: this.#report.registry.contentType,
-        text: await this.#report.registry.metrics(),
+        contentType: this.#metering.registry.contentType,
+        text: await this.#metering.registry.metrics(),
       }),
     })
     const postMessage = operations.find((op) => op.name === 'post_message')
@@ -295,7 +295,7 @@ export class App {
       ...this.#identity.sockets,
       context: (actor) =>
         this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
-      onError: (error) => this.#report.meter.trouble('socket', error),
+      onError: (error) => this.#metering.meter.trouble('socket', error),
       tracer: this.#tracing.tracer,
     })
     this.#closeServer = closing(server)
@@ -319,7 +319,7 @@ export class App {
     return {
       db: actor.userId === null ? whole : ownedBy(whole, actor.userId),
       whole,
-      house: this.#house,
+      app: this.#services,
       actor,
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
@@ -352,17 +352,17 @@ export class App {
   #chats(config: Config, open: typeof openChats): Chats | null {
     const { store } = this
     return open(config, {
-      ...{ store, meter: this.#report.meter, signals: this.#options.signals ?? SILENT },
+      ...{ store, meter: this.#metering.meter, moments: this.#options.moments ?? SILENT },
       waits: this.#options.now === undefined,
       append: (event) => this.append(event),
-      knows: ({ agentId, userId }) => this.#staff.agents.knows(agentId, userId),
+      knows: ({ agentId, userId }) => this.#runtime.agents.knows(agentId, userId),
       changed: () => this.engine.hints.hint('outbox'),
     })
   }
 
   /** Keeps facts and fires what they make true. */
-  signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
-    return this.#commits.signal(signals, tx)
+  takeSignals(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
+    return this.#commits.takeSignals(signals, tx)
   }
 
   /** Stop taking requests, finish or release what runs, close the store. May be called twice. */
@@ -374,15 +374,15 @@ export class App {
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
-    this.#staff.release()
+    this.#runtime.release()
     this.#telegram?.halt()
-    const services = this.#ready ? [this.engine.stop(), this.#watch.stop()] : []
+    const services = this.#ready ? [this.engine.stop(), this.#health.stop()] : []
     await Promise.all([this.#closeServer?.(), ...services])
     await Promise.all([this.#commits.idle(), this.#webhooks.close(), this.#fetcher.close()])
-    await Promise.all([this.#staff.close(), this.#identity.close()])
+    await Promise.all([this.#runtime.close(), this.#identity.close()])
     this.#closing = true
     await this.store.close()
-    this.#report.close()
+    this.#metering.close()
     await this.#tracing.stop()
   }
 }

@@ -77,7 +77,7 @@ export class SharedCommits {
   }
 
   /** Keeps facts and fires what they make true. Within `tx`, whoever commits it tells the turns. */
-  async signal(signals: readonly NewSignal[], tx: Db | null = null): Promise<SignalTaken[]> {
+  async takeSignals(signals: readonly NewSignal[], tx: Db | null = null): Promise<SignalTaken[]> {
     const { policy, hints, meter, tracer = UNTRACED } = this.#options
     const startedMs = performance.now()
     const taken =

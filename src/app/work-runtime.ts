@@ -2,7 +2,7 @@
 import type { Agent } from '../agents/agent.ts'
 import { type Executor, executorAgent } from '../agents/executor.ts'
 import { withNotices } from '../agents/notice.ts'
-import type { WorkHouse } from '../api/contract.ts'
+import type { WorkServices } from '../api/contract.ts'
 import { OutputWaits } from '../api/work/wait.ts'
 import { KEY_PART } from '../core/sessions/session.ts'
 import { workPrefix } from '../core/work/file.ts'
@@ -14,7 +14,7 @@ import { type Progress, writeProgress } from '../store/work/slots.ts'
 const PROGRESS_MAX = 500
 const PROGRESS_QUEUE_MAX = 20_000
 
-export interface WorkshopOptions {
+export interface WorkRuntimeOptions {
   readonly store: Store
   readonly agents: ReadonlyMap<string, Agent>
   readonly executors: ReadonlyMap<string, Executor>
@@ -22,14 +22,14 @@ export interface WorkshopOptions {
   readonly trouble: (where: string, error: unknown) => void
 }
 
-export class Workshop {
+export class WorkRuntime {
   /** All who run turns, by the name in a session's key. */
   readonly agents: ReadonlyMap<string, Agent>
-  readonly house: WorkHouse
+  readonly forOperations: WorkServices
   readonly #waits: OutputWaits
   readonly #progress: GroupCommit<Progress, null>
 
-  constructor({ store, agents, executors, files, trouble }: WorkshopOptions) {
+  constructor({ store, agents, executors, files, trouble }: WorkRuntimeOptions) {
     checkNames(agents, executors)
     this.#waits = new OutputWaits(store.db, (error) => trouble('work', error))
     this.#progress = new GroupCommit({
@@ -42,7 +42,7 @@ export class Workshop {
       queueMax: PROGRESS_QUEUE_MAX,
       onFull: () => new Error('too many reports of progress wait for the database'),
     })
-    const house = {
+    const services = {
       report: (progress: Progress) => this.#progress.submit(progress),
       files,
       trouble: (error: unknown) => trouble('progress', error),
@@ -50,9 +50,9 @@ export class Workshop {
     const types = [...executors.keys()].sort()
     this.agents = new Map([
       ...[...agents].map(([name, agent]) => [name, withNotices(agent, types)] as const),
-      ...[...executors].map(([type, each]) => [type, executorAgent(each, house)] as const),
+      ...[...executors].map(([type, each]) => [type, executorAgent(each, services)] as const),
     ])
-    this.house = {
+    this.forOperations = {
       types,
       db: store.db,
       ended: (output, ms, signal) => this.#waits.ended(output, ms, signal),

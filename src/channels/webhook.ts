@@ -28,7 +28,7 @@ export interface WebhookRequest {
   readonly body: string
   /** The trace this call belongs to; the receiver may go on with it. */
   readonly traceparent?: string | null
-  /** Instead of the house's own. */
+  /** Instead of the configured ones. */
   readonly secrets?: readonly string[]
 }
 

@@ -8,11 +8,11 @@ import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
 import { LocalHints, type Topic } from './hints.ts'
 import type { Meter } from './meter.ts'
+import { type Moments, SILENT } from './moments.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
 import { IDLE, Loop, type Service } from './service.ts'
-import { SILENT, type Signals } from './signals.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
@@ -35,15 +35,15 @@ export interface EngineOptions {
   readonly sweep?: () => Promise<number>
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly signals?: Signals
+  readonly moments?: Moments
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
   /** What else the composition root has running in this process. */
-  readonly more?: readonly Companion[]
+  readonly more?: readonly ExtraService[]
 }
 
 /** A service beside the three, with a loop of its own. */
-export interface Companion {
+export interface ExtraService {
   readonly service: Service & { onFree?: () => void }
   readonly pollMs: number
   readonly topic?: Topic
@@ -102,7 +102,7 @@ export class Engine {
       hints: this.hints,
       meter,
       tracer,
-      signals: options.signals ?? SILENT,
+      moments: options.moments ?? SILENT,
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     })
     this.#wakes =
@@ -115,7 +115,7 @@ export class Engine {
             leaseMs: options.leaseMs,
             meter,
             tracer,
-            signals: options.signals ?? SILENT,
+            moments: options.moments ?? SILENT,
             enabled: policy.autonomy,
           })
     this.#sources = new SourcesService({
@@ -123,7 +123,7 @@ export class Engine {
       db: store.engine,
       leaseMs: options.leaseMs,
       meter,
-      signals: options.signals ?? SILENT,
+      moments: options.moments ?? SILENT,
       enabled: policy.autonomy,
     })
     this.hints.on('outbox', (keys) => this.outbox.look(keys))
@@ -163,7 +163,7 @@ export class Engine {
     }
   }
 
-  get #more(): readonly Companion[] {
+  get #more(): readonly ExtraService[] {
     return this.#options.more ?? []
   }
 

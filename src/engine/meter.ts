@@ -2,7 +2,7 @@
 import type { Verdict } from '../core/sessions/gate.ts'
 import type { Reason } from '../core/sessions/reason.ts'
 
-export interface TurnReport {
+export interface TurnRecord {
   readonly agentId: string
   readonly sessionKey: string
   readonly eventSeq: number
@@ -28,7 +28,7 @@ export interface TurnReport {
 }
 
 /** What became of one message or one call, when that is known. */
-export interface DeliveryReport {
+export interface DeliveryRecord {
   readonly channel: string
   readonly result: 'acknowledged' | 'taken' | 'failed' | 'given_up'
   /** From the first attempt of this process. */
@@ -55,12 +55,12 @@ export interface Meter {
     latenessMs: number | readonly number[],
     again?: number,
   ): void
-  turn(report: TurnReport): void
+  turn(record: TurnRecord): void
   batch(kind: 'append' | 'turns' | 'receipts' | 'alarms' | 'wakes', size: number): void
   leasesLost(count: number): void
   /** Handed to a channel; whether it arrived is told later, by `delivery`. */
   delivered(channel: string, count: number): void
-  delivery(report: DeliveryReport): void
+  delivery(record: DeliveryRecord): void
   /** A source of signals was asked. */
   polled(source: string, result: 'ok' | 'failed', durationMs: number): void
   trouble(where: string, error: unknown): void

@@ -18,8 +18,8 @@ import {
 import { unlinkSession } from '../store/sessions/telegram.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
+import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
-import type { Signals } from './signals.ts'
 
 export interface PushesOptions {
   readonly channel: PushChannel
@@ -27,7 +27,7 @@ export interface PushesOptions {
   readonly commits: Db
   readonly leaseMs: number
   readonly meter: Meter
-  readonly signals: Signals
+  readonly moments: Moments
 }
 
 interface Running {
@@ -88,16 +88,16 @@ export class PushesService implements Service {
 
   /** Send, settle, signal. */
   async #take({ push, token, controller }: Running): Promise<void> {
-    const { channel, signals, meter } = this.#options
-    await signals.reach('claimed', push.id)
+    const { channel, moments, meter } = this.#options
+    await moments.reach('claimed', push.id)
     const outcome = await this.#send(push, controller.signal)
-    await signals.reach('delivered', push.id)
+    await moments.reach('delivered', push.id)
     const ours = await this.#settleOne(push, token, outcome)
     if (ours === null) return
     if (!ours) meter.leasesLost(1)
     else if (outcome.type === 'sent') meter.delivered(channel.name, 1)
     else meter.trouble(channel.name, new Error(outcome.error))
-    await signals.reach('committed', push.id)
+    await moments.reach('committed', push.id)
   }
 
   async #send(push: ClaimedPush, signal: AbortSignal): Promise<PushOutcome> {

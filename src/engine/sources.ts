@@ -21,8 +21,8 @@ import {
 } from '../store/intents/source-polls.ts'
 import { Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
+import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
-import type { Signals } from './signals.ts'
 import { type Fetch, SourceVisit } from './visit.ts'
 
 export interface SourcesOptions {
@@ -33,7 +33,7 @@ export interface SourcesOptions {
   readonly db: Db
   readonly leaseMs: number
   readonly meter: Meter
-  readonly signals: Signals
+  readonly moments: Moments
   /** AUTONOMY_ENABLED: false asks nobody, since nobody would act on it. */
   readonly enabled: boolean
 }
@@ -116,10 +116,10 @@ export class SourcesService implements Service {
 
   /** Poll, take, settle. */
   async #visit({ row, token, controller }: Running): Promise<void> {
-    const { db, fetch, take, meter, signals } = this.#options
+    const { db, fetch, take, meter, moments } = this.#options
     const source = this.#sources.get(row.key)
     if (source === undefined) throw new Error(`claimed ${row.key}, which is not set up here`)
-    await signals.reach('claimed', row.key)
+    await moments.reach('claimed', row.key)
     const tickers = (limit: number) => awaitedTickers(db, limit)
     const visit = new SourceVisit(source, row, controller.signal, { fetch, tickers })
     const startedMs = performance.now()
@@ -130,7 +130,7 @@ export class SourcesService implements Service {
     if (news.length > 0) await take(news)
     const ours = await settlePoll(db, settled(source, row, token, visit, known, error))
     if (!ours) meter.leasesLost(1)
-    await signals.reach('committed', row.key)
+    await moments.reach('committed', row.key)
   }
 }
 

@@ -4,7 +4,7 @@ import type { Attributes, Span, Tracer } from '../core/trace/trace.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { PromotedRow, WakeCall } from '../triggers/trigger.ts'
 import type { Committed, Finished } from './commit.ts'
-import type { DeliveryReport } from './meter.ts'
+import type { DeliveryRecord } from './meter.ts'
 
 /** `session.id` and `user.id` are the names by which Langfuse, too, knows them. */
 function whose(sessionKey: string): Attributes {
@@ -109,7 +109,7 @@ export function wakeSpan(tracer: Tracer, type: string, call: WakeCall): Span {
   })
 }
 
-export function endDelivery(span: Span, { result, error }: DeliveryReport): void {
+export function endDelivery(span: Span, { result, error }: DeliveryRecord): void {
   span.set({ 'wakeful.result': result })
   if (error !== null) span.fail(error)
   span.end()

@@ -21,8 +21,8 @@ import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
+import type { Moments } from './moments.ts'
 import type { Service, Tick } from './service.ts'
-import type { Signals } from './signals.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
@@ -40,7 +40,7 @@ export interface TurnsOptions {
   readonly hints: Hints
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly signals: Signals
+  readonly moments: Moments
   /** Turns running at once in this process. */
   readonly concurrency?: number
 }
@@ -176,13 +176,13 @@ export class TurnsService implements Service {
     let finished: Finished | null = null
     let committed: Committed | null = null
     try {
-      await this.#options.signals.reach('claimed', running.claim.session_key)
+      await this.#options.moments.reach('claimed', running.claim.session_key)
       finished = await this.#run(running)
       if (finished === null) return
-      await this.#options.signals.reach('delivered', running.claim.session_key)
+      await this.#options.moments.reach('delivered', running.claim.session_key)
       committed = await this.#commit(finished, running)
       if (committed === null) return
-      await this.#options.signals.reach('committed', running.claim.session_key)
+      await this.#options.moments.reach('committed', running.claim.session_key)
       this.#report(finished, committed, running)
     } finally {
       endTurn(this.#tracer, running.span, finished, committed)

@@ -14,9 +14,9 @@ import { byKey, extendClaims, releaseClaims } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
 import { insist, Leased } from './leased.ts'
-import type { DeliveryReport, Meter } from './meter.ts'
+import type { DeliveryRecord, Meter } from './meter.ts'
+import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
-import type { Signals } from './signals.ts'
 import { batchSpan, endDelivery, wakeSpan } from './spans.ts'
 
 export interface WakesOptions {
@@ -27,7 +27,7 @@ export interface WakesOptions {
   readonly leaseMs: number
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly signals: Signals
+  readonly moments: Moments
   /** AUTONOMY_ENABLED: false wakes nobody. */
   readonly enabled: boolean
 }
@@ -150,26 +150,26 @@ export class WakesService implements Service {
   /** Call, settle, signal. */
   async #take(running: Running): Promise<void> {
     const { call, token, controller } = running
-    const { signals, meter, source, tracer = UNTRACED } = this.#options
+    const { moments, meter, source, tracer = UNTRACED } = this.#options
     const span = wakeSpan(tracer, source.type, call)
     try {
-      await signals.reach('claimed', call.id)
+      await moments.reach('claimed', call.id)
       const attempt = await this.#call(call, span, controller.signal)
       if (controller.signal.aborted) return
-      await signals.reach('delivered', call.id)
+      await moments.reach('delivered', call.id)
       const ours = await this.#settle({ call, token, attempt }, controller.signal)
       if (ours === null) return
-      if (ours) this.#report(running, attempt, span)
+      if (ours) this.#record(running, attempt, span)
       else meter.leasesLost(1)
-      await signals.reach('committed', call.id)
+      await moments.reach('committed', call.id)
     } finally {
       span.end()
     }
   }
 
-  #report({ call, startedMs }: Running, attempt: Attempt, span: Span): void {
+  #record({ call, startedMs }: Running, attempt: Attempt, span: Span): void {
     const { meter, source } = this.#options
-    const report: DeliveryReport = {
+    const record: DeliveryRecord = {
       channel: 'webhook',
       result: attempt.taken ? 'taken' : call.givenUp === null ? 'failed' : 'given_up',
       durationMs: performance.now() - startedMs,
@@ -185,8 +185,8 @@ export class WakesService implements Service {
       error: attempt.taken ? null : attempt.error,
       traceparent: span.traceparent,
     }
-    meter.delivery(report)
-    endDelivery(span, report)
+    meter.delivery(record)
+    endDelivery(span, record)
   }
 
   async #call(call: WakeCall, span: Span, signal: AbortSignal): Promise<Attempt> {

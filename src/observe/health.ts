@@ -9,7 +9,7 @@ import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../sto
 import type { Store } from '../store/db/open.ts'
 import { outboxDepth } from '../store/sessions/effects.ts'
 
-export interface WatchOptions {
+export interface HealthOptions {
   readonly store: Store
   /** The database is there and migrated. */
   readonly ready: () => boolean
@@ -38,14 +38,14 @@ const DUE = {
   work: WORK,
 } as const
 
-export class Watch {
-  readonly #options: WatchOptions
+export class Health {
+  readonly #options: HealthOptions
   readonly #loop: Loop
   #lags: Lags | null = null
   #looking: Promise<Lags> | null = null
   #awayMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: WatchOptions) {
+  constructor(options: HealthOptions) {
     this.#options = options
     const tick = async () => {
       await this.#look()

@@ -8,7 +8,7 @@ import type { Executor } from '../../src/agents/executor.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Moment, Signals } from '../../src/engine/signals.ts'
+import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { call, type Loose, type Reply } from '../sessions/house.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
@@ -98,7 +98,7 @@ function ready<T>(made: T | undefined): T {
 export async function stage(database: string, options: StageOptions = {}): Promise<Stage> {
   const startAt = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
   let now = startAt
-  const signals: Signals = { reach: (moment, key) => options.at?.(moment, key) }
+  const moments: Moments = { reach: (moment, key) => options.at?.(moment, key) }
   const app = await App.open({
     config: readConfig({
       DATABASE_URL: database,
@@ -116,7 +116,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     work: new Map(Object.entries(options.work ?? {})),
     log: pino({ level: 'silent' }),
     now: () => now,
-    signals,
+    moments,
   })
   await app.start()
   const url = await app.listen()

@@ -1,6 +1,6 @@
-/** What an operation says to the house is said when its change is there to be seen, and not at all when it is not. */
+/** What an operation says to the app is said when its change is there to be seen, and not at all when it is not. */
 import { describe, expect, it } from 'vitest'
-import { type Context, type House, operation } from '../../src/api/contract.ts'
+import { type AppServices, type Context, operation } from '../../src/api/contract.ts'
 import { perform } from '../../src/api/perform.ts'
 import type { Db } from '../../src/store/db/db.ts'
 
@@ -20,13 +20,13 @@ function scene(commit: () => void) {
       return answer
     },
   } as unknown as Db
-  const house = {
+  const app = {
     changed: (topic: string) => said.push(topic),
     work: { dropFiles: (_bucket: number, id: string) => said.push(`files of ${id}`) },
-  } as unknown as House
+  } as unknown as AppServices
   const ctx = {
     db,
-    house,
+    app,
     actor: { role: 'admin', userId: null, keyId: null, actAs: false },
     requestId: 'r',
   } as unknown as Context
@@ -41,15 +41,15 @@ const deletion = operation({
   summary: 's',
   roles: ['admin'],
   output: null,
-  async run({ house }) {
-    house.changed('clock')
-    house.work.dropFiles(1, 'w')
+  async run({ app }) {
+    app.changed('clock')
+    app.work.dropFiles(1, 'w')
     return { body: null }
   },
 })
 
 describe('a change', () => {
-  it('tells the house after its commit', async () => {
+  it('tells the app after its commit', async () => {
     const { ctx, said } = scene(() => undefined)
     await perform(deletion, ctx, INPUT)
     expect(said).toEqual(['committed', 'clock', 'files of w'])

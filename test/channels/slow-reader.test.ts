@@ -39,7 +39,7 @@ const db: Db = {
 const signal = new AbortController().signal
 const context = (): Context => {
   const made = contextOf(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} }) as Context
-  return { ...made, house: { ...made.house, knowsAgent: () => true } }
+  return { ...made, app: { ...made.app, knowsAgent: () => true } }
 }
 const postMessage = operation({
   name: 'post_message',

@@ -14,7 +14,7 @@ import {
   type TurnFact,
   withdrawnText,
 } from '../../src/core/ledger/ledger.ts'
-import { slotWords, type Told } from '../../src/core/ledger/words.ts'
+import { slotWords, type Told } from '../../src/core/ledger/sentence.ts'
 import type { Reason } from '../../src/core/sessions/reason.ts'
 
 const AT = new Date('2026-01-01T21:04:00Z')

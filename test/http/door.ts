@@ -34,14 +34,14 @@ export const noDb: Db = {
   tx: (work) => work(noDb),
 }
 
-/** For operations that ask nothing of the rest of the house. */
-const emptyHouse: Context['house'] = {
+/** For operations that ask nothing of the rest of the app. */
+const noServices: Context['app'] = {
   append: () => Promise.reject(new Error('no engine in this test')),
   knowsAgent: () => false,
   agentIds: [],
   wakesByUrl: false,
   setAlarm: () => Promise.reject(new Error('no alarms in this test')),
-  signal: () => Promise.reject(new Error('no signals in this test')),
+  takeSignals: () => Promise.reject(new Error('no signals in this test')),
   changed: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
   work: { types: [], db: noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
@@ -125,7 +125,7 @@ const failures: Readonly<Record<string, Error>> = {
 export function context(db: Db): ServerOptions['context'] {
   return (caller): Context => ({
     db,
-    house: emptyHouse,
+    app: noServices,
     actor: caller.actor,
     now: null,
     get signal() {

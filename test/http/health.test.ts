@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { expect, it, type MockInstance, vi } from 'vitest'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { Watch } from '../../src/observe/health.ts'
+import { Health } from '../../src/observe/health.ts'
 import { call } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
@@ -16,48 +16,48 @@ eachStore('health', (store) => {
   it('asks the database nothing while others hear from it, says 503 when it is away, and 200 when it is back', async () => {
     const bare = await bareStore(await store.database())
     const query = vi.spyOn(bare.engine, 'query')
-    const watch = new Watch({
+    const health = new Health({
       ...{ store: bare, ready: () => true, version: '1', services: [] },
       onError: () => undefined,
     })
-    expect(await watch.health()).toMatchObject({ ok: true, body: { due_lag_ms: { timers: 0 } } })
+    expect(await health.health()).toMatchObject({ ok: true, body: { due_lag_ms: { timers: 0 } } })
     const asked = query.mock.calls.length
-    for (let n = 0; n < 200; n++) expect((await watch.health()).ok).toBe(true)
+    for (let n = 0; n < 200; n++) expect((await health.health()).ok).toBe(true)
     expect(query.mock.calls.length).toBe(asked)
 
     query.mockImplementation(() => bare.pulse.of(Promise.reject(AWAY)))
     await expect(bare.engine.query('select 1')).rejects.toThrow('ECONNREFUSED')
     const before = query.mock.calls.length
-    const answers = await Promise.all(Array.from({ length: 100 }, () => watch.health()))
+    const answers = await Promise.all(Array.from({ length: 100 }, () => health.health()))
     expect(answers.map(({ ok }) => ok)).toEqual(answers.map(() => false))
     expect(answers[0]?.body.status).toBe('the database is away')
-    expect((await watch.health()).ok).toBe(false)
+    expect((await health.health()).ok).toBe(false)
     // However many ask us, it is asked once.
     expect(query.mock.calls.length - before).toBe(1)
 
     query.mockRestore()
     // Whoever is first to hear from it again tells all.
     await bare.engine.query('select 1')
-    expect((await watch.health()).ok).toBe(true)
+    expect((await health.health()).ok).toBe(true)
   })
 
   it('a database that hangs is away after a while, and nobody waits for it longer than two seconds', async () => {
     const bare = await bareStore(await store.database())
-    const watch = new Watch({
+    const health = new Health({
       ...{ store: bare, ready: () => true, version: '1', services: [] },
       onError: () => undefined,
     })
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
     let hanging: MockInstance | undefined
     try {
-      expect((await watch.health()).ok).toBe(true)
+      expect((await health.health()).ok).toBe(true)
       hanging = vi.spyOn(bare.engine, 'query').mockReturnValue(new Promise(() => undefined))
-      expect((await watch.health()).ok).toBe(true)
+      expect((await health.health()).ok).toBe(true)
       vi.advanceTimersByTime(60_000)
-      const asked = watch.health()
+      const asked = health.health()
       await vi.advanceTimersByTimeAsync(2_000)
       expect((await asked).ok).toBe(false)
-      expect((await watch.health()).ok).toBe(false)
+      expect((await health.health()).ok).toBe(false)
       expect(hanging).toHaveBeenCalledTimes(1)
     } finally {
       hanging?.mockRestore()

@@ -1,6 +1,6 @@
 /** `Idempotency-Key` runs an operation in a transaction: what changed in it is said after the commit, or not at all. */
 import { describe, expect, it } from 'vitest'
-import { type House, operation, ROLES } from '../../src/api/contract.ts'
+import { type AppServices, operation, ROLES } from '../../src/api/contract.ts'
 import { onceByKey } from '../../src/http/idempotency.ts'
 import type { Db } from '../../src/store/db/db.ts'
 import { ADMIN, context } from './door.ts'
@@ -41,8 +41,8 @@ const op = operation({
   output: null,
   async run(ctx) {
     expect(ctx.inTransaction).toBe(true)
-    ctx.house.changed('turns')
-    ctx.house.changed('outbox', ['k'])
+    ctx.app.changed('turns')
+    ctx.app.changed('outbox', ['k'])
     return { body: {} }
   },
 })
@@ -50,9 +50,9 @@ const run = async (db: Db) => {
   said.length = 0
   const { signal } = new AbortController()
   const made = await context(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} })
-  const changed: House['changed'] = (topic, keys) =>
+  const changed: AppServices['changed'] = (topic, keys) =>
     said.push(keys === undefined ? topic : [topic, ...keys])
-  const ctx = { ...made, house: { ...made.house, changed } }
+  const ctx = { ...made, app: { ...made.app, changed } }
   const input = { params: undefined, query: undefined, body: undefined }
   const request = { key: 'key-1', method: 'POST', path: '/v1/things', body: {} }
   await onceByKey(store)(op, ctx, input, request)

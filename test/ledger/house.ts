@@ -7,14 +7,14 @@ import { createHash } from 'node:crypto'
 import { pino } from 'pino'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
-import { Workshop } from '../../src/app/work-runtime.ts'
+import { WorkRuntime } from '../../src/app/work-runtime.ts'
 import type { Channel } from '../../src/channels/channel.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Attempt } from '../../src/core/alarms/alarm.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
-import type { Moment, Signals } from '../../src/engine/signals.ts'
+import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { callsOf } from '../../src/index.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
@@ -156,7 +156,7 @@ export async function openHouse(database: string): Promise<House> {
       die = () => done('died')
     })
     let dead = false
-    const signals: Signals = {
+    const moments: Moments = {
       async reach(moment, key) {
         if (moment === 'claimed') recorder.begins(key)
         if (moment === 'committed') recorder.committed(key)
@@ -169,7 +169,7 @@ export async function openHouse(database: string): Promise<House> {
         if (dead) await NEVER
       },
     }
-    return { engine: new Engine({ ...options, signals }), death }
+    return { engine: new Engine({ ...options, moments }), death }
   }
 
   /** Runs what is due; a process that dies on the way leaves its leases behind. */
@@ -208,16 +208,16 @@ export async function openHouse(database: string): Promise<House> {
 
 function engineOptions(app: App, recorder: Recorder, now: () => number): EngineOptions {
   const files = { removeUnder: async () => 0 }
-  const workshop = new Workshop({
+  const work = new WorkRuntime({
     store: app.store,
     agents: new Map([['bot', agent(botOf(recorder, now))]]),
     executors: new Map([['scribe', scribeOf(recorder, now)]]),
-    files: files as unknown as ConstructorParameters<typeof Workshop>[0]['files'],
+    files: files as unknown as ConstructorParameters<typeof WorkRuntime>[0]['files'],
     trouble: () => undefined,
   })
   return {
     store: app.store,
-    agents: workshop.agents,
+    agents: work.agents,
     triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
     channels: [recorder],
     wakes: {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { SILENT } from '../../src/engine/signals.ts'
+import { SILENT } from '../../src/engine/moments.ts'
 import { type SourcesOptions, SourcesService } from '../../src/engine/sources.ts'
 import { agent, calendarSource, feedSource, priceSource, wakeful } from '../../src/index.ts'
 import type { Source } from '../../src/sources/source.ts'
@@ -221,11 +221,11 @@ eachStore('sources', (store) => {
           sources: [source],
           db: w.app.store.engine,
           leaseMs: 10_000,
-          signals: SILENT,
+          moments: SILENT,
           enabled: true,
         },
         fetch: (request) => reader.get(request),
-        take: (signals) => w.app.signal(signals),
+        take: (signals) => w.app.takeSignals(signals),
         meter,
         ...more,
       })

@@ -291,7 +291,7 @@ eachStore('telegram', (store) => {
     ) =>
       new PushesService({
         ...{ channel, leaseMs: 30_000, claims: s.app.store.engine, commits: s.app.store.commits },
-        signals: { reach: more.reach },
+        moments: { reach: more.reach },
         meter: { trouble() {}, leasesLost: () => lost++, delivered() {} } as Loose,
       })
     let lost = 0

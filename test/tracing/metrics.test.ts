@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { createReport } from '../../src/observe/report.ts'
+import { createMeter } from '../../src/observe/meter.ts'
 import { receiver, type Stage, stage } from '../alarms/stage.ts'
 import { call } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -166,7 +166,7 @@ eachStore('metrics', (store) => {
 })
 
 it('what happens rarely is counted, too', async () => {
-  const { meter, registry, watch, close } = createReport(pino({ level: 'silent' }))
+  const { meter, registry, watch, close } = createMeter(pino({ level: 'silent' }))
   let reads = 0
   const read = async () => {
     reads++

@@ -92,7 +92,7 @@ eachStore('conditions', (store) => {
       payload: JSON.stringify({ ticker: 'NVDA', price }),
       at: at(n),
     }))
-    const taken = await i.s.app.signal(signals.toReversed())
+    const taken = await i.s.app.takeSignals(signals.toReversed())
     expect(taken.map((each) => each.promoted)).toEqual([0, 0, 1])
     await i.s.settle()
     expect((await i.payloads()).map((p) => p.trigger_data.price)).toEqual([129, 128])
@@ -281,7 +281,7 @@ eachStore('conditions', (store) => {
     await i.s.advanceBy(3 * HOUR)
     expect(await i.events()).toHaveLength(2)
     await i.tell({ ...entry, starts_at: '2026-01-02T00:00:00Z' })
-    await i.s.app.signal([
+    await i.s.app.takeSignals([
       {
         kind: 'calendar',
         userId: 'ann',

@@ -138,19 +138,19 @@ function targetOf(
   ctx: Context,
   named: string | undefined,
 ): { agentId: string | null; errors: string[] } {
-  const { house, actor } = ctx
+  const { app, actor } = ctx
   const wanted = actor.agentId ?? named
   if (wanted !== undefined) {
-    if (house.knowsAgent(wanted, actor.userId ?? LOCAL_USER)) return { agentId: wanted, errors: [] }
+    if (app.knowsAgent(wanted, actor.userId ?? LOCAL_USER)) return { agentId: wanted, errors: [] }
     return {
       agentId: null,
-      errors: [`agent_id: there is no agent ${wanted} here; ${known(house.agentIds)}`],
+      errors: [`agent_id: there is no agent ${wanted} here; ${known(app.agentIds)}`],
     }
   }
-  if (house.wakesByUrl) return { agentId: null, errors: [] }
-  const [only, other] = house.agentIds
+  if (app.wakesByUrl) return { agentId: null, errors: [] }
+  const [only, other] = app.agentIds
   if (only !== undefined && other === undefined) return { agentId: only, errors: [] }
-  return { agentId: null, errors: [`agent_id: say who is woken; ${known(house.agentIds)}`] }
+  return { agentId: null, errors: [`agent_id: say who is woken; ${known(app.agentIds)}`] }
 }
 
 function known(agentIds: readonly string[]): string {
@@ -253,7 +253,7 @@ const createAlarmOp = operation({
   async run(ctx, { body }) {
     const userId = ctx.actor.userId ?? LOCAL_USER
     const target = targetOf(ctx, body.agent_id)
-    const { row, deduped, notes } = await ctx.house.setAlarm(
+    const { row, deduped, notes } = await ctx.app.setAlarm(
       {
         id: newId(),
         ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
@@ -274,7 +274,7 @@ const createAlarmOp = operation({
       ctx.inTransaction ? ctx.db : null,
     )
     if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
-    tellIfSoon(ctx.house, row.next_fire_at, row.now)
+    tellIfSoon(ctx.app, row.next_fire_at, row.now)
     return { ...told(row), body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
   },
 })
@@ -365,7 +365,7 @@ const fireAlarmOp = operation({
     const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, wake)
     if (row === null) throw notFound(params.id)
     if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
-    ctx.house.changed('clock')
+    ctx.app.changed('clock')
     return told(row)
   },
 })

@@ -159,7 +159,7 @@ const revokeKeyOp = operation({
   async run(ctx, { params }) {
     const row = await revokeKey(ctx.db, params.id)
     if (row === null) throw new Refusal('not_found', `there is no key ${params.id}`)
-    ctx.house.changed('keys', [row.id])
+    ctx.app.changed('keys', [row.id])
     return { body: keyView(row) }
   },
 })

@@ -92,9 +92,9 @@ function termsFrom(wish: IntentWish, anchor_at: Date): IntentTerms {
   return termsOf({ ...wish, anchor_at, execution_count: 0, next_check: null, scheduled_for: null })
 }
 
-function agentErrors({ house }: Context, agentId: string | null): string[] {
-  if (agentId === null || house.knowsAgent(agentId)) return []
-  const { agentIds } = house
+function agentErrors({ app }: Context, agentId: string | null): string[] {
+  if (agentId === null || app.knowsAgent(agentId)) return []
+  const { agentIds } = app
   const known =
     agentIds.length === 0 ? 'no agents run here' : `known are ${agentIds.slice(0, 20).join(', ')}`
   return [`agent_id: there is no agent ${agentId} here; ${known}`]
@@ -116,9 +116,9 @@ async function watch(tx: Db, row: IntentRow): Promise<void> {
   await writeWatches(tx, row, waits ? watchesOf(termsOf(row)) : [])
 }
 
-function tellClock({ house }: Context, row: IntentRow): void {
+function tellClock({ app }: Context, row: IntentRow): void {
   if (row.agent_id === null || row.next_check === null) return
-  tellIfSoon(house, row.next_check, row.now)
+  tellIfSoon(app, row.next_check, row.now)
 }
 
 function makerOf({ role, agentId, userId, keyId }: Actor, named: string | null): string {

@@ -175,9 +175,9 @@ const postSignal = operation({
     if (errors.length > 0) throw new Refusal('rule', errors)
     const { traceparent = null, entry: audit = null } = ctx
     const signal = { ...signalOf(body, userId, now), traceparent, audit }
-    const [taken] = await ctx.house.signal([signal], ctx.inTransaction ? ctx.db : null)
+    const [taken] = await ctx.app.takeSignals([signal], ctx.inTransaction ? ctx.db : null)
     if (taken === undefined) throw new Error('the signal was not taken')
-    if (ctx.inTransaction && taken.promoted > 0) ctx.house.changed('turns')
+    if (ctx.inTransaction && taken.promoted > 0) ctx.app.changed('turns')
     const { kind, at } = signal
     const when = kind === 'calendar' ? {} : { at }
     const ticker = kind === 'price' ? { ticker: tickerKey(body.ticker ?? '') } : {}

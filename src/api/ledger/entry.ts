@@ -1,7 +1,7 @@
 /** How a slot of the ledger looks from outside. */
 import { RawJson } from '../../core/json/json.ts'
 import { type Cause, judgeSlot } from '../../core/ledger/ledger.ts'
-import { slotWords } from '../../core/ledger/words.ts'
+import { slotWords } from '../../core/ledger/sentence.ts'
 import type { Slot } from './slots.ts'
 
 export function entryOf(slot: Slot, timezone: string, now: Date) {

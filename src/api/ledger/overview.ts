@@ -243,8 +243,8 @@ const getRules = operation({
     cooldown_ms: z.int().describe('Between a follow-up and what the agent said unasked before it.'),
     intents_max: z.int().describe('Enabled intents of one person.'),
   }),
-  async run({ house }) {
-    const { autonomy, maxConsecutive, cooldownMs } = house.policy
+  async run({ app }) {
+    const { autonomy, maxConsecutive, cooldownMs } = app.policy
     return {
       body: {
         autonomy_enabled: autonomy,

@@ -15,9 +15,9 @@ export const capabilities = [
       agent_types: z.array(z.string()).describe('Of work.'),
     }),
     async run(ctx) {
-      const { house, actor } = ctx
-      const agents = actor.agentId === null ? [...house.agentIds] : [actor.agentId]
-      return { body: { agents: agents.sort(), agent_types: [...house.work.types].sort() } }
+      const { app, actor } = ctx
+      const agents = actor.agentId === null ? [...app.agentIds] : [actor.agentId]
+      return { body: { agents: agents.sort(), agent_types: [...app.work.types].sort() } }
     },
   }),
 ]

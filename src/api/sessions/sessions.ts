@@ -45,11 +45,11 @@ async function append(
   requireAgent(ctx, session)
   const traceparent = ctx.traceparent ?? null
   const event = { session, id: newId(), type, payload, clientId, traceparent }
-  if (!ctx.inTransaction) return ctx.house.append({ ...event, audit: ctx.entry ?? null })
+  if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })
   const [row] = await appendEvents(ctx.db, [event])
   if (row === undefined) throw new Error('the event was not appended')
-  ctx.house.changed('turns')
-  ctx.house.changed('outbox', [session.key])
+  ctx.app.changed('turns')
+  ctx.app.changed('outbox', [session.key])
   return row
 }
 
@@ -136,7 +136,7 @@ const headSchema = z.object({
 function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) {
   const verdict = judge(
     { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at },
-    ctx.house.policy,
+    ctx.app.policy,
     head.now,
   )
   const gate = verdict.allowed

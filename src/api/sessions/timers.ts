@@ -58,7 +58,7 @@ const putTimerOp = operation({
       payload: body.payload?.text ?? null,
       traceparent: ctx.traceparent ?? null,
     })
-    ctx.house.changed('clock')
+    ctx.app.changed('clock')
     return { body: timerView(row) }
   },
 })

@@ -9,14 +9,14 @@ import type { Context } from '../contract.ts'
 
 /** What the rules have against it, all at once. `agentType` null: it was accepted before. */
 export function runRules(
-  { house }: Context,
+  { app }: Context,
   asked: { readonly agentType: string | null; readonly userId: string; readonly given: unknown },
 ): string[] {
   const errors: string[] = []
   const { agentType, userId, given } = asked
-  if (agentType !== null && !house.work.types.includes(agentType)) {
+  if (agentType !== null && !app.work.types.includes(agentType)) {
     const named = JSON.stringify(agentType)
-    const known = house.work.types.slice(0, 20).join(', ')
+    const known = app.work.types.slice(0, 20).join(', ')
     const help = known === '' ? 'none is registered here' : `there are ${known}`
     errors.push(`agent_type: no executor ${named} does work here; ${help}`)
   }
@@ -26,7 +26,7 @@ export function runRules(
       errors.push(
         `parameters.notify_session: takes a session key of this user, ${userId}:agent:thread`,
       )
-    else if (!house.knowsAgent(session.agentId))
+    else if (!app.knowsAgent(session.agentId))
       errors.push(`parameters.notify_session: there is no agent ${session.agentId} here`)
   }
   return errors

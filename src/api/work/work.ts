@@ -146,8 +146,8 @@ const createWorkOp = operation({
       return { row, notes: plan.notes, output: runs ? await queueRun(ctx, tx, row) : null }
     })
     const { row, output, notes } = made
-    ctx.house.changed(output === null ? 'clock' : 'turns')
-    if (output !== null && row.is_active) ctx.house.changed('clock')
+    ctx.app.changed(output === null ? 'clock' : 'turns')
+    if (output !== null && row.is_active) ctx.app.changed('clock')
     const answer = (output: OutputRow | null, row: WorkRow): Answer => ({
       body: {
         work: workView(row, notes),
@@ -156,12 +156,12 @@ const createWorkOp = operation({
     })
     if (output === null || body.wait_seconds === 0) return answer(output, row)
     const later = async () => {
-      await ctx.house.work.ended(
+      await ctx.app.work.ended(
         { bucket: row.bucket, id: output.id },
         body.wait_seconds * 1000,
         ctx.signal,
       )
-      const db = ctx.house.work.db
+      const db = ctx.app.work.db
       const [now, ended] = [
         await getWork(db, null, id),
         await outputById(db, row.bucket, output.id),
@@ -263,7 +263,7 @@ const updateWorkOp = operation({
         parameters: body.parameters?.text ?? work.parameters,
       })
     })
-    if (row.is_active) ctx.house.changed('clock')
+    if (row.is_active) ctx.app.changed('clock')
     return { body: { work: workView(row) } }
   },
 })
@@ -281,7 +281,7 @@ const deleteWorkOp = operation({
   async run(ctx, { params }) {
     const gone = await deleteWork(ctx.db, ctx.actor.userId, params.id)
     if (gone === null) throw notFound(params.id)
-    ctx.house.work.dropFiles(gone.bucket, gone.id)
+    ctx.app.work.dropFiles(gone.bucket, gone.id)
     return { body: null }
   },
 })
@@ -307,7 +307,7 @@ const runWorkOp = operation({
         throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)
       return queued
     })
-    ctx.house.changed('turns')
+    ctx.app.changed('turns')
     return { body: { output: outputView(output) } }
   },
 })

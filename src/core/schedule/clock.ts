@@ -5,7 +5,7 @@
 
 import { clockText, HOUR, MINUTE } from './calendar.ts'
 import { ScheduleError } from './schedule.ts'
-import { type Cursor, countOf, type ReadClock, type Token } from './words.ts'
+import { type Cursor, countOf, type ReadClock, type Token } from './tokens.ts'
 
 const NAMED: Record<string, number> = { noon: 12, midday: 12, midnight: 0 }
 

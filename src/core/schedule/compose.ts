@@ -7,7 +7,7 @@ import { checkInterval } from './every.ts'
 import { parseCron, parsed } from './parse.ts'
 import type { Slots } from './recurring.ts'
 import { type Parsed, ScheduleError } from './schedule.ts'
-import type { ReadClock, Unit } from './words.ts'
+import type { ReadClock, Unit } from './tokens.ts'
 
 const UNIT_MS: Partial<Record<Unit, number>> = {
   second: SECOND,

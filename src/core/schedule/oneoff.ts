@@ -27,7 +27,7 @@ import {
   type Unit,
   unitOf,
   weekdayOf,
-} from './words.ts'
+} from './tokens.ts'
 import { instantOf, wallAt, type Zone } from './zone.ts'
 
 interface OneOff {

@@ -9,8 +9,8 @@ import { readOneOff } from './oneoff.ts'
 import { checkedZone, parseCron, parsed } from './parse.ts'
 import { readRecurring } from './recurring.ts'
 import { type Parsed, quoted, type Schedule, ScheduleError } from './schedule.ts'
+import { Cursor, type ReadClock, tokenize } from './tokens.ts'
 import { compile } from './wall.ts'
-import { Cursor, type ReadClock, tokenize } from './words.ts'
 import { zoneOf } from './zone.ts'
 
 const MAX_PHRASE_LENGTH = 200

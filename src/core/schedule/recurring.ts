@@ -15,7 +15,7 @@ import {
   type Unit,
   unitOf,
   weekdayOf,
-} from './words.ts'
+} from './tokens.ts'
 
 export interface Slots {
   /** Something says that it repeats: every, each, daily, mondays. */

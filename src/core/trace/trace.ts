@@ -1,5 +1,5 @@
 /**
- * What the rest of the house sees of tracing: a span begins, is told what came of it, and ends. Who listens is
+ * What the rest of the app sees of tracing: a span begins, is told what came of it, and ends. Who listens is
  * decided at the door; with nobody listening a span only hands on the trace that it was given.
  */
 

@@ -6,7 +6,7 @@ import { Refusal } from '../../core/errors.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
-import { helpText, notesText, quoted, timeText, whyText } from './words.ts'
+import { helpText, notesText, quoted, timeText, whyText } from './replies.ts'
 
 const TRY =
   'Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.'

@@ -14,9 +14,9 @@ import {
 import { dayBounds, localDay, zoneOf } from '../../core/schedule/zone.ts'
 import type { Asked } from './asking.ts'
 import type { Meaning, Place, Target } from './meaning.ts'
+import { listText, notesText, plannedText, planText, quoted, timeText } from './replies.ts'
 import { bareWord, wordsOf } from './sentence.ts'
 import { timeOf } from './when.ts'
-import { listText, notesText, plannedText, planText, quoted, timeText } from './words.ts'
 
 export interface Answer {
   readonly text: string

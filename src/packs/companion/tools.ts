@@ -12,7 +12,7 @@ import { errorText, Refusal } from '../../core/errors.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
 import { placeOf } from './act.ts'
 import { withdraw } from './plans.ts'
-import { planText, timeText, whyText } from './words.ts'
+import { planText, timeText, whyText } from './replies.ts'
 
 type Given = Readonly<Record<string, unknown>>
 

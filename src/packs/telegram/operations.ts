@@ -34,16 +34,16 @@ const body = z.object({
 type Body = z.output<typeof body>
 
 function telegramOf(ctx: Context) {
-  const { telegram } = ctx.house
+  const { telegram } = ctx.app
   if (telegram === null)
     throw new Refusal('conflict', 'Telegram is not set up here: set TELEGRAM_BOT_TOKEN')
   return telegram
 }
 
 function sessionFor(ctx: Context, body: Body): SessionRef {
-  const { actor, house } = ctx
+  const { actor, app } = ctx
   const { agentId } = telegramOf(ctx)
-  const [only, other] = house.agentIds
+  const [only, other] = app.agentIds
   const agent = actor.agentId ?? agentId ?? (other === undefined ? only : undefined)
   const user = actor.userId ?? body.user_id
   const errors: string[] = []

@@ -1,13 +1,13 @@
 /** Telegram, put together: the bot's name for the API, and the services that read and answer chats. */
-import type { House } from '../../api/contract.ts'
+import type { AppServices } from '../../api/contract.ts'
 import type { Config } from '../../config.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
-import type { Companion } from '../../engine/engine.ts'
+import type { ExtraService } from '../../engine/engine.ts'
 import type { Meter } from '../../engine/meter.ts'
+import type { Moments } from '../../engine/moments.ts'
 import { PushesService } from '../../engine/pushes.ts'
-import type { Signals } from '../../engine/signals.ts'
 import type { Store } from '../../store/db/open.ts'
 import { TelegramChannel, telegramError } from './channel.ts'
 import { TelegramInbox } from './inbox.ts'
@@ -20,17 +20,17 @@ const AWAY_MS = 5_000
 export interface ChatsOptions {
   readonly store: Store
   readonly meter: Meter
-  readonly signals: Signals
+  readonly moments: Moments
   /** A poll waits for something to happen; a test clock asks, and does not wait. */
   readonly waits: boolean
-  readonly append: House['append']
+  readonly append: AppServices['append']
   readonly knows: (session: SessionRef) => boolean
   readonly changed: () => void
 }
 
 export interface Chats {
-  readonly bot: NonNullable<House['telegram']>
-  readonly services: readonly Companion[]
+  readonly bot: NonNullable<AppServices['telegram']>
+  readonly services: readonly ExtraService[]
   /** Before the services are stopped: a poll that waits ends. */
   halt(): void
 }
@@ -41,7 +41,7 @@ export function openChats(config: Config, options: ChatsOptions): Chats | null {
   const { agentId } = config.telegram
   const bot = { agentId, username: () => botName(channel) }
   if (!config.services.includes('outbox')) return { bot, services: [], halt: () => undefined }
-  const { store, meter, signals, append, knows, changed } = options
+  const { store, meter, moments, append, knows, changed } = options
   const { leaseMs } = config
   const inbox = new TelegramInbox({
     ...{ channel, leaseMs, changed, db: store.commits },
@@ -55,9 +55,9 @@ export function openChats(config: Config, options: ChatsOptions): Chats | null {
     },
   })
   const pushes = new PushesService({
-    ...{ channel, leaseMs, meter, signals, claims: store.engine, commits: store.commits },
+    ...{ channel, leaseMs, meter, moments, claims: store.engine, commits: store.commits },
   })
-  const services: Companion[] = [
+  const services: ExtraService[] = [
     { service: inbox, pollMs: POLL_PAUSE_MS },
     { service: pushes, pollMs: PUSHES_POLL_MS, topic: 'outbox' },
   ]

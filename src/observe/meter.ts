@@ -4,11 +4,11 @@ import type { Registry } from 'prom-client'
 import type { Arrived } from '../channels/websocket.ts'
 import { errorText } from '../core/errors.ts'
 import { traceIdOf } from '../core/trace/context.ts'
-import type { DeliveryReport, Meter, TurnReport } from '../engine/meter.ts'
+import type { DeliveryRecord, Meter, TurnRecord } from '../engine/meter.ts'
 import { isUnavailable } from '../store/db/db.ts'
 import { createMetrics, type Gauges, type Metrics } from './metrics.ts'
 
-export interface Report {
+export interface Metering {
   readonly meter: Meter
   readonly registry: Registry
   /** For the doors: an operation was answered. */
@@ -18,12 +18,12 @@ export interface Report {
   close(): void
 }
 
-export interface ReportOptions {
+export interface MeterOptions {
   /** Whether log lines may hold the texts of messages. */
   readonly content: boolean
 }
 
-export function createReport(log: Logger, options: ReportOptions = { content: false }): Report {
+export function createMeter(log: Logger, options: MeterOptions = { content: false }): Metering {
   const metrics = createMetrics()
   const { count, spread, registry } = metrics
   const meter: Meter = {
@@ -33,18 +33,18 @@ export function createReport(log: Logger, options: ReportOptions = { content: fa
       for (const ms of all) spread.lateness.observe({ trigger }, ms / 1000)
       if (again > 0) count.retries.inc({ of: trigger }, again)
     },
-    turn(report) {
-      countTurn(metrics, report)
-      logTurn(log, report, options.content)
+    turn(record) {
+      countTurn(metrics, record)
+      logTurn(log, record, options.content)
     },
     batch: (kind, size) => spread.batch.observe({ kind }, size),
     leasesLost: (leases) => count.lost.inc(leases),
     delivered: (channel, attempts) => count.deliveries.inc({ channel, result: 'sent' }, attempts),
-    delivery(report) {
-      const { channel, result } = report
+    delivery(record) {
+      const { channel, result } = record
       count.deliveries.inc({ channel, result })
-      spread.delivery.observe({ channel }, report.durationMs / 1000)
-      logDelivery(log, report)
+      spread.delivery.observe({ channel }, record.durationMs / 1000)
+      logDelivery(log, record)
     },
     polled(source, result, durationMs) {
       count.polls.inc({ source, result })
@@ -69,65 +69,65 @@ export function createReport(log: Logger, options: ReportOptions = { content: fa
   }
 }
 
-function countTurn({ count, spread }: Metrics, report: TurnReport): void {
-  const { agentId: agent, eventType, status, waitMs, latenessMs } = report
+function countTurn({ count, spread }: Metrics, record: TurnRecord): void {
+  const { agentId: agent, eventType, status, waitMs, latenessMs } = record
   count.turns.inc({ agent, status })
-  spread.turn.observe({ agent, status }, report.durationMs / 1000)
+  spread.turn.observe({ agent, status }, record.durationMs / 1000)
   if (status === 'retrying') count.retries.inc({ of: 'turn' })
   if (waitMs !== null) spread.wait.observe({ type: eventType }, waitMs / 1000)
   if (latenessMs !== null) spread.handlerLateness.observe({ trigger: eventType }, latenessMs / 1000)
-  for (const { rule } of report.verdicts) count.verdicts.inc({ rule })
-  for (const { rule } of report.notes) count.notes.inc({ rule })
+  for (const { rule } of record.verdicts) count.verdicts.inc({ rule })
+  for (const { rule } of record.notes) count.notes.inc({ rule })
 }
 
 /** One line for each turn, and one for each block or warning in it. */
-function logTurn(log: Logger, report: TurnReport, content: boolean): void {
-  if (!log.isLevelEnabled('info') && report.notes.length === 0 && report.error === null) return
+function logTurn(log: Logger, record: TurnRecord, content: boolean): void {
+  if (!log.isLevelEnabled('info') && record.notes.length === 0 && record.error === null) return
   const line = {
-    session_key: report.sessionKey,
-    event_seq: report.eventSeq,
-    trigger: report.eventType,
-    reason: report.reason,
+    session_key: record.sessionKey,
+    event_seq: record.eventSeq,
+    trigger: record.eventType,
+    reason: record.reason,
     ...found({
-      trigger_id: report.triggerId,
-      slot: report.slot?.toISOString(),
-      checkpoint_id: report.checkpointId,
-      trace_id: traceIdOf(report.traceparent),
+      trigger_id: record.triggerId,
+      slot: record.slot?.toISOString(),
+      checkpoint_id: record.checkpointId,
+      trace_id: traceIdOf(record.traceparent),
     }),
-    attempt: report.attempt,
+    attempt: record.attempt,
   }
-  for (const note of report.notes) log[note.level]({ ...line, rule: note.rule }, note.text)
+  for (const note of record.notes) log[note.level]({ ...line, rule: note.rule }, note.text)
   const done = {
     ...line,
-    agent: report.agentId,
-    status: report.status,
-    ms: rounded(report.durationMs),
-    ...(content ? { payload: report.payload } : {}),
+    agent: record.agentId,
+    status: record.status,
+    ms: rounded(record.durationMs),
+    ...(content ? { payload: record.payload } : {}),
   }
-  if (report.error === null) log.info(done, `turn ${report.status}`)
-  else log.warn({ ...done, error: report.error }, `turn ${report.status}`)
+  if (record.error === null) log.info(done, `turn ${record.status}`)
+  else log.warn({ ...done, error: record.error }, `turn ${record.status}`)
 }
 
-function logDelivery(log: Logger, report: DeliveryReport): void {
-  const level = report.error === null ? 'info' : 'warn'
+function logDelivery(log: Logger, record: DeliveryRecord): void {
+  const level = record.error === null ? 'info' : 'warn'
   if (!log.isLevelEnabled(level)) return
   const line = found({
-    channel: report.channel,
-    result: report.result,
-    id: report.id,
-    session_key: report.sessionKey,
-    event_seq: report.eventSeq,
-    checkpoint_id: report.checkpointId,
-    trigger: report.trigger,
-    trigger_id: report.triggerId,
-    reason: report.reason,
-    slot: report.slot?.toISOString(),
-    attempt: report.attempt,
-    ms: rounded(report.durationMs),
-    error: report.error,
-    trace_id: traceIdOf(report.traceparent),
+    channel: record.channel,
+    result: record.result,
+    id: record.id,
+    session_key: record.sessionKey,
+    event_seq: record.eventSeq,
+    checkpoint_id: record.checkpointId,
+    trigger: record.trigger,
+    trigger_id: record.triggerId,
+    reason: record.reason,
+    slot: record.slot?.toISOString(),
+    attempt: record.attempt,
+    ms: rounded(record.durationMs),
+    error: record.error,
+    trace_id: traceIdOf(record.traceparent),
   })
-  log[level](line, `delivery ${report.result}`)
+  log[level](line, `delivery ${record.result}`)
 }
 
 const rounded = (ms: number) => Math.round(ms * 10) / 10
@@ -139,7 +139,7 @@ function found(fields: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** What is told of a message that a socket's reader has acknowledged. */
-export function arrivedReport({ row, durationMs, traceparent }: Arrived): DeliveryReport {
+export function arrivedRecord({ row, durationMs, traceparent }: Arrived): DeliveryRecord {
   const origin =
     row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
   return {
