@@ -198,7 +198,7 @@ export function nothingSkipped(source: Source): string[] {
 const MAY_MEASURE = [
   'test/setup/until.ts',
   'test/schedule/hostile.test.ts',
-  'test/schedule/rulings.test.ts',
+  'test/schedule/rules.test.ts',
 ]
 
 export function noRealTime(source: Source): string[] {

@@ -107,7 +107,7 @@ eachStore('wishes of turns', (store) => {
     expect(await s.query(WORK)).toHaveLength(0)
   })
 
-  it('rulings 22 and 25: refuses when asked, with all reasons, also the twenty-sixth', async () => {
+  it('rules 22 and 25: refuses when asked, with all reasons, also the twenty-sixth', async () => {
     const s = shared()
     const refused: unknown[] = []
     const tries = async (ask: () => unknown) => {

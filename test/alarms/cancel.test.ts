@@ -49,7 +49,7 @@ eachStore('cancelling alarms', (store) => {
     },
   )
 
-  it('fault 42: a storm of cancels over a burst: every alarm ends as its cancel answered', async () => {
+  it('a storm of cancels over a burst: every alarm ends as its cancel answered', async () => {
     const s = fresh()
     const alarms = await Promise.all(
       Array.from({ length: 150 }, (_, n) =>

@@ -174,7 +174,7 @@ eachStore('alarms of turns', (store) => {
     expect(await s.query(ALARMS)).toHaveLength(0)
   })
 
-  it('ruling 17: with AUTONOMY_ENABLED=false alarms are kept, and nothing is promoted', async () => {
+  it('rule 17: with AUTONOMY_ENABLED=false alarms are kept, and nothing is promoted', async () => {
     const env = { AUTONOMY_ENABLED: 'false', WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' }
     const s = await stage(await store.database(), { env })
     const alarm = await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })

@@ -94,7 +94,7 @@ describe('the signature', () => {
   })
 })
 
-describe('fault 43: receivers', () => {
+describe('receivers that hang, drip, flood, redirect or reset', () => {
   const answer = (text: string) => (socket: Socket) => void socket.write(text)
 
   it.each([200, 201, 202, 204, 299])('%i is taken', async (status) => {

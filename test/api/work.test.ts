@@ -211,7 +211,7 @@ describe('the phrases of the cases', () => {
 
   eachStore('through POST /v1/work and through preview alike', (store) => {
     const { get, post } = open(store)
-    it('ruling 4: each is accepted with the same meaning, or refused with the same words', async () => {
+    it('rule 4: each is accepted with the same meaning, or refused with the same words', async () => {
       let accepted = 0
       for (const { text } of cases) {
         const asked = { frequency: text, timezone: 'America/New_York' }

@@ -69,7 +69,7 @@ eachStore('promises', (store) => {
     })
   })
 
-  it('ruling 11: four reminders leave the count at 0, and a follow-up keeps its distance from them', async () => {
+  it('rule 11: four reminders leave the count at 0, and a follow-up keeps its distance from them', async () => {
     for (let n = 1; n <= 4; n++) await alarm('apart', { delay_seconds: n })
     await timer('apart', 'too soon', 18)
     await timer('apart', 'in time', 19)

@@ -296,7 +296,7 @@ eachStore('telegram', (store) => {
       })
     let lost = 0
 
-    it('invariants 5 and 14, ruling 14: dead between send and receipt, it is sent again when the lease ends; the late receipt writes nothing', async () => {
+    it('invariants 5 and 14, rule 14: dead between send and receipt, it is sent again when the lease ends; the late receipt writes nothing', async () => {
       await link()
       await s.call('POST', `/v1/sessions/${KEY}/messages`, { text: 'count 2' })
       await s.app.engine.turns.tick()

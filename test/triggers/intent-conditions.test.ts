@@ -138,7 +138,7 @@ eachStore('conditions', (store) => {
     ])
   })
 
-  it('ruling 29: cooldown fires again while it stays true, no sooner than asked', async () => {
+  it('rule 29: cooldown fires again while it stays true, no sooner than asked', async () => {
     const i = await fresh()
     await i.make({
       ...NVDA,

@@ -42,7 +42,7 @@ eachStore('work that is stopped', (store) => {
   })
 })
 
-it('ruling 30: a run has 300 s', () => {
+it('rule 30: a run has 300 s', () => {
   const house = {
     report: async () => null,
     files: { put: async () => undefined },

@@ -150,7 +150,7 @@ eachStore('work beside its model', (store) => {
     }
   }
 
-  it('rulings 6, 30 and 31: whatever happens in whatever order, every run ends as the model says', async () => {
+  it('rules 6, 30 and 31: whatever happens in whatever order, every run ends as the model says', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const s = get()

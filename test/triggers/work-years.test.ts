@@ -10,7 +10,7 @@ const ZONES = ['America/New_York', 'Australia/Sydney'] as const
 const made: string[] = []
 afterAll(() => dropDatabases(made))
 
-it('rulings 2 and 30: once per local day at nine, for two years', async () => {
+it('rules 2 and 30: once per local day at nine, for two years', async () => {
   const echo = async () => ({ title: 'Good morning', content: '' })
   // Sixty thousand statements: PostgreSQL takes half the time that the embedded store does.
   const database = await postgresDatabase(made)
