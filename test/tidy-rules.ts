@@ -210,6 +210,17 @@ export function noRealTime(source: Source): string[] {
   )
 }
 
+/** What a number means must be found by whoever cloned this: rules in docs/rules.md, invariants in ARCHITECTURE.md. */
+export function knownNumbers(source: Source): string[] {
+  return lines(source.text).flatMap((line, index) =>
+    /\b(?:ruling|fault)s? \d/i.test(line)
+      ? [
+          `${source.path}:${index + 1} cites a list that is not here: say "rule N" of docs/rules.md, or the thing itself`,
+        ]
+      : [],
+  )
+}
+
 export const RULES = {
   importDirection,
   oneClaim,
@@ -222,5 +233,5 @@ export const RULES = {
   noSilentCatch,
 } as const
 
-/** For the tests, and the first for everything else that runs. */
-export const TEST_RULES = { insideRepository, nothingSkipped, noRealTime } as const
+/** For the tests, and the first two for everything else that runs. */
+export const TEST_RULES = { insideRepository, knownNumbers, nothingSkipped, noRealTime } as const
