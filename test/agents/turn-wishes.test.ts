@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { type Row, sharedStage } from '../alarms/stage.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const INTENTS = 'select * from wakeful.scheduled_intents order by id'

@@ -1,8 +1,8 @@
 /** Invariant 10: cancelled means cancelled. Whatever a fire is doing, what the API answered stays true. */
 import { expect, it } from 'vitest'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { jitter } from '../setup/until.ts'
-import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const MINUTE = 60_000
 const EVENTS = 'select 1 from wakeful.events'

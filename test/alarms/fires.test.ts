@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const MINUTE = 60_000
 const EVENTS =

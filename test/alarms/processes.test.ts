@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { folder, Server } from '../process/server.ts'
+import { type Received, type Receiver, type Row, receiver } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { type Received, type Receiver, type Row, receiver } from './stage.ts'
 
 const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
 const LEASE_MS = 1000

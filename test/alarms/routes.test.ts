@@ -1,9 +1,9 @@
 /** /v1/alarms over HTTP: what is taken, what is refused and in which words, who sees what. */
 import { expect, it } from 'vitest'
 import { loadCases, type WireCases } from '../cases/load.ts'
-import { problem, UUID } from '../sessions/house.ts'
+import { problem, UUID } from '../setup/http.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage, stage } from './stage.ts'
 
 const ONCE = { kind: 'once', delay_seconds: 60, wake_message: 'hello' }
 

@@ -1,8 +1,8 @@
 /** Alarms that a turn asks for: set and cancelled with its commit, or not at all. */
 import { expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage, stage } from './stage.ts'
 
 const MINUTE = 60_000
 const ALARMS = 'select * from wakeful.alarms order by id'

@@ -4,8 +4,15 @@ import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { wallClock } from '../../src/clock.ts'
 import { claimWakes, lockByToken } from '../../src/store/alarms/slots.ts'
+import {
+  type Receiver,
+  type Row,
+  receiver,
+  type Stage,
+  sharedWakes,
+  stage,
+} from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Receiver, type Row, receiver, type Stage, sharedWakes, stage } from './stage.ts'
 
 const MINUTE = 60_000
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

@@ -7,7 +7,7 @@ import { wallClock } from '../../src/clock.ts'
 import { callRefusal, isPublicAddress } from '../../src/core/calls/address.ts'
 import { webhookSignature } from '../../src/core/calls/webhook.ts'
 import { loadCases, type WireCases } from '../cases/load.ts'
-import { type Row, receiver } from './stage.ts'
+import { type Row, receiver } from '../setup/listening-app.ts'
 
 const { signature: VECTOR, addresses: ADDRESSES } = loadCases<WireCases>('wire')
 const SECRET = VECTOR.secret

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest'
 import { prunerService } from '../../src/engine/pruner.ts'
 import { expireIntents } from '../../src/store/intents/reports.ts'
-import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, type Desk, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'
 

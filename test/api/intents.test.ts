@@ -9,7 +9,8 @@ import {
   PRIORITIES,
   TRIGGER_TYPES,
 } from '../../src/core/intents/intent.ts'
-import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'
 

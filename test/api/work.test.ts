@@ -1,8 +1,8 @@
 /** Work through its routes: shapes, rules, owners, lists, waiting. */
 import { describe, expect, it } from 'vitest'
-import { type Row, sharedStage } from '../alarms/stage.ts'
 import { loadCases } from '../cases/load.ts'
-import { INSTANT, problem, UUID } from '../sessions/house.ts'
+import { INSTANT, problem, UUID } from '../setup/http.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 
 const AS = (user: string) => ({ 'wakeful-act-as': user })

@@ -1,7 +1,8 @@
 /** The gates as a user of the API sees them: three unanswered follow-ups, then silence, and why (rules 8 and 11). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 const COOLDOWN_MS = 15_000
 

@@ -1,7 +1,8 @@
 /** What was promised always comes: reminders, intents and results pass the gate that follow-ups meet (invariant 11a). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 const COOLDOWN_MS = 15_000
 const SECOND = 1000

@@ -1,8 +1,9 @@
 /** Every route under /v1/sessions over real HTTP: what may be posted, and what is refused (contract "Sessions", rules 5 and 32, invariant 13). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { INSTANT, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, INSTANT, problem, UUID } from './house.ts'
+import { house } from './house.ts'
 
 eachStore('routes of sessions', (store) => {
   const at = house(store, {

@@ -1,9 +1,9 @@
 /** The WebSocket of a session, with real clients on a running app (contract "WebSocket", rule 13). */
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { INSTANT, type Loose, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { INSTANT, type Loose, UUID } from './house.ts'
 import { Client, live, refused } from './live.ts'
 
 const NOT_AN_ID = '0195f5a0-0000-7000-8000-00000000dead'

@@ -1,7 +1,8 @@
 /** Timers from outside over real HTTP: set, replace, cancel, list (contract "Sessions", rules 3, 5, 7, 9 and 10). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 eachStore('timers over HTTP', (store) => {
   const at = house(store, { bot: () => undefined })

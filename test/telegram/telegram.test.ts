@@ -8,8 +8,14 @@ import type { PushChannel } from '../../src/channels/channel.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
 import { advanceBot, releaseBot, takeBot } from '../../src/store/sessions/telegram.ts'
-import { type Row, type Stage, type StageOptions, sharedStage, stage } from '../alarms/stage.ts'
-import { type Loose, problem } from '../sessions/house.ts'
+import { type Loose, problem } from '../setup/http.ts'
+import {
+  type Row,
+  type Stage,
+  type StageOptions,
+  sharedStage,
+  stage,
+} from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { BotApi } from './bot-api.ts'
 

@@ -1,6 +1,6 @@
 /** Conditions that Wakeful looks at itself: edges, freshness, cooldown, and each fact once; on both stores. */
 import { expect, it } from 'vitest'
-import type { Row } from '../alarms/stage.ts'
+import type { Row } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { HOUR, intentsStage, MINUTE, NVDA } from './intents-stage.ts'
 

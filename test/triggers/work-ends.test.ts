@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { executorAgent, type WorkRun } from '../../src/agents/executor.ts'
 import { agent } from '../../src/agents/function.ts'
 import { testWakeful } from '../../src/testing.ts'
-import { stage } from '../alarms/stage.ts'
+import { stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const done = async () => ({ title: 'Done', content: '' })

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
-import { type Row, type Stage, sharedStage } from '../alarms/stage.ts'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const EVERY_MS = 60_000

@@ -1,6 +1,6 @@
 /** Two years of daily work in two zones, across every change of their clocks. */
 import { afterAll, expect, it } from 'vitest'
-import { stage } from '../alarms/stage.ts'
+import { stage } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 /** Work through the corridor: rules 6, 30 and 31 on both stores. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { WorkRun } from '../../src/agents/executor.ts'
-import { type Row, sharedStage } from '../alarms/stage.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const HOUR = 3_600_000
