@@ -198,7 +198,7 @@ export function nothingSkipped(source: Source): string[] {
 const MAY_MEASURE = [
   'test/setup/until.ts',
   'test/schedule/hostile.test.ts',
-  'test/schedule/rulings.test.ts',
+  'test/schedule/rules.test.ts',
 ]
 
 export function noRealTime(source: Source): string[] {
@@ -207,6 +207,17 @@ export function noRealTime(source: Source): string[] {
     source,
     /\bperformance\.now\b|\bDate\.now\b|\bhrtime\b|new Promise\b.*\bsetTimeout\(|\bvi\.wait(?:For|Until)\(|\bwaitForTimeout\(/,
     "measures or waits by the machine's clock, which a busy machine breaks: wait for the event with until of test/setup/until.ts, move a test clock or fake timers, or count",
+  )
+}
+
+/** What a number means must be found by whoever cloned this: rules in docs/rules.md, invariants in ARCHITECTURE.md. */
+export function knownNumbers(source: Source): string[] {
+  return lines(source.text).flatMap((line, index) =>
+    /\b(?:ruling|fault)s? \d/i.test(line)
+      ? [
+          `${source.path}:${index + 1} cites a list that is not here: say "rule N" of docs/rules.md, or the thing itself`,
+        ]
+      : [],
   )
 }
 
@@ -222,5 +233,5 @@ export const RULES = {
   noSilentCatch,
 } as const
 
-/** For the tests, and the first for everything else that runs. */
-export const TEST_RULES = { insideRepository, nothingSkipped, noRealTime } as const
+/** For the tests, and the first two for everything else that runs. */
+export const TEST_RULES = { insideRepository, knownNumbers, nothingSkipped, noRealTime } as const

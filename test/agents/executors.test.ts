@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { WorkRun } from '../../src/agents/executor.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
-import { type Row, type Stage, sharedStage, stage } from '../alarms/stage.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore, postgresDatabase } from '../setup/stores.ts'
 import { type FakeModel, fakeModel, json, type Say, saying } from './fake-model.ts'
 

@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { webhookSignature } from '../../src/core/calls/webhook.ts'
-import { type Received, type Row, receiver, sharedStage } from '../alarms/stage.ts'
-import { type Loose, problem } from '../sessions/house.ts'
+import { type Loose, problem } from '../setup/http.ts'
+import { type Received, type Row, receiver, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { ref } from '../setup/worlds.ts'
@@ -92,7 +92,7 @@ eachStore('remote agents', (store) => {
       expect(await stateOf()).toBe('{"n":1}')
     })
 
-    it('ruling 5: state and payloads travel both ways digit for digit', async () => {
+    it('rule 5: state and payloads travel both ways digit for digit', async () => {
       const exact = '{"b":12345678901234567890.10,"1":1E2,"a":[1.0]}'
       const { server } = await remote(
         json(
@@ -137,7 +137,7 @@ eachStore('remote agents', (store) => {
       expect((await at().get(other.id)).status).toBe('cancelled')
     })
 
-    it('rulings 18 and 21: an alarm that fails is tried again by its own ladder, also after a 4xx, under one webhook-id', async () => {
+    it('rules 18 and 21: an alarm that fails is tried again by its own ladder, also after a 4xx, under one webhook-id', async () => {
       const { server } = await remote(text(410, 'gone fishing'))
       const alarm = await at().set(
         { kind: 'once', delay_seconds: 1, agent_id: 'far', conversation_id: 't' },

@@ -1,7 +1,8 @@
 /** Registering agents: who is there, what is refused, and what is never shown. */
 import { describe, expect, it } from 'vitest'
-import { receiver } from '../alarms/stage.ts'
-import { house, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { problem, UUID } from '../setup/http.ts'
+import { receiver } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 

@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { type Row, sharedStage } from '../alarms/stage.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const INTENTS = 'select * from wakeful.scheduled_intents order by id'
@@ -107,7 +107,7 @@ eachStore('wishes of turns', (store) => {
     expect(await s.query(WORK)).toHaveLength(0)
   })
 
-  it('rulings 22 and 25: refuses when asked, with all reasons, also the twenty-sixth', async () => {
+  it('rules 22 and 25: refuses when asked, with all reasons, also the twenty-sixth', async () => {
     const s = shared()
     const refused: unknown[] = []
     const tries = async (ask: () => unknown) => {

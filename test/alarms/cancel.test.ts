@@ -1,8 +1,8 @@
 /** Invariant 10: cancelled means cancelled. Whatever a fire is doing, what the API answered stays true. */
 import { expect, it } from 'vitest'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { jitter } from '../setup/until.ts'
-import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const MINUTE = 60_000
 const EVENTS = 'select 1 from wakeful.events'
@@ -49,7 +49,7 @@ eachStore('cancelling alarms', (store) => {
     },
   )
 
-  it('fault 42: a storm of cancels over a burst: every alarm ends as its cancel answered', async () => {
+  it('a storm of cancels over a burst: every alarm ends as its cancel answered', async () => {
     const s = fresh()
     const alarms = await Promise.all(
       Array.from({ length: 150 }, (_, n) =>

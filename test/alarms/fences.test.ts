@@ -7,8 +7,8 @@ import { expect, it } from 'vitest'
 import { commitTurns, type Finished } from '../../src/engine/commit.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const LEASE_MS = 1000
 const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }

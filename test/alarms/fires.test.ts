@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage } from './stage.ts'
 
 const MINUTE = 60_000
 const EVENTS =
@@ -77,7 +77,7 @@ eachStore('alarms of agents', (store) => {
     expect(head).toEqual({ last_seq: 26, done_seq: 26 })
   })
 
-  it('ruling 18: a failing turn is tried again after 30, 60, 120, 240 s, then the alarm failed', async () => {
+  it('rule 18: a failing turn is tried again after 30, 60, 120, 240 s, then the alarm failed', async () => {
     const s = fresh()
     act = () => {
       throw new Error('no luck')
@@ -104,7 +104,7 @@ eachStore('alarms of agents', (store) => {
     expect(turns.map((turn) => turn.status)).toEqual(Array(5).fill('failed'))
   })
 
-  it('a failing alarm does not hold up its session (ruling 15)', async () => {
+  it('a failing alarm does not hold up its session (rule 15)', async () => {
     const s = fresh()
     act = (turn) => {
       if (turn.event.type === 'alarm') throw new Error('no luck')
@@ -117,7 +117,7 @@ eachStore('alarms of agents', (store) => {
     expect(await s.query('select 1 from wakeful.effects')).toHaveLength(1)
   })
 
-  it('ruling 18: a cron skips to its next slot, counter reset, error kept; a slot that fails twice and is taken goes on', async () => {
+  it('rule 18: a cron skips to its next slot, counter reset, error kept; a slot that fails twice and is taken goes on', async () => {
     const s = fresh()
     let failing = true
     act = () => {
@@ -159,7 +159,7 @@ eachStore('alarms of agents', (store) => {
     expect((await s.get(patient.id)).status).toBe('fired')
   })
 
-  it('ruling 6: after downtime a cron fires once for the first missed slot, and goes on after now', async () => {
+  it('rule 6: after downtime a cron fires once for the first missed slot, and goes on after now', async () => {
     const s = fresh()
     const alarm = await s.set({ ...bot, kind: 'cron', cron_expr: '0 * * * *' })
     const late = await s.set({ ...bot, kind: 'once', delay_seconds: 60 })
@@ -198,7 +198,7 @@ eachStore('alarms of agents', (store) => {
     ])
   })
 
-  it('ruling 7: no early fire, ten years out too', async () => {
+  it('rule 7: no early fire, ten years out too', async () => {
     const s = fresh()
     const far = await s.set({ ...bot, kind: 'once', fire_at: '2035-12-31T23:59:59Z' })
     const month = await s.set({ ...bot, kind: 'once', delay_seconds: 30 * 86_400 })
@@ -311,7 +311,7 @@ eachStore('alarms of agents', (store) => {
     expect((await s.call('POST', `/v1/alarms/${alarm.id}/fire-now`)).status).toBe(409)
   })
 
-  it('a user message touches no alarm (ruling 9)', async () => {
+  it('a user message touches no alarm (rule 9)', async () => {
     const s = fresh()
     const alarm = await s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: 'c' })
     await s.call('POST', '/v1/sessions/local:bot:c/messages', { text: 'hi' })

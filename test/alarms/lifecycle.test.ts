@@ -66,7 +66,7 @@ describe('the table', () => {
   })
 
   const ends: AlarmStatus[] = ['fired', 'cancelled', 'failed']
-  it.each(ends)('ruling 19: whatever comes late, %s stays as it is', (status) => {
+  it.each(ends)('rule 19: whatever comes late, %s stays as it is', (status) => {
     for (const kind of ['once', 'cron'] as const) {
       const ended = alarm({ kind, status, due_at: null })
       for (const attempt of [TAKEN, failed(), failed({ terminal: true })]) {
@@ -102,7 +102,7 @@ describe('the table', () => {
     expect(after.delivery_id).not.toBe(before.delivery_id)
   })
 
-  it('ruling 18: max_failures is the total of attempts; then failed (once) or the next slot (cron)', () => {
+  it('rule 18: max_failures is the total of attempts; then failed (once) or the next slot (cron)', () => {
     const last = { failure_count: 4 }
     expect(settleAlarm(alarm(last), failed(), NOW)).toMatchObject({
       status: 'failed',
@@ -126,7 +126,7 @@ describe('the table', () => {
     expect(cron).toMatchObject({ status: 'active', scheduled_for: later(3_600_000) })
   })
 
-  it('ruling 21: a cron that has no further slot ends as fired', () => {
+  it('rule 21: a cron that has no further slot ends as fired', () => {
     const at = new Date('9999-12-31T23:00:00Z')
     const last = alarm({ kind: 'cron', scheduled_for: at, next_fire_at: at })
     expect(settleAlarm(last, TAKEN, new Date('9999-12-31T23:30:00Z'))).toMatchObject({
@@ -144,7 +144,7 @@ describe('the table', () => {
 })
 
 describe('the ladder', () => {
-  it('ruling 18: 30, 60, 120 … s, at most 15 min; the slot and its delivery id stay', () => {
+  it('rule 18: 30, 60, 120 … s, at most 15 min; the slot and its delivery id stay', () => {
     const waits = Array.from({ length: 8 }, (_, k) => {
       const state = settleAlarm(alarm({ failure_count: k, max_failures: 99 }), failed(), NOW)
       expect(state).toMatchObject({ status: 'active', scheduled_for: NOW, failure_count: k + 1 })
@@ -161,7 +161,7 @@ describe('the ladder', () => {
     ['a date', { at: later(200_000) }, 200],
     ['a date that has passed', { at: later(-200_000) }, 30],
     ['up to one hour', { afterMs: 99_999_999_000 }, 3600],
-  ])('ruling 21: Retry-After is honoured: %s', (_, retryAfter, seconds) => {
+  ])('rule 21: Retry-After is honoured: %s', (_, retryAfter, seconds) => {
     const state = settleAlarm(alarm(), failed({ retryAfter }), NOW)
     expect(state.due_at).toEqual(later(seconds * 1000))
   })
@@ -183,7 +183,7 @@ describe('the ladder', () => {
 })
 
 describe('missed slots', () => {
-  it('ruling 6: fires once for the first of them, counts the others, goes on strictly after now', () => {
+  it('rule 6: fires once for the first of them, counts the others, goes on strictly after now', () => {
     const slot = new Date('2026-03-01T08:00:00Z')
     const late = alarm({ kind: 'cron', scheduled_for: slot })
     expect(missedBy(late, slot, NOW)).toBe(4)

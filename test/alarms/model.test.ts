@@ -6,8 +6,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { claimWakes } from '../../src/store/alarms/slots.ts'
+import { type Receiver, type Stage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Receiver, type Stage, sharedWakes } from './stage.ts'
 
 const LEASE_MS = 30_000
 const SEED = 20_260_101

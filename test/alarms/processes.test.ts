@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { folder, Server } from '../process/server.ts'
+import { type Received, type Receiver, type Row, receiver } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { type Received, type Receiver, type Row, receiver } from './stage.ts'
 
 const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
 const LEASE_MS = 1000
@@ -119,7 +119,7 @@ async function verify({ hook, query }: Pair): Promise<void> {
 }
 
 describe('two processes', () => {
-  it('faults 1, 2, 34: one killed in the middle: each is taken, again only under the same delivery id', {
+  it('one killed in the middle: each is taken, again only under the same delivery id', {
     timeout: 240_000,
   }, async () => {
     const all = await pair(PATIENT_LEASE_MS)
@@ -131,7 +131,7 @@ describe('two processes', () => {
     expect(again).toBeLessThanOrEqual(EACH)
   })
 
-  it('fault 5: one frozen past its lease: the other takes over, the first writes nothing when it wakes', {
+  it('one frozen past its lease: the other takes over, the first writes nothing when it wakes', {
     timeout: 240_000,
   }, async () => {
     const all = await pair(LEASE_MS)

@@ -1,9 +1,9 @@
 /** /v1/alarms over HTTP: what is taken, what is refused and in which words, who sees what. */
 import { expect, it } from 'vitest'
 import { loadCases, type WireCases } from '../cases/load.ts'
-import { problem, UUID } from '../sessions/house.ts'
+import { problem, UUID } from '../setup/http.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage, stage } from './stage.ts'
 
 const ONCE = { kind: 'once', delay_seconds: 60, wake_message: 'hello' }
 
@@ -168,7 +168,7 @@ eachStore('alarms over HTTP', (store) => {
     expect((await s.set({ ...ONCE, agent_id: 'bot' })).agent_id).toBe('bot')
   })
 
-  it('ruling 5: payloads come back digit for digit and key for key, or are refused', async () => {
+  it('rule 5: payloads come back digit for digit and key for key, or are refused', async () => {
     const s = shared()
     const kept = [
       '{"n":9007199254740993}',
@@ -303,7 +303,7 @@ eachStore('alarms over HTTP', (store) => {
     expect((await s.get(mine.id)).status).toBe('active')
   })
 
-  it('ruling 20: unknown ids and what is none give 404', async () => {
+  it('rule 20: unknown ids and what is none give 404', async () => {
     const s = shared()
     for (const id of ['nope', '123', '0195f5a0-0000-7000-8000-000000000001', '%F0%9F%99%82']) {
       problem(await s.call('GET', `/v1/alarms/${id}`), 404)
@@ -350,7 +350,7 @@ eachStore('alarms over HTTP', (store) => {
     expect((await s.call('GET', '/v1/alarms')).body.data).toHaveLength(100)
   })
 
-  it('ruling 19: cancel answers with the view; again, or after the end, 200 unchanged', async () => {
+  it('rule 19: cancel answers with the view; again, or after the end, 200 unchanged', async () => {
     const s = shared()
     const alarm = await s.set(ONCE)
     const gone = await s.call('DELETE', `/v1/alarms/${alarm.id}`)

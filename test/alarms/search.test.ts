@@ -1,9 +1,9 @@
 /** Searching alarms: in label and words, in any case, within a bound that the cursor goes beyond. */
 import { expect, it } from 'vitest'
-import { problem } from '../sessions/house.ts'
 import { insertCopies } from '../setup/copies.ts'
+import { problem } from '../setup/http.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, sharedStage } from './stage.ts'
 
 /** More than one search looks at. */
 const MANY = 5_200

@@ -1,7 +1,7 @@
 /** Expressions joined by ` | ` in every place that keeps a cron expression: alarms, intents, work, the preview. */
 import { expect, it } from 'vitest'
+import { sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { sharedWakes } from './stage.ts'
 
 const HOUR = 3_600_000
 const JOINED = '30 8 * * * | 0 17 * * *'

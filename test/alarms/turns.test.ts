@@ -1,8 +1,8 @@
 /** Alarms that a turn asks for: set and cancelled with its commit, or not at all. */
 import { expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Row, type Stage, sharedStage, stage } from './stage.ts'
 
 const MINUTE = 60_000
 const ALARMS = 'select * from wakeful.alarms order by id'
@@ -174,7 +174,7 @@ eachStore('alarms of turns', (store) => {
     expect(await s.query(ALARMS)).toHaveLength(0)
   })
 
-  it('ruling 17: with AUTONOMY_ENABLED=false alarms are kept, and nothing is promoted', async () => {
+  it('rule 17: with AUTONOMY_ENABLED=false alarms are kept, and nothing is promoted', async () => {
     const env = { AUTONOMY_ENABLED: 'false', WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' }
     const s = await stage(await store.database(), { env })
     const alarm = await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })

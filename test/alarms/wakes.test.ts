@@ -4,8 +4,15 @@ import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { wallClock } from '../../src/clock.ts'
 import { claimWakes, lockByToken } from '../../src/store/alarms/slots.ts'
+import {
+  type Receiver,
+  type Row,
+  receiver,
+  type Stage,
+  sharedWakes,
+  stage,
+} from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type Receiver, type Row, receiver, type Stage, sharedWakes, stage } from './stage.ts'
 
 const MINUTE = 60_000
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -55,7 +62,7 @@ eachStore('wakes by HTTP', (store) => {
     expect(hook.received[0]?.body).not.toHaveProperty('conversation_id')
   })
 
-  it('ruling 21: all attempts at a slot carry the same webhook-id, and new timestamps', async () => {
+  it('rule 21: all attempts at a slot carry the same webhook-id, and new timestamps', async () => {
     const { s, hook } = shared()
     hook.answer = (request, response) =>
       response.writeHead(request.body.attempt < 3 ? 500 : 200).end('out of tea')
@@ -90,7 +97,7 @@ eachStore('wakes by HTTP', (store) => {
     [503, { 'retry-after': '99999999' }, 3600],
     [500, { 'retry-after': '5' }, 30],
   ])(
-    'rulings 18, 21: %i %j is a failure, tried again after %i s',
+    'rules 18, 21: %i %j is a failure, tried again after %i s',
     async (status, headers, seconds) => {
       const { s, hook } = shared()
       hook.answer = (_, response) => response.writeHead(status, headers).end('no')
@@ -108,7 +115,7 @@ eachStore('wakes by HTTP', (store) => {
     },
   )
 
-  it('ruling 18: after max_failures attempts a once has failed; nobody calls again', async () => {
+  it('rule 18: after max_failures attempts a once has failed; nobody calls again', async () => {
     const { s, hook } = shared()
     hook.answer = (_, response) => response.writeHead(500).end('x'.repeat(5000))
     const alarm = await s.set({ ...once, max_failures: 3 })
@@ -128,7 +135,7 @@ eachStore('wakes by HTTP', (store) => {
     expect((await s.get(alarm.id)).last_error).toMatch(/^the call failed: .*ECONNREFUSED/)
   })
 
-  it('ruling 6: a late cron says which slot it is and how many more it stands for', async () => {
+  it('rule 6: a late cron says which slot it is and how many more it stands for', async () => {
     const { s, hook } = shared()
     await s.set({ kind: 'cron', cron_expr: '@every 10m' })
     s.sleep(45 * MINUTE)
@@ -173,7 +180,7 @@ eachStore('wakes by HTTP', (store) => {
     },
   )
 
-  it('invariant 5, faults 1 and 2: a dead worker is followed after its lease, attempt + 1, same id; it can write nothing', async () => {
+  it('invariant 5: a dead worker is followed after its lease, attempt + 1, same id; it can write nothing', async () => {
     const { s, hook } = shared()
     const alarm = await s.set(once)
     s.sleep(MINUTE)
@@ -192,7 +199,7 @@ eachStore('wakes by HTTP', (store) => {
     expect(await s.get(alarm.id)).toMatchObject({ status: 'fired', failure_count: 0 })
   })
 
-  it('ruling 14: a wake that kills its process ten times ends, and the next cron slot comes', async () => {
+  it('rule 14: a wake that kills its process ten times ends, and the next cron slot comes', async () => {
     const { s, hook } = shared()
     const alarm = await s.set({ kind: 'cron', cron_expr: '0 * * * *' })
     s.sleep(3_600_000)

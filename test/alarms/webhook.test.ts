@@ -7,7 +7,7 @@ import { wallClock } from '../../src/clock.ts'
 import { callRefusal, isPublicAddress } from '../../src/core/calls/address.ts'
 import { webhookSignature } from '../../src/core/calls/webhook.ts'
 import { loadCases, type WireCases } from '../cases/load.ts'
-import { type Row, receiver } from './stage.ts'
+import { type Row, receiver } from '../setup/listening-app.ts'
 
 const { signature: VECTOR, addresses: ADDRESSES } = loadCases<WireCases>('wire')
 const SECRET = VECTOR.secret
@@ -94,7 +94,7 @@ describe('the signature', () => {
   })
 })
 
-describe('fault 43: receivers', () => {
+describe('receivers that hang, drip, flood, redirect or reset', () => {
   const answer = (text: string) => (socket: Socket) => void socket.write(text)
 
   it.each([200, 201, 202, 204, 299])('%i is taken', async (status) => {

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest'
 import { prunerService } from '../../src/engine/pruner.ts'
 import { expireIntents } from '../../src/store/intents/reports.ts'
-import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, type Desk, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'
 
@@ -44,7 +45,7 @@ eachStore('reports of outside workers', (store) => {
     problem(await h.call('GET', '/v1/intents/pending?claim=5&offset=1'), 400)
   })
 
-  it('ruling 26: pending leaves out what has expired, and a sweep disables it later', async () => {
+  it('rule 26: pending leaves out what has expired, and a sweep disables it later', async () => {
     const h = open()
     const d = desk(h)
     const { id } = await d.make({ ...PRICE, expires_at: d.later(MINUTE) })
@@ -113,7 +114,7 @@ eachStore('reports of outside workers', (store) => {
     expect(once.row).toMatchObject({ enabled: false, next_check: null, last_executed: d.later(0) })
   })
 
-  it('ruling 27: a gate may defer; wrong instants are refused; failed keeps to a sooner slot', async () => {
+  it('rule 27: a gate may defer; wrong instants are refused; failed keeps to a sooner slot', async () => {
     const h = open()
     const d = desk(h)
     const { id } = await d.make({ ...INTERVAL, timezone: 'Asia/Tokyo' })
@@ -267,7 +268,7 @@ eachStore('reports of outside workers', (store) => {
 
   const claims = (d: Desk, seconds = 60) => d.pending(`&claim=${seconds}`)
 
-  it('ruling 26: a claim hides from everybody until its end, and each has its own token', async () => {
+  it('rule 26: a claim hides from everybody until its end, and each has its own token', async () => {
     const h = open()
     const d = desk(h)
     for (let n = 0; n < 3; n++) await d.make(PRICE)
@@ -302,7 +303,7 @@ eachStore('reports of outside workers', (store) => {
     expect(order).toEqual([...order].sort())
   })
 
-  it('ruling 26: a report under a token counts once and is answered the same, also when it was the last', async () => {
+  it('rule 26: a report under a token counts once and is answered the same, also when it was the last', async () => {
     const h = open()
     const d = desk(h)
     await d.make({ ...PRICE, max_executions: 1 })
@@ -326,7 +327,7 @@ eachStore('reports of outside workers', (store) => {
     expect(await d.history(twice.id)).toHaveLength(1)
   })
 
-  it('ruling 26: a lost token is 409 and changes nothing; without a token it works as ever', async () => {
+  it('rule 26: a lost token is 409 and changes nothing; without a token it works as ever', async () => {
     const h = open()
     const d = desk(h)
     await d.make(PRICE)

@@ -1,6 +1,7 @@
 /** What the tests of intents share: bodies that are taken, and the means to make and report. */
 import { expect } from 'vitest'
-import type { House, Loose, Reply } from '../sessions/house.ts'
+import type { House } from '../sessions/house.ts'
+import type { Loose, Reply } from '../setup/http.ts'
 
 export const CRON = {
   intent_name: 'weekly review',

@@ -9,7 +9,8 @@ import {
   PRIORITIES,
   TRIGGER_TYPES,
 } from '../../src/core/intents/intent.ts'
-import { house, INSTANT, type Loose, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { CRON, desk, INTERVAL, ONCE, PRICE } from './intents-stage.ts'
 
@@ -60,7 +61,7 @@ eachStore('intents over HTTP', (store) => {
     expect(await d.get(made.id)).toEqual(made)
   })
 
-  it('ruling 23: first checks; null members count as left out; trigger_at is datetime', async () => {
+  it('rule 23: first checks; null members count as left out; trigger_at is datetime', async () => {
     const d = desk(open())
     const first = async (body: object) => (await d.make(body)).next_check
     expect(await first(INTERVAL)).toBe(d.later(60 * MINUTE))
@@ -91,7 +92,7 @@ eachStore('intents over HTTP', (store) => {
     expect(TRIGGER_TYPES).toHaveLength(8)
   })
 
-  it('ruling 22: wrong shape is 422 with all errors at once, and changes nothing', async () => {
+  it('rule 22: wrong shape is 422 with all errors at once, and changes nothing', async () => {
     const h = open()
     const answer = await h.call('POST', '/v1/intents', {
       intent_name: ' ',
@@ -162,7 +163,7 @@ eachStore('intents over HTTP', (store) => {
     ).toHaveLength(0)
   })
 
-  it('rulings 22 to 24: a broken rule is 400 with all errors, in the known words with the field', async () => {
+  it('rules 22 to 24: a broken rule is 400 with all errors, in the known words with the field', async () => {
     const d = desk(open())
     const rule = async (body: object) => {
       const answer = await d.post({ ...CRON, ...body })
@@ -201,7 +202,7 @@ eachStore('intents over HTTP', (store) => {
     ])
   })
 
-  it('ruling 25: the limit holds under 40 parallel creates, and counts what is enabled', async () => {
+  it('rule 25: the limit holds under 40 parallel creates, and counts what is enabled', async () => {
     const h = open()
     const d = desk(h)
     const made = await Promise.all(Array.from({ length: 40 }, () => d.post(INTERVAL)))
@@ -231,7 +232,7 @@ eachStore('intents over HTTP', (store) => {
     await other.make(INTERVAL)
   })
 
-  it('ruling 25: parallel re-enabling stays within the limit', async () => {
+  it('rule 25: parallel re-enabling stays within the limit', async () => {
     const d = desk(open())
     const off = await Promise.all(
       Array.from({ length: 30 }, () => d.make({ ...INTERVAL, enabled: false })),
@@ -309,7 +310,7 @@ eachStore('intents over HTTP', (store) => {
     expect(refused.body.errors).toHaveLength(4)
   })
 
-  it('ruling 25: next_check is set anew with the schedule, the type, the zone and by enabling', async () => {
+  it('rule 25: next_check is set anew with the schedule, the type, the zone and by enabling', async () => {
     const h = open()
     const d = desk(h)
     const { id } = await d.make(INTERVAL)
@@ -328,7 +329,7 @@ eachStore('intents over HTTP', (store) => {
     expect(await next(price)).toBe(d.later(0))
   })
 
-  it('ruling 25: a past once can be renamed, but not set going again', async () => {
+  it('rule 25: a past once can be renamed, but not set going again', async () => {
     const h = open()
     const d = desk(h)
     const { id } = await d.make({ ...ONCE, trigger_schedule: { datetime: d.later(5 * MINUTE) } })
@@ -347,7 +348,7 @@ eachStore('intents over HTTP', (store) => {
     })
   })
 
-  it('ruling 28: deleting answers 204 and keeps the executions without their link', async () => {
+  it('rule 28: deleting answers 204 and keeps the executions without their link', async () => {
     const h = open()
     const d = desk(h)
     const { id } = await d.make(INTERVAL)
@@ -364,7 +365,7 @@ eachStore('intents over HTTP', (store) => {
     expect(await h.query(kept, [d.user])).toEqual([{ intent_id: null, status: 'success' }])
   })
 
-  it('ruling 28: with an agent it is ours: watched, metered, and not served outside', async () => {
+  it('rule 28: with an agent it is ours: watched, metered, and not served outside', async () => {
     const h = open()
     const d = desk(h)
     const ours = { ...PRICE, agent_id: 'bot', thread_id: 't1', enabled: false }

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it, test } from 'vitest'
 import { repeatingCron, slotsUntil } from '../../src/core/ledger/upcoming.ts'
 import { next } from '../../src/core/schedule/index.ts'
-import { sharedStage } from '../alarms/stage.ts'
 import { sharedStage as keyedStage } from '../identity/stage.ts'
-import { type Loose, problem, type Reply } from '../sessions/house.ts'
+import { type Loose, problem, type Reply } from '../setup/http.ts'
+import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const AS = (user: string) => ({ 'wakeful-act-as': user })

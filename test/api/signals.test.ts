@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { type Actor, execute } from '../../src/api/contract.ts'
 import { operations } from '../../src/api/operations.ts'
-import { house, type Loose, problem, UUID } from '../sessions/house.ts'
+import { house } from '../sessions/house.ts'
+import { type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 
 eachStore('signals over HTTP', (store) => {

@@ -1,8 +1,8 @@
 /** Work through its routes: shapes, rules, owners, lists, waiting. */
 import { describe, expect, it } from 'vitest'
-import { type Row, sharedStage } from '../alarms/stage.ts'
 import { loadCases } from '../cases/load.ts'
-import { INSTANT, problem, UUID } from '../sessions/house.ts'
+import { INSTANT, problem, UUID } from '../setup/http.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 
 const AS = (user: string) => ({ 'wakeful-act-as': user })
@@ -211,7 +211,7 @@ describe('the phrases of the cases', () => {
 
   eachStore('through POST /v1/work and through preview alike', (store) => {
     const { get, post } = open(store)
-    it('ruling 4: each is accepted with the same meaning, or refused with the same words', async () => {
+    it('rule 4: each is accepted with the same meaning, or refused with the same words', async () => {
       let accepted = 0
       for (const { text } of cases) {
         const asked = { frequency: text, timezone: 'America/New_York' }

@@ -1,4 +1,4 @@
-/** Fault 44 over real TCP: a reader that stops is closed with 1013 and loses nothing. The rows come from here, not from a store. */
+/** A slow reader over real TCP: one that stops is closed with 1013 and loses nothing. The rows come from here, not from a store. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -114,7 +114,7 @@ async function fill(): Promise<void> {
   }
 }
 
-it('fault 44: closed with 1013, the buffer bounded, and the next connection gets everything again', async () => {
+it('closed with 1013, the buffer bounded, and the next connection gets everything again', async () => {
   const slow = await Client.open(url, KEY)
   slow.socket.pause()
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })

@@ -1,4 +1,4 @@
-/** The WebSocket channel alone, with wires that do as they are told: order, slow readers, bounds (rulings 13, faults 44 and 46). */
+/** The WebSocket channel alone, with wires that do as they are told: order, slow readers, bounds (rule 13). */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { type SocketOptions, WebSocketChannel, type Wire } from '../../src/channels/websocket.ts'
 import type { Receipt, Undelivered } from '../../src/store/sessions/effects.ts'
@@ -97,7 +97,7 @@ function serve(all: readonly Undelivered[], limit = 100): number {
   return channel.offer(all.filter((r) => r.position > wanted.after).slice(0, limit)).length
 }
 
-it('ruling 13: all sockets of a session get each message once, in order', () => {
+it('rule 13: all sockets of a session get each message once, in order', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
   channel.join(SESSION, a, ACKS)
   serve(rows(1, 3))
@@ -147,7 +147,7 @@ it('invariant 6: a watcher that joins while a look is under way misses no event'
   expect([a.shown, b.shown]).toEqual([[6], [4, 5, 6]])
 })
 
-it('fault 44: a socket that was full when asked and has drained since is not served past its gap', () => {
+it('slow readers: a socket that was full when asked and has drained since is not served past its gap', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
   channel.join(SESSION, a, ACKS)
   channel.join(SESSION, b, ACKS)
@@ -177,7 +177,7 @@ it('contract: a message that another socket acknowledged first still comes, unle
   expect(channel.wanted(null)).toMatchObject([{ after: 3002, doneAfter: 3002 }])
 })
 
-it('fault 44: what others acknowledged while a socket was full comes when it reads again', () => {
+it('slow readers: what others acknowledged while a socket was full comes when it reads again', () => {
   const [a, b] = [new FakeWire(), new FakeWire()]
   channel.join(SESSION, a, ACKS)
   channel.join(SESSION, b, ACKS)
@@ -204,7 +204,7 @@ it('invariant 14: a socket that is closing does not hold up its neighbour', () =
   expect([channel.wanted(null), channel.watched(null)]).toEqual([[], []])
 })
 
-it('fault 44: a reader that stops is given 256 KiB, then nothing, and is closed with 1013 after 10 s', () => {
+it('slow readers: a reader that stops is given 256 KiB, then nothing, and is closed with 1013 after 10 s', () => {
   const wire = new FakeWire()
   wire.stuck = true
   channel.join(SESSION, wire, ACKS)
@@ -218,7 +218,7 @@ it('fault 44: a reader that stops is given 256 KiB, then nothing, and is closed 
   expect(wire.closed).toBe(1013)
 })
 
-it('fault 44: one that reads again in time is not closed', () => {
+it('slow readers: one that reads again in time is not closed', () => {
   const wire = new FakeWire()
   channel.join(SESSION, wire, ACKS)
   wire.bufferedAmount = HIGH + 1
@@ -233,7 +233,7 @@ it('fault 44: one that reads again in time is not closed', () => {
   expect(wire.sent).toEqual([1, 2, 3, 4, 5])
 })
 
-it('fault 44: beyond 1 MiB a socket is closed at once', () => {
+it('slow readers: beyond 1 MiB a socket is closed at once', () => {
   const wire = new FakeWire()
   channel.join(SESSION, wire, ACKS)
   wire.bufferedAmount = 1024 * 1024 + 1
@@ -241,7 +241,7 @@ it('fault 44: beyond 1 MiB a socket is closed at once', () => {
   expect(wire.closed).toBe(1013)
 })
 
-it('ruling 13: an acknowledgement completes; one for an earlier connection is looked up; an unknown id is not known', async () => {
+it('rule 13: an acknowledgement completes; one for an earlier connection is looked up; an unknown id is not known', async () => {
   channel.join(SESSION, new FakeWire(), ACKS)
   serve(rows(1, 2))
   expect(await channel.acknowledge(SESSION, idOf(1))).toBe(true)
@@ -266,7 +266,7 @@ it('a client that never acknowledges costs no memory: old ids are looked up inst
   expect(recorded.map((r) => r.position)).toEqual([3000, 1])
 })
 
-it('ruling 13: with ack=none a flushed message is completed, one that failed is not', async () => {
+it('rule 13: with ack=none a flushed message is completed, one that failed is not', async () => {
   const wire = new FakeWire()
   channel.join(SESSION, wire, { acks: false, eventsAfter: null, doneSeq: 0 })
   serve(rows(1, 2))
@@ -290,7 +290,7 @@ it('a database that is away while ack=none flushes harms nobody', async () => {
   expect(released).toBe(1)
 })
 
-it('ruling 13: when the last socket leaves, what was not acknowledged waits again, once its receipts are written', async () => {
+it('rule 13: when the last socket leaves, what was not acknowledged waits again, once its receipts are written', async () => {
   const leaveA = channel.join(SESSION, new FakeWire(), ACKS)
   const leaveB = channel.join(SESSION, new FakeWire(), ACKS)
   serve(rows(1, 1))
@@ -310,7 +310,7 @@ it('ruling 13: when the last socket leaves, what was not acknowledged waits agai
   expect(released).toBe(1)
 })
 
-it('ruling 13: a client that comes straight back keeps what it was sent', async () => {
+it('rule 13: a client that comes straight back keeps what it was sent', async () => {
   const leave = channel.join(SESSION, new FakeWire(), ACKS)
   serve(rows(1, 1))
   leave()

@@ -42,7 +42,7 @@ describe('alarms', () => {
     expect(cancelled.stdout).toContain(`alarm ${id} cancelled`)
   })
 
-  it('come as the API writes them with --json, digit for digit (ruling 5)', async () => {
+  it('come as the API writes them with --json, digit for digit (rule 5)', async () => {
     const payload = '{"n":12345678901234567890,"z":1.50,"a":1E2}'
     const set = await run('alarms create --cron @hourly --message x --json --payload', {
       more: [payload],

@@ -1,7 +1,7 @@
 /** The companion's sentences: which row exists afterwards, and the words of the answer. */
 import { beforeEach, expect, it } from 'vitest'
 import { companion } from '../../src/packs/companion/companion.ts'
-import { sharedStage } from '../alarms/stage.ts'
+import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const KEY = 'ann:companion:t'

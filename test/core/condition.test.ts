@@ -24,7 +24,7 @@ function price(condition: TriggerCondition, value: number, memory = UNSEEN, at =
 }
 
 describe('prices', () => {
-  it('ruling 29: six operators, exact at the value', () => {
+  it('rule 29: six operators, exact at the value', () => {
     const table = OPERATORS.map((operator) =>
       [9.99, 10, 10.01].map((seen) => price({ operator, value: 10 }, seen).fires),
     )

@@ -1,4 +1,4 @@
-/** The gate alone: cap, cooldown, and what a user's message does to both (invariant 7, rulings 8 and 11). */
+/** The gate alone: cap, cooldown, and what a user's message does to both (invariant 7, rules 8 and 11). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -28,7 +28,7 @@ describe('judge', () => {
     })
   })
 
-  it('ruling 11: exactly 15 000 ms is allowed, 14 999 is not', () => {
+  it('rule 11: exactly 15 000 ms is allowed, 14 999 is not', () => {
     expect(judge(counted(1, 0), POLICY, at(15_000)).allowed).toBe(true)
     expect(judge(counted(1, 0), POLICY, at(14_999))).toEqual({
       allowed: false,
@@ -39,13 +39,13 @@ describe('judge', () => {
     })
   })
 
-  it('ruling 11: the cap is judged before the cooldown', () => {
+  it('rule 11: the cap is judged before the cooldown', () => {
     const both = judge(counted(3, 0), POLICY, at(1))
     expect(both).toEqual({ allowed: false, rule: 'hard_cap_reached', count: 3, max: 3 })
     expect(judge(counted(3, 0), POLICY, at(10 ** 9)).rule).toBe('hard_cap_reached')
   })
 
-  it('ruling 11: a negative elapsed time counts as cooling down, also without a cooldown', () => {
+  it('rule 11: a negative elapsed time counts as cooling down, also without a cooldown', () => {
     expect(judge(counted(1, 0), POLICY, at(-1)).rule).toBe('cooldown_active')
     expect(judge(counted(1, 0), POLICY, at(-(10 ** 10))).rule).toBe('cooldown_active')
     const impatient = { maxConsecutive: 3, cooldownMs: 0 }
@@ -64,7 +64,7 @@ describe('judge', () => {
 })
 
 describe('nearsCap', () => {
-  it('ruling 11: speaks once, at half of the cap', () => {
+  it('rule 11: speaks once, at half of the cap', () => {
     for (const [max, half] of [
       [1, 1],
       [2, 1],

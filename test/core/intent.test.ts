@@ -47,7 +47,7 @@ function terms(type: TriggerType, more: Partial<IntentTerms> = {}): IntentTerms 
   }
 }
 
-describe('after a report: the table of state management (ruling 27)', () => {
+describe('after a report: the table of state management (rule 27)', () => {
   const table: [TriggerType, ExecutionStatus, Date | null][] = [
     ['cron', 'success', new Date('2026-03-09T09:00:00Z')],
     ['interval', 'success', new Date('2026-03-02T11:05:00Z')],
@@ -121,7 +121,7 @@ describe('after a report: the table of state management (ruling 27)', () => {
   })
 })
 
-describe('the first check (ruling 23)', () => {
+describe('the first check (rule 23)', () => {
   it('cron, interval and once at their time, conditions at once', () => {
     const at = (type: TriggerType, more: Partial<IntentTerms> = {}) =>
       firstCheck(terms(type, { anchor_at: NOW, ...more }), NOW)
@@ -165,7 +165,7 @@ describe('words', () => {
   })
 })
 
-describe('rules, in the words of clients (rulings 22 to 24)', () => {
+describe('rules, in the words of clients (rules 22 to 24)', () => {
   const errors = (type: TriggerType, more: Partial<IntentTerms> = {}) =>
     validateIntent(terms(type, more), NOW)
   const cron = (text: string, timezone = 'UTC') =>

@@ -1,4 +1,4 @@
-/** What a finished turn becomes, without a store: gate, dedupe keys, timers, notes (invariant 7, rulings 8–17). */
+/** What a finished turn becomes, without a store: gate, dedupe keys, timers, notes (invariant 7, rules 8–17). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { QUIET } from '../../src/core/sessions/gate.ts'
@@ -42,7 +42,7 @@ const follow = (timerId: string, more: Partial<Wish & { type: 'schedule_timer' }
 })
 
 describe('messages', () => {
-  it('ruling 8: a reply to the user is not judged, and the counters are reset', () => {
+  it('rule 8: a reply to the user is not judged, and the counters are reset', () => {
     const busy = { consecutive: 3, lastAt: NOW }
     const decision = decide(
       facts('user_message'),
@@ -59,7 +59,7 @@ describe('messages', () => {
   })
 
   it.each(['alarm', 'intent', 'work'] as const)(
-    'ruling 11: a message born of %s says where it came from',
+    'rule 11: a message born of %s says where it came from',
     (type) => {
       const [effect] = decide(facts(type), [say('psst')], head(), POLICY).effects
       expect(JSON.parse(effect?.origin ?? '')).toEqual({ kind: type, id: TRIGGER })
@@ -67,7 +67,7 @@ describe('messages', () => {
   )
 
   it.each(['timer', 'tool_result'] as const)(
-    'ruling 11: a message born of %s is a follow-up, counts, and says where it came from',
+    'rule 11: a message born of %s is a follow-up, counts, and says where it came from',
     (type) => {
       const { effects, counters, verdicts } = decide(facts(type), [say('psst')], head(), POLICY)
       expect(effects[0]).toMatchObject({ reason: 'follow_up', status: 'pending' })
@@ -77,7 +77,7 @@ describe('messages', () => {
     },
   )
 
-  it('ruling 11: a second message in the same turn meets the cooldown, and the verdict says so', () => {
+  it('rule 11: a second message in the same turn meets the cooldown, and the verdict says so', () => {
     const decision = decide(facts('timer'), [say('one'), say('two')], head(), POLICY)
     expect(decision.effects.map((e) => e.payload)).toEqual(['{"content":"one"}'])
     expect(decision.verdicts).toEqual([
@@ -94,7 +94,7 @@ describe('messages', () => {
     expect(decision.counters.consecutive).toBe(1)
   })
 
-  it('ruling 11: over the cap nothing is sent; rule and number are kept, and the rest of the turn stands', () => {
+  it('rule 11: over the cap nothing is sent; rule and number are kept, and the rest of the turn stands', () => {
     const full = { consecutive: 3, lastAt: new Date(NOW.getTime() - 10 ** 6) }
     const decision = decide(
       facts('timer'),
@@ -111,7 +111,7 @@ describe('messages', () => {
     expect(decision.notes[0]?.text).toContain('3 unanswered')
   })
 
-  it('ruling 11: at half of the cap a soft warning is noted, once', () => {
+  it('rule 11: at half of the cap a soft warning is noted, once', () => {
     const policy = { ...POLICY, maxConsecutive: 4, cooldownMs: 0 }
     const { notes } = decide(facts('timer'), ['a', 'b', 'c', 'd'].map(say), head(), policy)
     expect(notes).toEqual([
@@ -124,7 +124,7 @@ describe('dedupe keys', () => {
   const keys = (type: EventType, wishes: Wish[], now = NOW, seq = 5) =>
     decide(facts(type, seq), wishes, head({ now }), POLICY).effects.map((e) => e.dedupeKey)
 
-  it('ruling 12: differ by ordinal, event, type and payload', () => {
+  it('rule 12: differ by ordinal, event, type and payload', () => {
     const [first, second] = keys('user_message', [say('ding'), say('ding')])
     expect(first).not.toBe(second)
     expect(first).toMatch(/^[0-9a-f]{64}$/)
@@ -135,13 +135,13 @@ describe('dedupe keys', () => {
     )
   })
 
-  it('ruling 12: are stable when the turn runs again, also for a follow-up after a delay', () => {
+  it('rule 12: are stable when the turn runs again, also for a follow-up after a delay', () => {
     const wishes = [say('a'), follow('x'), follow('y', { payload: '{"b":1,"a":2}' }), say('b')]
     const later = new Date(NOW.getTime() + 4_321)
     expect(keys('user_message', wishes, later)).toEqual(keys('user_message', wishes))
   })
 
-  it('ruling 12: follow-ups that differ in time or payload differ', () => {
+  it('rule 12: follow-ups that differ in time or payload differ', () => {
     const [a, b, c, d] = [
       follow('x'),
       follow('x', { delayMs: 1 }),
@@ -151,7 +151,7 @@ describe('dedupe keys', () => {
     expect(new Set([a, b, c, d]).size).toBe(4)
   })
 
-  it('ruling 12: payloads count by meaning, not by spelling', () => {
+  it('rule 12: payloads count by meaning, not by spelling', () => {
     const key = (payload: string) => dedupeKey('k', 1, 'send_message', payload, 0)
     expect(key('{"a":1,"b":{"d":1,"c":2}}')).toBe(key('{ "b": {"c":2,"d":1}, "a": 1 }'))
     expect(key('{"a":1}')).not.toBe(key('{"a":2}'))
@@ -172,7 +172,7 @@ describe('dedupe keys', () => {
 })
 
 describe('timers', () => {
-  it('ruling 16: the effect is kept as completed; a delay counts from database time', () => {
+  it('rule 16: the effect is kept as completed; a delay counts from database time', () => {
     const { effects, timers } = decide(facts('user_message', 5), [follow('n')], head(), POLICY)
     const fireAt = new Date(NOW.getTime() + 60_000)
     expect(timers).toEqual([
@@ -185,7 +185,7 @@ describe('timers', () => {
     })
   })
 
-  it('ruling 10: within a turn the last word about an id holds', () => {
+  it('rule 10: within a turn the last word about an id holds', () => {
     const cancel: Wish = { type: 'cancel_timer', timerId: 'n' }
     const set = decide(facts('timer'), [cancel, follow('n')], head(), POLICY)
     expect([set.timers.length, set.cancelledTimers]).toEqual([1, []])
@@ -198,7 +198,7 @@ describe('timers', () => {
     expect(timers[0]?.status).toBe('cancelled')
   })
 
-  it('ruling 17: without autonomy a follow-up is dropped with a note, and the reply goes out', () => {
+  it('rule 17: without autonomy a follow-up is dropped with a note, and the reply goes out', () => {
     const quiet = { ...POLICY, autonomy: false }
     const decision = decide(facts('user_message'), [follow('n'), say('hi')], head(), quiet)
     expect(decision.timers).toEqual([])
@@ -217,7 +217,7 @@ describe('bounds', () => {
     ])
   })
 
-  it('ruling 15: 1 s, 2 s, 4 s, then given up; terminal at once; never sooner than asked', () => {
+  it('rule 15: 1 s, 2 s, 4 s, then given up; terminal at once; never sooner than asked', () => {
     const failure = { terminal: false, retryAfterMs: 0, text: 'x' }
     expect([0, 1, 2, 3].map((n) => afterFailure(n, failure).retryMs)).toEqual([
       1000,
@@ -231,7 +231,7 @@ describe('bounds', () => {
 })
 
 describe('counters', () => {
-  it('ruling 8: only a user message opens with quiet counters', () => {
+  it('rule 8: only a user message opens with quiet counters', () => {
     const busy = { consecutive: 2, lastAt: NOW }
     expect(openingCounters('user_message', busy)).toEqual(QUIET)
     expect(openingCounters('tool_result', busy)).toEqual(busy)

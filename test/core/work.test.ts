@@ -30,7 +30,7 @@ function recurring(frequency: string, timezone = 'UTC'): WorkSchedule & { freque
 }
 
 describe('the plan', () => {
-  it('ruling 31: once has no schedule, a recurring one waits for its first time', () => {
+  it('rule 31: once has no schedule, a recurring one waits for its first time', () => {
     expect(plan('once')).toMatchObject({
       is_active: false,
       next_run_at: null,
@@ -62,7 +62,7 @@ describe('the plan', () => {
 })
 
 describe('the schedule goes on', () => {
-  it('ruling 6: the slot is nominal, what passed is counted, the next is strictly after now', () => {
+  it('rule 6: the slot is nominal, what passed is counted, the next is strictly after now', () => {
     const work = recurring('every hour')
     const taken = takeSlot(work, at('2026-03-02T14:00:00Z'))
     expect(taken).toEqual({ nextRunAt: at('2026-03-02T15:00:00Z'), missedCount: 3 })
@@ -118,7 +118,7 @@ describe('changes', () => {
     return { state: changeWork(work, to, now, errors), errors }
   }
 
-  it('ruling 31: pause, then resume with a time that is still to come', () => {
+  it('rule 31: pause, then resume with a time that is still to come', () => {
     const work = recurring('daily at 9am')
     const paused = change(work, { is_active: false }).state
     expect(paused).toMatchObject({
@@ -143,7 +143,7 @@ describe('changes', () => {
     expect(change(work, {}).state).toMatchObject({ next_run_at: work.next_run_at, is_active: true })
   })
 
-  it('ruling 31: to once deactivates; back to recurring activates; paused stays paused', () => {
+  it('rule 31: to once deactivates; back to recurring activates; paused stays paused', () => {
     const work = recurring('daily at 9am')
     const once = change(work, { frequency: 'once' }).state
     expect(once).toMatchObject({ is_active: false, next_run_at: null, frequency_cron: null })

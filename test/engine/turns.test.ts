@@ -12,7 +12,7 @@ const KEY = 'ann:bot:t'
 const HEAD = 'select done_seq, deaths, attempt, claim_token from wakeful.sessions'
 
 eachStore('the turns service', (store) => {
-  it('ruling 14: a stop gives back what does not end in time, due at once, and counts no death', async () => {
+  it('rule 14: a stop gives back what does not end in time, due at once, and counts no death', async () => {
     const signals: AbortSignal[] = []
     const w = await world(store, {
       bot: async (turn) => {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { challengeMessage, isProof, parseDid } from '../../src/core/identity/did.ts'
-import { problem } from '../sessions/house.ts'
+import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage, signer } from './stage.ts'
 

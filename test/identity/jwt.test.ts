@@ -5,7 +5,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } fro
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from '../../src/config.ts'
 import { actorOfClaims, tokenVerifier } from '../../src/identity/jwt.ts'
-import { problem } from '../sessions/house.ts'
+import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { openStage, opens, type Stage, visit } from './stage.ts'
 

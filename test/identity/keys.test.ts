@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { keyIdOf, makeKey } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
-import { problem } from '../sessions/house.ts'
+import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { ADMIN_KEY, openStage, sharedStage } from './stage.ts'

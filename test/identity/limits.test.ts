@@ -6,7 +6,7 @@ import { type Bucket, draw } from '../../src/core/identity/token-bucket.ts'
 import { newId } from '../../src/core/ids.ts'
 import { guessBrake } from '../../src/http/limits.ts'
 import { Doorkeeper } from '../../src/identity/doorkeeper.ts'
-import { problem } from '../sessions/house.ts'
+import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ADMIN_KEY, opens, proven, sharedStage, signer } from './stage.ts'
 

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { checkLocal, checkOrigin } from '../../src/http/guard.ts'
-import { problem } from '../sessions/house.ts'
+import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ADMIN_KEY, opens as opensAt, sharedStage, visit } from './stage.ts'
 

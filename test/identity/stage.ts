@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { call, type Loose, type Reply } from '../sessions/house.ts'
+import { call, type Loose, type Reply } from '../setup/http.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 
 export const ADMIN_KEY = 'the-admin-key-of-the-environment-0123456789'

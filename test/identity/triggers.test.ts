@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { makeKey } from '../../src/core/identity/key.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
 import { connect } from '../mcp/stage.ts'
-import type { Loose } from '../sessions/house.ts'
+import type { Loose } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage } from './stage.ts'
 

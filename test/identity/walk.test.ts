@@ -6,7 +6,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations.ts'
 import { makeKey, ROLES, type Role } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
-import type { Loose, Reply } from '../sessions/house.ts'
+import type { Loose, Reply } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage } from './stage.ts'
 

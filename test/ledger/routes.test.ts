@@ -8,7 +8,7 @@ import { wallClock } from '../../src/clock.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
 import { remoteDoor } from '../../src/mcp/remote.ts'
-import { type Row, type Stage, sharedWakes } from '../alarms/stage.ts'
+import { type Row, type Stage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const MINUTE = 60_000

@@ -88,7 +88,7 @@ eachStore('MCP over HTTP', (store) => {
     expect(await alarmRows(w)).toBe(0)
   })
 
-  it('tells all errors at once, by the names the model used (rulings 22, 32)', async () => {
+  it('tells all errors at once, by the names the model used (rules 22, 32)', async () => {
     const { w, url } = await town(store)
     const { call } = await client(url)
     const wrong = await call('set_alarm', { kind: 'cron', label: 7, colour: 'red' })
@@ -137,7 +137,7 @@ eachStore('MCP over HTTP', (store) => {
     expect(await alarmRows(w)).toBe(1)
   })
 
-  it('keeps payloads digit for digit, and refuses what cannot be kept (ruling 5)', async () => {
+  it('keeps payloads digit for digit, and refuses what cannot be kept (rule 5)', async () => {
     const { url } = await town(store)
     const text = (payload: string) =>
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"set_alarm","arguments":{"schedule":"in 20 minutes","wake_message":"x","payload":${payload}}}}`

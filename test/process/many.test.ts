@@ -215,7 +215,7 @@ it('invariants 2, 3, 6 and 9: a process killed with -9 amid its turns loses noth
   )
   expect(crowd.acknowledged.length).toBeGreaterThan(0)
   expect(log.map(({ name }) => name)).toEqual(expect.arrayContaining(crowd.acknowledged))
-  // What it had begun was begun again, and counted (ruling 14).
+  // What it had begun was begun again, and counted (rule 14).
   expect(again.size).toBeGreaterThan(0)
   const rows = await crowd.db.query<{ name: string }>(
     `select session_key || ' ' || event_seq as name from wakeful.turns where attempt > 1`,
@@ -259,7 +259,7 @@ it('invariant 5: a process frozen beyond its lease writes nothing when it wakes'
   await crowd.checkLog()
 }, 240_000)
 
-it('ruling 15: a turn that kills its process every time is given up after ten deaths, and the session goes on', async () => {
+it('rule 15: a turn that kills its process every time is given up after ten deaths, and the session goes on', async () => {
   const crowd = await Crowd.of(3)
   const key = 'ann:bot:t'
   await crowd.say([key], 'die', 1)

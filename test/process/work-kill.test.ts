@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
-import { call, type Loose } from '../sessions/house.ts'
+import { call, type Loose } from '../setup/http.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { bareStore } from '../store/stores.ts'
@@ -61,7 +61,7 @@ describe.each(['pglite', 'postgres'] as const)(
   'a process killed in the middle of a run on %s',
   (kind) => {
     it(
-      'ruling 30: the output does not stay running, and ends as exactly one completed output',
+      'rule 30: the output does not stay running, and ends as exactly one completed output',
       async () => {
         const { hold, marks, start } = place(await STORES[kind](), 6000)
         writeFileSync(hold, '')
@@ -95,7 +95,7 @@ describe.each(['pglite', 'postgres'] as const)(
 )
 
 it(
-  'ruling 30 and invariant 4: two processes run each slot once, and a run longer than its lease is kept',
+  'rule 30 and invariant 4: two processes run each slot once, and a run longer than its lease is kept',
   async () => {
     const database = await postgresDatabase(made)
     const { db } = await bareStore(database)

@@ -86,7 +86,7 @@ eachStore('the corridor', (store) => {
     expect(turns.map((t) => t.status)).toEqual(['committed', 'committed'])
   })
 
-  it('invariant 3: a failing turn leaves nothing but its proof; tried after 1, 2 and 4 s, then the session goes on (ruling 15)', async () => {
+  it('invariant 3: a failing turn leaves nothing but its proof; tried after 1, 2 and 4 s, then the session goes on (rule 15)', async () => {
     const at: number[] = []
     const w = await world(store, {
       bot: (turn) => {
@@ -202,7 +202,7 @@ eachStore('the corridor', (store) => {
     expect(types.map((t) => t.type)).toEqual(['user_message', 'user_message'])
   })
 
-  it('ruling 10: timers survive; one whose time has passed fires at once, once; upsert replaces and revives', async () => {
+  it('rule 10: timers survive; one whose time has passed fires at once, once; upsert replaces and revives', async () => {
     const w = await world(store, {
       bot: (turn) => {
         if (turn.event.type === 'user_message') {
@@ -229,7 +229,7 @@ eachStore('the corridor', (store) => {
     )
   })
 
-  it('ruling 12: two intended identical messages both go out', async () => {
+  it('rule 12: two intended identical messages both go out', async () => {
     const w = await world(store, {
       bot: (turn) => {
         turn.reply('ding')
@@ -268,7 +268,7 @@ eachStore('the corridor', (store) => {
     await expect(Promise.all(good)).resolves.toHaveLength(2)
   })
 
-  it('ruling 17: AUTONOMY_ENABLED=false promotes nothing, drops follow-ups, and conversations still work', async () => {
+  it('rule 17: AUTONOMY_ENABLED=false promotes nothing, drops follow-ups, and conversations still work', async () => {
     const w = await world(
       store,
       {

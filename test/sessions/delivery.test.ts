@@ -1,4 +1,4 @@
-/** Delivery under trouble: slow readers, storms, two processes, a user who speaks as a timer fires (faults 44–47). */
+/** Delivery under trouble: slow readers, storms, two processes, a user who speaks as a timer fires. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
 import { dropDatabases, eachStore, postgresDatabase, type StoreUnderTest } from '../setup/stores.ts'
@@ -29,7 +29,7 @@ eachStore('delivery', (store) => {
     return rows[0].n as number
   }
 
-  it('fault 44: a reader that stops holds up nobody, and the next connection gets all of it, in order', async () => {
+  it('a reader that stops holds up nobody, and the next connection gets all of it, in order', async () => {
     const key = 'ann:flood:slow'
     const slow = await open(key)
     slow.socket.pause()
@@ -53,7 +53,7 @@ eachStore('delivery', (store) => {
     await until('completed', async () => (await count(key, 'completed')) === 400)
   })
 
-  it('fault 45: 300 clients drop and return: each resumes where it acknowledged, in order, without duplicates by id', async () => {
+  it('300 clients drop and return: each resumes where it acknowledged, in order, without duplicates by id', async () => {
     const keys = Array.from({ length: 300 }, (_, n) => `storm${n}:echo:t`)
     const seen = new Map<string, string[]>(keys.map((key) => [key, []]))
     const take = async (key: string, client: Client, wanted: number) => {
@@ -169,7 +169,7 @@ describe('two processes on one PostgreSQL', () => {
     await client.roundTrip()
   })
 
-  it('ruling 13: sockets of one session on two processes both get each message, and either acknowledges', async () => {
+  it('rule 13: sockets of one session on two processes both get each message, and either acknowledges', async () => {
     const database = await postgresDatabase(made)
     const [a, b] = [await open('all', database), await open('http', database)]
     const [near, far] = [
@@ -209,7 +209,7 @@ const ROUNDS = 4
 const SESSIONS = 50
 
 eachStore('a user who speaks as a timer fires', (store: StoreUnderTest) => {
-  it('fault 47: 200 times in the same instant: either order, never both outcomes, counters right', async () => {
+  it('200 times in the same instant: either order, never both outcomes, counters right', async () => {
     const w = await world(store, {
       bot: (turn) => {
         if (turn.event.type === 'timer') turn.reply('still there?')

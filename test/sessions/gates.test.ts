@@ -1,7 +1,8 @@
-/** The gates as a user of the API sees them: three unanswered follow-ups, then silence, and why (rulings 8 and 11). */
+/** The gates as a user of the API sees them: three unanswered follow-ups, then silence, and why (rules 8 and 11). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 const COOLDOWN_MS = 15_000
 
@@ -35,7 +36,7 @@ eachStore('the gates', (store) => {
       .map((effect: Loose) => effect.payload.content)
   const iso = (ms: number) => new Date(at().wakeful.now().getTime() + ms).toISOString()
 
-  it('ruling 11: three unanswered follow-ups, then silence; the session, its turns and checkpoints say why', async () => {
+  it('rule 11: three unanswered follow-ups, then silence; the session, its turns and checkpoints say why', async () => {
     const key = 'ann:nag:cap'
     await say(key)
     await at().wakeful.settle()
@@ -68,7 +69,7 @@ eachStore('the gates', (store) => {
     })
   })
 
-  it('ruling 8: a user message resets the counters, and the agent may speak unasked again', async () => {
+  it('rule 8: a user message resets the counters, and the agent may speak unasked again', async () => {
     const key = 'ann:nag:reset'
     await say(key)
     await at().wakeful.advanceBy(100_000)
@@ -85,7 +86,7 @@ eachStore('the gates', (store) => {
     expect((await head(key)).consecutive_autonomous_msgs).toBe(1)
   })
 
-  it('ruling 11: a second message in one turn meets the cooldown, is not sent later, and the gate says until when', async () => {
+  it('rule 11: a second message in one turn meets the cooldown, is not sent later, and the gate says until when', async () => {
     const key = 'ann:twice:cool'
     await say(key)
     await at().wakeful.advanceBy(60_000)
@@ -106,7 +107,7 @@ eachStore('the gates', (store) => {
     expect(await sent(key)).toEqual(['one'])
   })
 
-  it('ruling 11: exactly 15 000 ms apart is allowed, one less is not', async () => {
+  it('rule 11: exactly 15 000 ms apart is allowed, one less is not', async () => {
     const key = 'ann:eager:edge'
     const result = async () => {
       await at().call('POST', `/v1/sessions/${key}/tool-results`, { tool_id: 'x', payload: null })

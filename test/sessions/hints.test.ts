@@ -46,7 +46,7 @@ eachStore('hints', (store) => {
     expect((await client.hears(1))[0].content).toBe('timer')
   })
 
-  it('ruling 13: whoever connects gets what waits at once', async () => {
+  it('rule 13: whoever connects gets what waits at once', async () => {
     await post('ann:bot:late', 'messages', { text: 'hi' })
     const client = await open('ann:bot:late')
     expect((await client.hears(1))[0].content).toBe('user_message')

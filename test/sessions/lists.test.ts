@@ -1,7 +1,8 @@
 /** Reading sessions over real HTTP: shapes, order, paging, whose they are (contract "Sessions", invariants 12 and 13). */
 import { expect, it } from 'vitest'
+import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, INSTANT, type Loose, problem, UUID } from './house.ts'
+import { house } from './house.ts'
 
 const cursorOf = (...position: unknown[]) =>
   Buffer.from(JSON.stringify(position)).toString('base64url')

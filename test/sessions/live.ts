@@ -5,9 +5,9 @@ import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import type { App } from '../../src/app/app.ts'
 import { openApp } from '../../src/index.ts'
 import { afterEachTest } from '../setup/ends.ts'
+import { call, type Loose, type Reply } from '../setup/http.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { call, type Loose, type Reply } from './house.ts'
 
 export interface Live {
   readonly app: App

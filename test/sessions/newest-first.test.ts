@@ -1,7 +1,8 @@
 /** Reading a session from its end, and one part of it: order, after_seq and before_seq of events, turns and effects. */
 import { expect, it } from 'vitest'
+import { type Loose, problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose, problem } from './house.ts'
+import { house } from './house.ts'
 
 const EVENTS = 7
 

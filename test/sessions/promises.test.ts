@@ -1,7 +1,8 @@
 /** What was promised always comes: reminders, intents and results pass the gate that follow-ups meet (invariant 11a). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 const COOLDOWN_MS = 15_000
 const SECOND = 1000
@@ -69,7 +70,7 @@ eachStore('promises', (store) => {
     })
   })
 
-  it('ruling 11: four reminders leave the count at 0, and a follow-up keeps its distance from them', async () => {
+  it('rule 11: four reminders leave the count at 0, and a follow-up keeps its distance from them', async () => {
     for (let n = 1; n <= 4; n++) await alarm('apart', { delay_seconds: n })
     await timer('apart', 'too soon', 18)
     await timer('apart', 'in time', 19)

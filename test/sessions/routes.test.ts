@@ -1,8 +1,9 @@
-/** Every route under /v1/sessions over real HTTP: what may be posted, and what is refused (contract "Sessions", rulings 5 and 32, invariant 13). */
+/** Every route under /v1/sessions over real HTTP: what may be posted, and what is refused (contract "Sessions", rules 5 and 32, invariant 13). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { INSTANT, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, INSTANT, problem, UUID } from './house.ts'
+import { house } from './house.ts'
 
 eachStore('routes of sessions', (store) => {
   const at = house(store, {
@@ -148,7 +149,7 @@ eachStore('routes of sessions', (store) => {
       'null',
       'false',
       '{"":{"constructor":1,"__proto__":2}}',
-    ])('ruling 5: the payload %s comes back verbatim', async (payload) => {
+    ])('rule 5: the payload %s comes back verbatim', async (payload) => {
       const posted = await at().call(
         'POST',
         path('ann:mute:tool', '/tool-results'),
@@ -173,7 +174,7 @@ eachStore('routes of sessions', (store) => {
       '{"tool_id":"x","payload":"\\udc00"}',
       `{"tool_id":"x","payload":${'['.repeat(33)}${']'.repeat(33)}}`,
       `{"tool_id":"x","payload":"${'y'.repeat(64 * 1024)}"}`,
-    ])('ruling 5, invariant 13: %.60s is 422', async (body) => {
+    ])('rule 5, invariant 13: %.60s is 422', async (body) => {
       const before = await at().eventCount()
       problem(await at().call('POST', path('ann:mute:tool2', '/tool-results'), body), 422)
       expect(await at().eventCount()).toBe(before)

@@ -1,9 +1,9 @@
-/** The WebSocket of a session, with real clients on a running app (contract "WebSocket", ruling 13). */
+/** The WebSocket of a session, with real clients on a running app (contract "WebSocket", rule 13). */
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { INSTANT, type Loose, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { INSTANT, type Loose, UUID } from './house.ts'
 import { Client, live, refused } from './live.ts'
 
 const NOT_AN_ID = '0195f5a0-0000-7000-8000-00000000dead'
@@ -66,7 +66,7 @@ eachStore('the socket', (store) => {
     })
   })
 
-  it('ruling 13: an acknowledgement completes; without one it is under way, and pending when nobody is there', async () => {
+  it('rule 13: an acknowledgement completes; without one it is under way, and pending when nobody is there', async () => {
     const key = 'ann:echo:ack'
     const client = await open(key)
     client.say('one')
@@ -81,7 +81,7 @@ eachStore('the socket', (store) => {
     expect(two).toMatchObject({ attempt_count: 1, last_attempt_at: expect.stringMatching(INSTANT) })
   })
 
-  it('invariant 6, fault 46: what was not acknowledged comes again on the next connection, in order, with the same ids', async () => {
+  it('invariant 6: what was not acknowledged comes again on the next connection, in order, with the same ids', async () => {
     const key = 'ann:echo:again'
     const client = await open(key)
     for (const text of ['a', 'b', 'c', 'd']) client.say(text)
@@ -103,7 +103,7 @@ eachStore('the socket', (store) => {
     expect(last.heard).toEqual([])
   })
 
-  it('ruling 13: replies to nobody stay pending and are delivered to whoever comes', async () => {
+  it('rule 13: replies to nobody stay pending and are delivered to whoever comes', async () => {
     const key = 'ann:echo:nobody'
     await post(key, 'one')
     await post(key, 'two')
@@ -112,7 +112,7 @@ eachStore('the socket', (store) => {
     expect((await client.hears(2)).map((f) => f.content)).toEqual(['you said one', 'you said two'])
   })
 
-  it('ruling 13: with ack=none a flushed message is completed', async () => {
+  it('rule 13: with ack=none a flushed message is completed', async () => {
     const key = 'ann:echo:none'
     const client = await open(key, '?ack=none')
     client.say('one')

@@ -1,7 +1,8 @@
-/** Timers from outside over real HTTP: set, replace, cancel, list (contract "Sessions", rulings 3, 5, 7, 9 and 10). */
+/** Timers from outside over real HTTP: set, replace, cancel, list (contract "Sessions", rules 3, 5, 7, 9 and 10). */
 import { expect, it } from 'vitest'
+import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
-import { house, type Loose } from './house.ts'
+import { house } from './house.ts'
 
 eachStore('timers over HTTP', (store) => {
   const at = house(store, { bot: () => undefined })
@@ -11,7 +12,7 @@ eachStore('timers over HTTP', (store) => {
   const events = async (key: string): Promise<Loose[]> =>
     (await at().call('GET', `/v1/sessions/${key}/events`)).body.data
 
-  it('contract: PUT answers 200 with the timer, payload verbatim (ruling 5), and it fires with {timer_id, payload}', async () => {
+  it('contract: PUT answers 200 with the timer, payload verbatim (rule 5), and it fires with {timer_id, payload}', async () => {
     const key = 'ann:bot:fire'
     const fireAt = new Date(at().wakeful.now().getTime() + 60_000).toISOString()
     const payload = '{"z":9007199254740993,"a":1E2}'
@@ -44,7 +45,7 @@ eachStore('timers over HTTP', (store) => {
     expect((await at().call('GET', path(key))).body.data).toEqual([])
   })
 
-  it('ruling 3: fire_at with an offset is that instant, without one it is UTC', async () => {
+  it('rule 3: fire_at with an offset is that instant, without one it is UTC', async () => {
     const key = 'ann:bot:zones'
     const year = at().wakeful.now().getUTCFullYear() + 1
     expect((await put(key, 'a', { fire_at: `${year}-06-01T09:00:00+02:00` })).body.fire_at).toBe(
@@ -58,7 +59,7 @@ eachStore('timers over HTTP', (store) => {
     )
   })
 
-  it('ruling 10: a fire_at in the past fires at once, once; a delay counts from now', async () => {
+  it('rule 10: a fire_at in the past fires at once, once; a delay counts from now', async () => {
     const key = 'ann:bot:past'
     await put(key, 'late', { fire_at: '2001-01-01T00:00:00Z' })
     const delayed = await put(key, 'soon', { delay_seconds: 1.5 })
@@ -70,7 +71,7 @@ eachStore('timers over HTTP', (store) => {
     expect((await events(key)).map((e) => e.payload.timer_id)).toEqual(['late', 'soon'])
   })
 
-  it('ruling 10: putting an id again replaces time and payload and makes it pending again', async () => {
+  it('rule 10: putting an id again replaces time and payload and makes it pending again', async () => {
     const key = 'ann:bot:again'
     await put(key, 'x', { delay_seconds: 10, payload: { n: 1 } })
     const second = await put(key, 'x', { delay_seconds: 20 })
@@ -97,7 +98,7 @@ eachStore('timers over HTTP', (store) => {
     expect(cancelled.body.data.map((t: Loose) => t.timer_id)).toEqual(['x'])
   })
 
-  it('ruling 9: a user message cancels pending timers, before its turn', async () => {
+  it('rule 9: a user message cancels pending timers, before its turn', async () => {
     const key = 'ann:bot:spoke'
     await put(key, 'x', { delay_seconds: 5 })
     await at().call('POST', `/v1/sessions/${key}/messages`, { text: 'hi' })
@@ -144,7 +145,7 @@ eachStore('timers over HTTP', (store) => {
     ['a delay in words', '{"delay_seconds":"5"}'],
     ['an unknown field', '{"delay_seconds":5,"at":1}'],
     ['a payload nobody can keep', '{"delay_seconds":5,"payload":"\\u0000"}'],
-  ])('ruling 7, invariant 13: %s is 422 and sets nothing', async (_, body) => {
+  ])('rule 7, invariant 13: %s is 422 and sets nothing', async (_, body) => {
     const reply = await put('ann:bot:bad', 'x', body)
     expect(reply.status).toBe(422)
     expect(reply.body.errors.length).toBeGreaterThan(0)

@@ -1,8 +1,8 @@
 /** A Bot API of our own: keeps what was sent, hands out what people wrote, and fails as it is told. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Loose } from '../sessions/house.ts'
 import { afterEachTest } from '../setup/ends.ts'
+import type { Loose } from '../setup/http.ts'
 
 export const TOKEN = '4242:AAF-a_token_that_never_may_be_logged_00'
 

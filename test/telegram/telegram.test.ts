@@ -8,8 +8,14 @@ import type { PushChannel } from '../../src/channels/channel.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
 import { advanceBot, releaseBot, takeBot } from '../../src/store/sessions/telegram.ts'
-import { type Row, type Stage, type StageOptions, sharedStage, stage } from '../alarms/stage.ts'
-import { type Loose, problem } from '../sessions/house.ts'
+import { type Loose, problem } from '../setup/http.ts'
+import {
+  type Row,
+  type Stage,
+  type StageOptions,
+  sharedStage,
+  stage,
+} from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { BotApi } from './bot-api.ts'
 
@@ -296,7 +302,7 @@ eachStore('telegram', (store) => {
       })
     let lost = 0
 
-    it('invariants 5 and 14, ruling 14: dead between send and receipt, it is sent again when the lease ends; the late receipt writes nothing', async () => {
+    it('invariants 5 and 14, rule 14: dead between send and receipt, it is sent again when the lease ends; the late receipt writes nothing', async () => {
       await link()
       await s.call('POST', `/v1/sessions/${KEY}/messages`, { text: 'count 2' })
       await s.app.engine.turns.tick()

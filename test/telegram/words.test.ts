@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TelegramChannel, telegramError } from '../../src/packs/telegram/channel.ts'
 import { pushWaitMs, readChat, splitText } from '../../src/packs/telegram/text.ts'
-import { receiver } from '../alarms/stage.ts'
+import { receiver } from '../setup/listening-app.ts'
 import { BotApi, TOKEN } from './bot-api.ts'
 
 describe('what a chat says', () => {

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { trace } from '@opentelemetry/api'
 import { afterAll, expect, it } from 'vitest'
-import { stage } from '../alarms/stage.ts'
 import { ensureBuilt, SHORT_LIVED } from '../process/server.ts'
+import { stage } from '../setup/listening-app.ts'
 import { collector } from './collector.ts'
 
 const LOADS = fileURLToPath(new URL('loads.mjs', import.meta.url))

@@ -3,8 +3,8 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { fakeModel, saying } from '../agents/fake-model.ts'
-import { stage as openStage, type Stage, type StageOptions } from '../alarms/stage.ts'
 import { connect } from '../mcp/stage.ts'
+import { stage as openStage, type Stage, type StageOptions } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Collector, collector, hear, type SeenSpan } from './collector.ts'
 

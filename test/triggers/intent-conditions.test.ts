@@ -1,6 +1,6 @@
 /** Conditions that Wakeful looks at itself: edges, freshness, cooldown, and each fact once; on both stores. */
 import { expect, it } from 'vitest'
-import type { Row } from '../alarms/stage.ts'
+import type { Row } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { HOUR, intentsStage, MINUTE, NVDA } from './intents-stage.ts'
 
@@ -138,7 +138,7 @@ eachStore('conditions', (store) => {
     ])
   })
 
-  it('ruling 29: cooldown fires again while it stays true, no sooner than asked', async () => {
+  it('rule 29: cooldown fires again while it stays true, no sooner than asked', async () => {
     const i = await fresh()
     await i.make({
       ...NVDA,

@@ -1,7 +1,7 @@
 /** Intents from due to event to turn to settled: records, promises, failures, meters, and who may fire when. */
 import { expect, it } from 'vitest'
 import { intentTrigger } from '../../src/triggers/intent.ts'
-import type { Row } from '../alarms/stage.ts'
+import type { Row } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { HOUR, intentsStage, MINUTE, NVDA } from './intents-stage.ts'
 
@@ -54,7 +54,7 @@ eachStore('intents run by Wakeful', (store) => {
     })
   })
 
-  it('ruling 6: slots missed while nobody ran coalesce into the first, and the grid goes on', async () => {
+  it('rule 6: slots missed while nobody ran coalesce into the first, and the grid goes on', async () => {
     const i = await fresh()
     const made = await i.make(HALF_HOURLY)
     i.s.sleep(100 * MINUTE)
@@ -167,7 +167,7 @@ eachStore('intents run by Wakeful', (store) => {
     }
   })
 
-  it('ruling 27: a failed turn is tried again after 15 minutes with the same fact or slot, never past a sooner slot', async () => {
+  it('rule 27: a failed turn is tried again after 15 minutes with the same fact or slot, never past a sooner slot', async () => {
     const i = await fresh()
     let failures = 1
     let failing = 'watch'
@@ -300,7 +300,7 @@ eachStore('intents run by Wakeful', (store) => {
 eachStore('signals without autonomy', (store) => {
   const open = intentsStage(store, { env: { AUTONOMY_ENABLED: 'false' } })
 
-  it('ruling 17: facts are kept, nothing is looked at or fired', async () => {
+  it('rule 17: facts are kept, nothing is looked at or fired', async () => {
     const i = await open()
     await i.make(NVDA)
     expect(await i.price(100)).toMatchObject({ known: false, promoted: 0 })

@@ -1,6 +1,6 @@
 /** One app for a suite of intents run by Wakeful: on a test clock, swept before each test. */
 import { expect } from 'vitest'
-import { type Row, type Stage, type StageOptions, sharedStage } from '../alarms/stage.ts'
+import { type Row, type Stage, type StageOptions, sharedStage } from '../setup/listening-app.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 
 export const MINUTE = 60_000

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { executorAgent, type WorkRun } from '../../src/agents/executor.ts'
 import { agent } from '../../src/agents/function.ts'
 import { testWakeful } from '../../src/testing.ts'
-import { stage } from '../alarms/stage.ts'
+import { stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const done = async () => ({ title: 'Done', content: '' })
@@ -42,7 +42,7 @@ eachStore('work that is stopped', (store) => {
   })
 })
 
-it('ruling 30: a run has 300 s', () => {
+it('rule 30: a run has 300 s', () => {
   const house = {
     report: async () => null,
     files: { put: async () => undefined },

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
-import { type Row, type Stage, sharedStage } from '../alarms/stage.ts'
+import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const EVERY_MS = 60_000
@@ -150,7 +150,7 @@ eachStore('work beside its model', (store) => {
     }
   }
 
-  it('rulings 6, 30 and 31: whatever happens in whatever order, every run ends as the model says', async () => {
+  it('rules 6, 30 and 31: whatever happens in whatever order, every run ends as the model says', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const s = get()

@@ -1,6 +1,6 @@
 /** Two years of daily work in two zones, across every change of their clocks. */
 import { afterAll, expect, it } from 'vitest'
-import { stage } from '../alarms/stage.ts'
+import { stage } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 
 const DAY_MS = 86_400_000
@@ -10,7 +10,7 @@ const ZONES = ['America/New_York', 'Australia/Sydney'] as const
 const made: string[] = []
 afterAll(() => dropDatabases(made))
 
-it('rulings 2 and 30: once per local day at nine, for two years', async () => {
+it('rules 2 and 30: once per local day at nine, for two years', async () => {
   const echo = async () => ({ title: 'Good morning', content: '' })
   // Sixty thousand statements: PostgreSQL takes half the time that the embedded store does.
   const database = await postgresDatabase(made)

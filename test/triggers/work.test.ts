@@ -1,7 +1,7 @@
-/** Work through the corridor: rulings 6, 30 and 31 on both stores. */
+/** Work through the corridor: rules 6, 30 and 31 on both stores. */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { WorkRun } from '../../src/agents/executor.ts'
-import { type Row, sharedStage } from '../alarms/stage.ts'
+import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const HOUR = 3_600_000
@@ -57,7 +57,7 @@ eachStore('work', (store) => {
   const show = async (id: string): Promise<{ work: Row; outputs: Row[] }> =>
     (await get().call('GET', `/v1/work/${id}`)).body
 
-  it('ruling 31: once runs at once, and has no further runs', async () => {
+  it('rule 31: once runs at once, and has no further runs', async () => {
     const { work, output } = await make({ parameters: { a: 1 } })
     expect(work).toMatchObject({
       frequency: 'once',
@@ -91,7 +91,7 @@ eachStore('work', (store) => {
     expect((await show(work.id)).outputs).toHaveLength(1)
   })
 
-  it('ruling 30: recurring work leaves one output for each slot, at its nominal time', async () => {
+  it('rule 30: recurring work leaves one output for each slot, at its nominal time', async () => {
     const { work, output } = await make({ frequency: 'every hour' })
     expect(output?.run_number).toBe(1)
     await get().advanceBy(3 * HOUR)
@@ -115,7 +115,7 @@ eachStore('work', (store) => {
     expect((await show(work.id)).outputs).toHaveLength(1)
   })
 
-  it('ruling 30: a failed run says why, is not tried again, and the schedule goes on', async () => {
+  it('rule 30: a failed run says why, is not tried again, and the schedule goes on', async () => {
     const { work } = await make({ agent_type: 'broken', frequency: 'every hour' })
     await get().advanceBy(2 * HOUR)
     const { outputs, work: after } = await show(work.id)
@@ -133,7 +133,7 @@ eachStore('work', (store) => {
     expect((await show(work.id)).outputs[0]?.error_message).toContain('{ title, content }')
   })
 
-  it('ruling 6: after downtime one run with the first missed slot and how many more passed', async () => {
+  it('rule 6: after downtime one run with the first missed slot and how many more passed', async () => {
     const { work } = await make({ frequency: 'every hour', run_first: false })
     get().sleep(5 * HOUR + 60_000)
     await get().settle()
@@ -144,7 +144,7 @@ eachStore('work', (store) => {
     expect(after.next_run_at).toBe('2026-01-01T06:00:00.000Z')
   })
 
-  it('ruling 31: paused work rests; resumed work has a future time', async () => {
+  it('rule 31: paused work rests; resumed work has a future time', async () => {
     const { work } = await make({ frequency: 'every hour', run_first: false })
     const path = `/v1/work/${work.id}`
     const paused = await get().call('PATCH', path, { is_active: false })
@@ -157,7 +157,7 @@ eachStore('work', (store) => {
     expect((await show(work.id)).outputs).toHaveLength(1)
   })
 
-  it('ruling 31: changed to once it ends, and can still be run', async () => {
+  it('rule 31: changed to once it ends, and can still be run', async () => {
     const { work } = await make({ frequency: 'every hour', run_first: false })
     const once = await get().call('PATCH', `/v1/work/${work.id}`, { frequency: 'once' })
     expect(once.body.work).toMatchObject({
@@ -175,7 +175,7 @@ eachStore('work', (store) => {
     expect((await show(work.id)).outputs[0]?.status).toBe('completed')
   })
 
-  it('ruling 30: parallel runs queue, each with its own number, and never overlap', async () => {
+  it('rule 30: parallel runs queue, each with its own number, and never overlap', async () => {
     const { work } = await make({ frequency: 'every hour' })
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => get().call('POST', `/v1/work/${work.id}/run`)),

@@ -9,9 +9,9 @@ import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Moment, Moments } from '../../src/engine/moments.ts'
-import { call, type Loose, type Reply } from '../sessions/house.ts'
-import { afterEachTest } from '../setup/ends.ts'
-import type { StoreUnderTest } from '../setup/stores.ts'
+import { afterEachTest } from './ends.ts'
+import { call, type Loose, type Reply } from './http.ts'
+import type { StoreUnderTest } from './stores.ts'
 
 export type Row = Loose
 
