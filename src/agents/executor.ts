@@ -3,10 +3,9 @@
  * its runs are turns like all others: one at a time for each work, under a lease, taken up again after a
  * crash. It knows nothing of the database; its result is written by the turn's commit.
  */
-import { storableText } from '../core/alarms/alarm.ts'
 import { TerminalError } from '../core/errors.ts'
 import type { Wish } from '../core/sessions/turn.ts'
-import { hasUnstorableJson } from '../core/text.ts'
+import { hasUnstorableJson, storableText } from '../core/text.ts'
 import { checkFile, type FileOwner, fileKey, mediaType, type WorkFile } from '../core/work/file.ts'
 import {
   CONTENT_MAX_BYTES,

@@ -3,7 +3,7 @@
  * wants. Nothing else differs: the same lease, the same commit, the same retries. An alarm of such an agent
  * is a turn over an `alarm` event, and comes by this call like any other.
  */
-import type { RetryAfter } from '../core/alarms/alarm.ts'
+import type { RetryAfter } from '../core/calls/retry.ts'
 import { RetryableError, TerminalError } from '../core/errors.ts'
 import type { EventType } from '../core/sessions/session.ts'
 import type { AgentRow } from '../store/identity/agents.ts'

@@ -2,12 +2,12 @@
 import type { Logger } from 'pino'
 import type { Actor, Context, Operation } from '../api/contract.ts'
 import { type Door, type LocalDoor, localDoor } from '../api/doors/door.ts'
+import { refusalOf } from '../api/refusal.ts'
 import { wallClock } from '../clock.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { Tracer } from '../core/trace/trace.ts'
 import type { McpAnswerer } from '../http/mcp.ts'
-import { refusalOf } from '../http/problem.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { toolsOf } from '../mcp/tool.ts'
 

@@ -5,9 +5,10 @@
  */
 import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
-import type { Attempt, RetryAfter } from '../core/alarms/alarm.ts'
+import type { Attempt } from '../core/alarms/alarm.ts'
 import { callRefusal } from '../core/calls/address.ts'
 import { callError, checkedLookup } from '../core/calls/lookup.ts'
+import type { RetryAfter } from '../core/calls/retry.ts'
 import { retryAfterOf, webhookSignature } from '../core/calls/webhook.ts'
 import { traceHeaders } from '../core/trace/context.ts'
 

@@ -12,3 +12,9 @@ export function hasUnstorableText(text: string): boolean {
 export function hasUnstorableJson(json: string): boolean {
   return json.includes('\\u') && ESCAPED.test(json)
 }
+
+/** Cut, and without what PostgreSQL cannot hold: errors quote whatever a stranger answered. */
+export function storableText(text: string, max: number): string {
+  const cut = text.length > max ? `${text.slice(0, max - 1)}…` : text
+  return cut.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd')
+}

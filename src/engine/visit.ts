@@ -1,6 +1,6 @@
 /** One poll of one source: what it asked, what its server wished for, and what is to be remembered of it. */
 import { createHash } from 'node:crypto'
-import type { RetryAfter } from '../core/alarms/alarm.ts'
+import type { RetryAfter } from '../core/calls/retry.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import { FetchError, type Fetched, type FetchRequest, type Validators } from '../sources/fetcher.ts'
 import type { Got, Source, Visit } from '../sources/source.ts'

@@ -1,8 +1,8 @@
 /** Whatever was thrown, as an RFC 9457 problem. Only the error table decides status and title. */
 import type { FastifyReply } from 'fastify'
+import { refusalOf } from '../api/refusal.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
-import { JsonError, writeJson } from '../core/json/json.ts'
-import { isUnavailable } from '../store/db/db.ts'
+import { writeJson } from '../core/json/json.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 const RETRY_AFTER_MS = 2_000
@@ -29,24 +29,15 @@ const FRAMEWORK: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_MAX_PARAM_LENGTH: ['shape', 'path: a part of it is too long'],
 }
 
-/** Unknown errors become `internal` without a word of theirs: it could hold SQL, a path, a secret. */
-export function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error
-  if (error instanceof JsonError) {
-    return error.kind === 'syntax'
-      ? new Refusal('malformed', `body: ${error.message}`)
-      : new Refusal('shape', `body: ${error.message}`)
-  }
-  if (isUnavailable(error)) {
-    return new Refusal('unavailable', 'the database is away; try again soon', { cause: error })
-  }
+/** The same as at every door, and what the framework refuses by itself. */
+export function requestRefusal(error: unknown): Refusal {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined
   if (known !== undefined) return new Refusal(known[0], known[1])
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new Refusal(statusCode === 404 ? 'not_found' : 'malformed', 'the request cannot be read')
   }
-  return new Refusal('internal', 'the error was logged under this request id', { cause: error })
+  return refusalOf(error)
 }
 
 export function problemOf(refusal: Refusal, requestId: string): Problem {

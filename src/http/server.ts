@@ -16,6 +16,7 @@ import Fastify, {
 } from 'fastify'
 import type { Logger } from 'pino'
 import type { Actor, Context, Operation } from '../api/contract.ts'
+import type { IdempotencyStore } from '../api/once.ts'
 import { isLoopback } from '../core/calls/address.ts'
 import { plainAddress, type Trusts } from '../core/calls/forwarded.ts'
 import { Refusal } from '../core/errors.ts'
@@ -23,13 +24,12 @@ import type { Span, Tracer } from '../core/trace/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
-import type { IdempotencyStore } from './idempotency.ts'
 import type { Limited } from './limits.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
 import { HttpCaller, operationHandler } from './operation.ts'
-import { refusalOf, sendProblem } from './problem.ts'
+import { requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
 import { answerClientError } from './socket-error.ts'
 import { operationHooks } from './spans.ts'
@@ -223,7 +223,7 @@ function fileRoute(options: ServerOptions, files: FileKeeper) {
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const refusal = refusalOf(error)
+  const refusal = requestRefusal(error)
   const { id, method, routeOptions } = request
   const seen = { request_id: id, method, route: routeOptions.url }
   const { cause, message } = refusal

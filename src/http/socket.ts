@@ -15,7 +15,7 @@ import { readJson, writeJson } from '../core/json/json.ts'
 import type { SessionRef } from '../core/sessions/session.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import { getSession } from '../store/sessions/sessions.ts'
-import { PROBLEM_TYPE, problemHeaders, problemOf, refusalOf } from './problem.ts'
+import { PROBLEM_TYPE, problemHeaders, problemOf, requestRefusal } from './problem.ts'
 import { requestId } from './reading.ts'
 import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './visitors.ts'
 
@@ -95,7 +95,7 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
         })
       })
       .catch((error) => {
-        const refusal = refusalOf(error)
+        const refusal = requestRefusal(error)
         if (refusal.code === 'internal') options.onError(error)
         refuse(stream, refusal, requestId(request))
       })
@@ -239,7 +239,7 @@ async function answer(
   try {
     await take(socket, visit, options, text)
   } catch (error) {
-    const refusal = refusalOf(error)
+    const refusal = requestRefusal(error)
     if (refusal.code === 'internal') options.onError(error)
     const { title } = ERRORS[refusal.code]
     if (socket.readyState === socket.OPEN)

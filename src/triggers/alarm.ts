@@ -2,11 +2,12 @@
  * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
-import { type Attempt, missedBy, settleAlarm, storableText } from '../core/alarms/alarm.ts'
+import { type Attempt, missedBy, settleAlarm } from '../core/alarms/alarm.ts'
 import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarms/draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import { storableText } from '../core/text.ts'
 import {
   type AlarmRow,
   alarmsByKey,

@@ -1,8 +1,9 @@
 /** Facts as conditions read them: their words, and what is told of them when they fire. */
-import { storableText } from '../core/alarms/alarm.ts'
+
 import type { Fact } from '../core/intents/condition.ts'
 import { wordsOf } from '../core/intents/keywords.ts'
 import type { CalendarFact, EventFact, NewsFact, SignalKind } from '../core/intents/signal.ts'
+import { storableText } from '../core/text.ts'
 
 /** What an agent is told of a long text. */
 const SHOWN_MAX = 2000

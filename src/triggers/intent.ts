@@ -3,12 +3,12 @@
  * no agent call; what fires is settled, with its record, by the commit of its turn.
  */
 import { performance } from 'node:perf_hooks'
-import { storableText } from '../core/alarms/alarm.ts'
 import { newId } from '../core/ids.ts'
 import { afterReport, isConditionType, termsOf } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
 import { EXPIRED } from '../core/ledger/ledger.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
+import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { inIndexOrder } from '../store/db/due.ts'
 import {

@@ -1,6 +1,7 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
-import { storableText } from '../core/alarms/alarm.ts'
+
 import { newId } from '../core/ids.ts'
+import { storableText } from '../core/text.ts'
 import { afterRun, ERROR_MAX, type FinishedRun, takeSlot, workSession } from '../core/work/work.ts'
 import { appendNotices, type EndedRun, type Notice, settleRuns } from '../store/work/settle.ts'
 import {

@@ -1,7 +1,7 @@
 /** `Idempotency-Key` runs an operation in a transaction: what changed in it is said after the commit, or not at all. */
 import { describe, expect, it } from 'vitest'
 import { type AppServices, operation, ROLES } from '../../src/api/contract.ts'
-import { onceByKey } from '../../src/http/idempotency.ts'
+import { onceByKey } from '../../src/api/once.ts'
 import type { Db } from '../../src/store/db/db.ts'
 import { ADMIN, context } from './door.ts'
 

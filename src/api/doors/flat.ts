@@ -5,11 +5,10 @@
 import { Refusal } from '../../core/errors.ts'
 import { RawJson } from '../../core/json/json.ts'
 import { type Actor, type Input, type Operation, prepare, type RawInput } from '../contract.ts'
+import { REQUEST_KEY } from '../once.ts'
 
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** As the header of HTTP takes it. */
-const KEY = /^[\x21-\x7e]{2,255}$/
 const KEY_NAME = 'idempotency_key'
 const PARTS = ['params', 'query', 'body'] as const
 
@@ -83,7 +82,7 @@ export function prepareFlat(op: Operation, actor: Actor, args: Arguments): FlatI
 }
 
 function keyError(key: unknown): string | null {
-  if (key === undefined || (typeof key === 'string' && KEY.test(key))) return null
+  if (key === undefined || (typeof key === 'string' && REQUEST_KEY.test(key))) return null
   return `${KEY_NAME}: takes 2 to 255 visible ASCII characters`
 }
 

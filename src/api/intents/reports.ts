@@ -1,11 +1,11 @@
 /** Intents as workers outside have them: what is due, taking it for a while, saying what came of it, and the record. */
 import { z } from 'zod'
-import { storableText } from '../../core/alarms/alarm.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { afterReport, EXECUTION_STATUSES, isExpired, termsOf } from '../../core/intents/intent.ts'
 import { RawJson, writeJson } from '../../core/json/json.ts'
 import { localInstant } from '../../core/schedule/index.ts'
+import { storableText } from '../../core/text.ts'
 import { getIntent, type IntentRow } from '../../store/intents/intents.ts'
 import {
   claimIntent,

@@ -4,8 +4,10 @@
  * are used up, or when the owner cancels.
  */
 import { ladderMs } from '../backoff.ts'
+import { askedMs, type RetryAfter } from '../calls/retry.ts'
 import { newId } from '../ids.ts'
-import { missed, next, type Parsed, parseCron, ScheduleError } from '../schedule/index.ts'
+import { missed, next, parsedOf, ScheduleError } from '../schedule/index.ts'
+import { storableText } from '../text.ts'
 
 export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const
 export type AlarmStatus = (typeof ALARM_STATUSES)[number]
@@ -65,9 +67,6 @@ export interface AlarmState {
   readonly due_at: Date | null
   readonly last_fired_at: Date | null
 }
-
-/** A wait that the other side asked for: so long from now, or until an instant. */
-export type RetryAfter = { readonly afterMs: number } | { readonly at: Date }
 
 /** What one attempt to wake came to. */
 export type Attempt =
@@ -136,11 +135,6 @@ function retryAt(failuresBefore: number, attempt: Attempt, now: Date): Date {
   return new Date(now.getTime() + Math.max(ladder, Math.min(asked, RETRY_AFTER_MAX_MS)))
 }
 
-function askedMs(retryAfter: RetryAfter | null, now: Date): number {
-  if (retryAfter === null) return 0
-  return 'at' in retryAfter ? retryAfter.at.getTime() - now.getTime() : retryAfter.afterMs
-}
-
 /**
  * On to the first slot strictly after now, reckoned from the nominal slot so that nothing drifts. What
  * passed in between is coalesced into the slot that ends here. `last`: the status when no slot is left.
@@ -190,37 +184,4 @@ export function nextFires(alarm: AlarmTerms & AlarmState, now: Date): Date[] {
 export function cronWords(alarm: AlarmTerms): string {
   const parsed = parsedOf(alarm)
   return parsed instanceof ScheduleError ? parsed.message : parsed.description
-}
-
-/** The same few expressions come back with every fire; reading one takes longer than all the rest. */
-const read = new Map<string, Parsed | ScheduleError>()
-const READ_MAX = 2000
-
-/**
- * What was accepted once may be refused later, when zone data or dialect changed. That is this trigger's
- * own failure and must not stop the batch it is in, so the error is a value here.
- */
-export function parsedOf({
-  cron_expr,
-  timezone,
-}: Pick<AlarmTerms, 'cron_expr' | 'timezone'>): Parsed | ScheduleError {
-  const key = `${timezone}\n${cron_expr}`
-  let parsed = read.get(key)
-  if (parsed === undefined) {
-    try {
-      parsed = parseCron(cron_expr, timezone)
-    } catch (error) {
-      if (!(error instanceof ScheduleError)) throw error
-      parsed = error
-    }
-    if (read.size >= READ_MAX) read.clear()
-    read.set(key, parsed)
-  }
-  return parsed
-}
-
-/** Cut, and without what PostgreSQL cannot hold: errors quote whatever a stranger answered. */
-export function storableText(text: string, max: number): string {
-  const cut = text.length > max ? `${text.slice(0, max - 1)}…` : text
-  return cut.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd')
 }

@@ -1,6 +1,6 @@
 /** Standard Webhooks, the pure part: what is signed, and how an answer asks for patience. */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { RetryAfter } from '../alarms/alarm.ts'
+import type { RetryAfter } from './retry.ts'
 
 const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32

@@ -2,8 +2,14 @@
  * What becomes of an intent. Pure: what its row says, what a check came to and the database's time go in, the
  * row's next state comes out. The same rules settle a report from outside and a check of our own.
  */
-import { parsedOf } from '../alarms/alarm.ts'
-import { describe, localInstant, next, type Schedule, ScheduleError } from '../schedule/index.ts'
+import {
+  describe,
+  localInstant,
+  next,
+  parsedOf,
+  type Schedule,
+  ScheduleError,
+} from '../schedule/index.ts'
 
 export const TRIGGER_TYPES = [
   'cron',

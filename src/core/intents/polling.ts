@@ -1,7 +1,7 @@
 /** When a source of facts is asked again: politely, later after errors, and never sooner than its server wishes. */
 import { createHash } from 'node:crypto'
-import type { RetryAfter } from '../alarms/alarm.ts'
 import { ladderMs } from '../backoff.ts'
+import { askedMs, type RetryAfter } from '../calls/retry.ts'
 
 export const POLL_MIN_MS = 60_000
 export const POLL_MAX_MS = 86_400_000
@@ -28,12 +28,6 @@ export function pollWaitMs(key: string, outcome: PollOutcome, now: Date): number
   const wishMs = Math.max(freshMs, askedMs(outcome.retryAfter, now))
   const waitMs = Math.max(ownMs, Math.min(wishMs, WISH_MAX_MS))
   return Math.round(waitMs + everyMs * JITTER * share(`${key} ${now.getTime()}`))
-}
-
-function askedMs(retryAfter: RetryAfter | null, now: Date): number {
-  if (retryAfter === null) return 0
-  if ('afterMs' in retryAfter) return retryAfter.afterMs
-  return Math.max(0, retryAfter.at.getTime() - now.getTime())
 }
 
 /** From 0 to 1, the same for the same text. */

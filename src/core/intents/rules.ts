@@ -2,8 +2,13 @@
  * The rules an intent must keep before it is written. All that are broken are told at once, in the words that
  * clients know, each with the path of its field.
  */
-import { parsedOf } from '../alarms/alarm.ts'
-import { isZone, maxFiresPerLocalDay, minSpacingMs, ScheduleError } from '../schedule/index.ts'
+import {
+  isZone,
+  maxFiresPerLocalDay,
+  minSpacingMs,
+  parsedOf,
+  ScheduleError,
+} from '../schedule/index.ts'
 import { type IntentTrigger, onceAt, type TriggerCondition } from './intent.ts'
 
 /** Enabled ones of one person. */

@@ -1,7 +1,6 @@
 /** What is still to come of a trigger, within a window: the slot it waits for, then those that follow. Pure. */
-import { parsedOf } from '../alarms/alarm.ts'
 import { type StoredTerms, scheduleOf, termsOf } from '../intents/intent.ts'
-import { next, type Schedule, ScheduleError } from '../schedule/index.ts'
+import { next, parsedOf, type Schedule, ScheduleError } from '../schedule/index.ts'
 
 export const LANES = ['timer', 'alarm', 'intent', 'work'] as const
 export type Lane = (typeof LANES)[number]

@@ -2,13 +2,13 @@
  * Work: a task with a frequency. Pure: what was asked for, the row in hand and the database's time go in;
  * what is to be written comes out. Status lives on outputs alone; the schedule goes on whatever a run came to.
  */
-import { parsedOf } from '../alarms/alarm.ts'
 import { Refusal } from '../errors.ts'
 import {
   isZone,
   missed,
   next,
   type Parsed,
+  parsedOf,
   parseFrequency,
   ScheduleError,
 } from '../schedule/index.ts'

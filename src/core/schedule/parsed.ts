@@ -1,0 +1,33 @@
+/** Recurring schedules of rows, read once. */
+import { parseCron } from './parse.ts'
+import { type Parsed, ScheduleError } from './schedule.ts'
+
+/** The same few expressions come back with every fire; reading one takes longer than all the rest. */
+const read = new Map<string, Parsed | ScheduleError>()
+const READ_MAX = 2000
+
+/**
+ * What was accepted once may be refused later, when zone data or dialect changed. That is this trigger's
+ * own failure and must not stop the batch it is in, so the error is a value here.
+ */
+export function parsedOf({
+  cron_expr,
+  timezone,
+}: {
+  readonly cron_expr: string
+  readonly timezone: string
+}): Parsed | ScheduleError {
+  const key = `${timezone}\n${cron_expr}`
+  let parsed = read.get(key)
+  if (parsed === undefined) {
+    try {
+      parsed = parseCron(cron_expr, timezone)
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error
+      parsed = error
+    }
+    if (read.size >= READ_MAX) read.clear()
+    read.set(key, parsed)
+  }
+  return parsed
+}
