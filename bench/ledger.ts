@@ -52,9 +52,9 @@ async function fill(db: Db, slots: number): Promise<void> {
     insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, last_seq, done_seq, created_at, updated_at)
       select bucket, session_key, split_part(session_key, ':', 1), 'bot', 'chat', max(seq), max(seq), now(), now()
       from wakeful.events group by 1, 2;
-    insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error)
+    insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error, cause)
       select bucket, session_key, seq, 1, id, case when seq % 20 = 0 then 'failed' else 'committed' end, created_at, created_at,
-        case when seq % 20 = 0 then 'no luck' end
+        case when seq % 20 = 0 then 'no luck' end, case when seq % 20 = 0 then 'agent_error' end
       from wakeful.events;
     insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel, event_seq,
         reason, created_at, updated_at)

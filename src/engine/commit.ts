@@ -131,6 +131,7 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     status,
     startedAt: claim.now,
     error: failure?.text ?? null,
+    cause: failure?.cause ?? null,
     checkpointId: result?.checkpointId ?? null,
     retryMs,
     traceparent: turn.traceparent ?? null,

@@ -40,6 +40,9 @@ export class AgentTimeoutError extends Error {
   override readonly name = 'AgentTimeoutError'
 }
 
+/** The slot of the turn is gone: nobody wants its result. */
+export class SlotDeletedError extends TerminalError {}
+
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
 }

@@ -7,9 +7,8 @@ import { performance } from 'node:perf_hooks'
 import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
-import { deletedText, withdrawnText } from '../core/ledger/ledger.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
-import type { Failure, Policy } from '../core/sessions/turn.ts'
+import type { Failure, Policy, TurnCause } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/db/due.ts'
@@ -17,7 +16,7 @@ import { GroupCommit } from '../store/db/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { BegunEvent, Trigger } from '../triggers/trigger.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import { AgentTimeoutError, LeaseLostError, Run } from './guard.ts'
+import { AgentTimeoutError, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
@@ -193,10 +192,10 @@ export class TurnsService implements Service {
     const { claim, token, withdrawn, run, span } = running
     const { traceparent } = span
     if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
-      const text = withdrawn
-        ? withdrawnText(claim.type)
-        : `given up: the process died ${claim.deaths} times during this turn`
-      const failure = { terminal: true, retryAfterMs: 0, text }
+      const why = withdrawn
+        ? ({ cause: 'withdrawn', text: withdrawnText(claim.type) } as const)
+        : ({ cause: 'deaths', text: deathsText(claim.deaths) } as const)
+      const failure = { terminal: true, retryAfterMs: 0, ...why }
       return { claim, token, traceparent, result: null, failure }
     }
     try {
@@ -292,7 +291,7 @@ export class TurnsService implements Service {
     const gone = await this.#withdrawn(claims, (trigger) => trigger.abortsWithdrawn ?? false)
     for (const { claim, run } of all) {
       if (gone.has(claim.event_id) && !run.over)
-        run.abort(new TerminalError(deletedText(claim.type)))
+        run.abort(new SlotDeletedError(`the ${claim.type} was deleted while it ran`))
     }
   }
 
@@ -337,8 +336,17 @@ function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: st
   return id === null || at === null ? {} : { slot: `${id}:${at.getTime()}` }
 }
 
+const withdrawnText = (type: string) => `not run: the ${type} was cancelled before its turn began`
+const deathsText = (deaths: number) => `given up: the process died ${deaths} times during this turn`
+
 function failureOf(error: unknown): Failure {
   const terminal = error instanceof TerminalError
   const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
-  return { terminal, retryAfterMs, text: errorText(error) || 'the agent failed without a word' }
+  const text = errorText(error) || 'the agent failed without a word'
+  return { cause: causeOf(error), terminal, retryAfterMs, text }
+}
+
+function causeOf(error: unknown): TurnCause {
+  if (error instanceof SlotDeletedError) return 'deleted'
+  return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
 }

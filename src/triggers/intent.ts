@@ -4,9 +4,8 @@
  */
 import { performance } from 'node:perf_hooks'
 import { newId } from '../core/ids.ts'
-import { afterReport, isConditionType, termsOf } from '../core/intents/intent.ts'
+import { afterReport, EXPIRED, isConditionType, termsOf } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
-import { EXPIRED } from '../core/ledger/ledger.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
@@ -154,6 +153,7 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
   return {
     ...recorded(look, status, look.reason, evaluationMs),
     error: error === null ? null : storableText(error, ERROR_MAX),
+    cause: ended ? 'expired' : null,
     nextCheck: regular ? nextLook(look, next_check) : lookAt,
     enabled: !ended,
     lookedFor:

@@ -12,7 +12,12 @@ import { eachStore } from '../setup/stores.ts'
 
 const LEASE_MS = 1000
 const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
-const FAILED = { terminal: true, retryAfterMs: 0, text: 'the lost attempt' }
+const FAILED = {
+  cause: 'agent_error',
+  terminal: true,
+  retryAfterMs: 0,
+  text: 'the lost attempt',
+} as const
 
 eachStore('two attempts in one commit', (store) => {
   const shared = sharedStage(store, { env: { WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' } })

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   type CheckFacts,
-  deletedText,
   type EventFacts,
   judgeSlot,
   type MessageFact,
@@ -12,7 +11,6 @@ import {
   type SlotFacts,
   TRIGGER_KINDS,
   type TurnFact,
-  withdrawnText,
 } from '../../src/core/ledger/ledger.ts'
 import { slotWords, type Told } from '../../src/core/ledger/sentence.ts'
 import type { Reason } from '../../src/core/sessions/reason.ts'
@@ -25,9 +23,14 @@ const OK = { allowed: true, rule: 'within_limits', count: 1, max: 3 } as const
 
 const turn = (more: Partial<TurnFact> = {}): TurnFact => ({
   ...{ eventSeq: 1, status: 'committed', startedAt: AT, finishedAt: AT, error: null, verdicts: [] },
+  cause: null,
   ...more,
 })
-const bad = (error: string, status: 'failed' | 'retrying' = 'failed') => turn({ status, error })
+const bad = (
+  error: string,
+  status: 'failed' | 'retrying' = 'failed',
+  cause: TurnFact['cause'] = 'agent_error',
+) => turn({ status, error, cause })
 const message = (status: MessageFact['status'], error: string | null = null): MessageFact => ({
   ...{ id: 'm', status, channel: 'websocket', attempts: 1, at: AT, error, preview: 'hello' },
   reason: 'follow_up',
@@ -76,8 +79,8 @@ describe('the outcome of a slot', () => {
     ['to be retried', event({ turns: [bad('x', 'retrying')] }), 'pending', 'attempt_failed'],
     ['next attempt known', event({ turns: [bad('x')], again: LATER }), 'pending', 'attempt_failed'],
     ['given up', event({ turns: [bad('x')] }), 'failed', 'attempts_failed'],
-    ['withdrawn', event({ turns: [bad(withdrawnText('alarm'))] }), 'cancelled', 'cancelled'],
-    ['deleted', event({ turns: [bad(deletedText('work'))] }), 'cancelled', 'cancelled'],
+    ['withdrawn', event({ turns: [bad('x', 'failed', 'withdrawn')] }), 'cancelled', 'cancelled'],
+    ['deleted', event({ turns: [bad('x', 'failed', 'deleted')] }), 'cancelled', 'cancelled'],
     [
       'cancelled between attempts',
       event({ turns: [bad('x')], cancelled: true }),

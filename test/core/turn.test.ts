@@ -218,7 +218,7 @@ describe('bounds', () => {
   })
 
   it('rule 15: 1 s, 2 s, 4 s, then given up; terminal at once; never sooner than asked', () => {
-    const failure = { terminal: false, retryAfterMs: 0, text: 'x' }
+    const failure = { cause: 'agent_error', terminal: false, retryAfterMs: 0, text: 'x' } as const
     expect([0, 1, 2, 3].map((n) => afterFailure(n, failure).retryMs)).toEqual([
       1000,
       2000,

@@ -192,7 +192,12 @@ eachStore('the commit of a turn', (store) => {
 
   it('invariant 3: the same for a failed turn, whose trigger settles the slot', async () => {
     const { db } = await emptiedStore(store, () => NOW)
-    const failure = { terminal: false, retryAfterMs: 0, text: 'no luck' }
+    const failure = {
+      cause: 'agent_error',
+      terminal: false,
+      retryAfterMs: 0,
+      text: 'no luck',
+    } as const
     const turns = (await claimed(db)).map((turn) => ({ ...turn, result: null, failure }))
     const before = await everything(db)
     const [error] = CRASHES

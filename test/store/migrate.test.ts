@@ -93,6 +93,40 @@ eachStore('migrations', (store) => {
     expect(await column('autonomous')).toEqual([false, true, true, true, true, true])
   })
 
+  it('turns and looks of before get the code of what their words said', async () => {
+    const db = await empty()
+    const upTo = ALL.findIndex(({ name }) => name === '0012_causes')
+    await migrateUp(db, ALL.slice(0, upTo))
+    const said = [
+      [null, null],
+      ['not run: the alarm was cancelled before its turn began', 'withdrawn'],
+      ['the work was deleted while it ran', 'deleted'],
+      ['given up: the process died 3 times during this turn', 'deaths'],
+      ['the agent took longer than 60000 ms', 'timeout'],
+      ['I heard that the work was deleted while it ran', 'agent_error'],
+    ]
+    for (const [place, [error]] of said.entries())
+      await db.query(
+        `insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error)
+         values (1, 'ann:bot:t', $1, 1, gen_random_uuid(), $2, now(), now(), $3)`,
+        [place + 1, error === null ? 'committed' : 'failed', error],
+      )
+    // Ours, then one that a worker outside reported in the same words.
+    for (const seenAt of ['2026-01-02T00:00:00Z', null])
+      await db.query(
+        `insert into wakeful.intent_executions (bucket, id, user_id, executed_at, trigger_type, status, error_message, last_seen_at)
+         values (1, gen_random_uuid(), 'ann', '2026-01-02T00:00:00Z', 'price', 'condition_not_met', 'expires_at passed', $1)`,
+        [seenAt],
+      )
+    await migrateUp(db, ALL.slice(0, upTo + 1))
+    expect(await db.query('select cause from wakeful.turns order by event_seq')).toEqual(
+      said.map(([, cause]) => ({ cause })),
+    )
+    expect(
+      await db.query('select cause from wakeful.intent_executions order by last_seen_at'),
+    ).toEqual([{ cause: 'expired' }, { cause: null }])
+  })
+
   it('a step down takes back the newest that is applied, not the newest that is known', async () => {
     const db = await empty()
     const [first, ...rest] = ALL

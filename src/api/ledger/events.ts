@@ -145,6 +145,7 @@ function turnFact(turn: TurnPart): TurnFact {
     startedAt: turn.started_at,
     finishedAt: turn.finished_at,
     error: turn.error,
+    cause: turn.cause,
     verdicts: (JSON.parse(turn.verdicts) as Record<string, unknown>[]).map(readVerdict),
   }
 }

@@ -1,7 +1,7 @@
 /** The facts about slots, gathered for a whole page at once. */
 import { missedBy } from '../../core/alarms/alarm.ts'
 import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
-import { EXPIRED, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
+import type { MessageFact, SlotFacts } from '../../core/ledger/ledger.ts'
 import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
 import { parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
@@ -189,7 +189,7 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
     facts: {
       from: 'check',
       status: check.status,
-      expired: !reported && check.error_message === EXPIRED,
+      expired: check.cause === 'expired',
       reported,
       gate: fields(check.gate_result),
       seen: fields(check.trigger_data),

@@ -177,6 +177,9 @@ export interface Settled {
   readonly was_disabled_reason?: string
 }
 
+/** How the end by expires_at is told. */
+export const EXPIRED = 'expires_at passed'
+
 /** What an enabled intent becomes after a check. */
 export function afterReport(terms: IntentTerms, report: Report, now: Date): Settled {
   const executed = report.status === 'success'
@@ -192,7 +195,7 @@ function endOf(terms: IntentTerms, executed: boolean, count: number, now: Date):
   if (executed && terms.trigger_type === 'once') return 'one-time trigger executed'
   const { max_executions: max, expires_at } = terms
   if (max !== null && count >= max) return `max_executions (${max}) reached`
-  return isExpired({ expires_at }, now) ? 'expires_at passed' : null
+  return isExpired({ expires_at }, now) ? EXPIRED : null
 }
 
 export function isExpired(terms: Pick<IntentTerms, 'expires_at'>, now: Date): boolean {

@@ -4,6 +4,7 @@
  */
 import type { Verdict } from '../sessions/gate.ts'
 import type { Reason } from '../sessions/reason.ts'
+import type { TurnCause } from '../sessions/turn.ts'
 
 export const TRIGGER_KINDS = ['timer', 'alarm', 'intent', 'work'] as const
 export type TriggerKind = (typeof TRIGGER_KINDS)[number]
@@ -43,6 +44,7 @@ export interface TurnFact {
   readonly startedAt: Date
   readonly finishedAt: Date
   readonly error: string | null
+  readonly cause: TurnCause | null
   readonly verdicts: readonly Verdict[]
 }
 
@@ -127,21 +129,6 @@ export interface Judged {
   readonly reason: Cause | null
 }
 
-/** What the record of an intent says that was past its expires_at. */
-export const EXPIRED = 'expires_at passed'
-/** What a turn says that was not run because its slot was cancelled before. */
-const WITHDRAWN = /^not run: the \w+ was cancelled before its turn began$/
-/** What a turn says whose slot was deleted under it. */
-const DELETED = /^the \w+ was deleted while it ran$/
-
-export function withdrawnText(type: string): string {
-  return `not run: the ${type} was cancelled before its turn began`
-}
-
-export function deletedText(type: string): string {
-  return `the ${type} was deleted while it ran`
-}
-
 export function judgeSlot(facts: SlotFacts): Judged {
   switch (facts.from) {
     case 'event':
@@ -176,7 +163,7 @@ function judgeEvent(facts: EventFacts): Judged {
   const error = last.error ?? 'the turn failed'
   if (last.status === 'retrying')
     return { outcome: 'pending', reason: { rule: 'attempt_failed', error } }
-  if (WITHDRAWN.test(error) || DELETED.test(error)) return cancelled('cancelled')
+  if (last.cause === 'withdrawn' || last.cause === 'deleted') return cancelled('cancelled')
   if (facts.cancelled) return cancelled('cancelled_between_attempts')
   if (facts.again !== null)
     return { outcome: 'pending', reason: { rule: 'attempt_failed', until: facts.again, error } }

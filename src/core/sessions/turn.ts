@@ -256,7 +256,11 @@ export function dedupeKey(
     .digest('hex')
 }
 
-export type Failure = {
+/** Why an attempt failed: its slot was cancelled before it began or deleted under it, or it did not get through. */
+export type TurnCause = 'withdrawn' | 'deleted' | 'deaths' | 'timeout' | 'agent_error'
+
+export interface Failure {
+  readonly cause: TurnCause
   readonly terminal: boolean
   readonly retryAfterMs: number
   readonly text: string

@@ -1,7 +1,6 @@
 /** Intents as workers outside see them: which are due, whose they are for a while, and what became of a check. */
 import { newId } from '../../core/ids.ts'
-import type { ExecutionStatus, Settled } from '../../core/intents/intent.ts'
-import { EXPIRED } from '../../core/ledger/ledger.ts'
+import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
 import { INTENT, type IntentRow, ofUser } from './intents.ts'
@@ -202,8 +201,8 @@ export async function expireIntents(db: Db, limit: number): Promise<number> {
        update wakeful.scheduled_intents set enabled = false, next_check = null, claim_token = null, claimed_until = null, updated_at = ${NOW}
        where (bucket, id) in (select bucket, id from wakeful.scheduled_intents where ${gone} order by expires_at limit $2::int)
          and ${gone} returning bucket, id, user_id, trigger_type)
-     insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, error_message, last_seen_at)
-     select bucket, ($3::uuid[])[row_number() over ()], id, user_id, ${NOW}, trigger_type, 'condition_not_met', '${EXPIRED}', ${NOW}
+     insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, error_message, cause, last_seen_at)
+     select bucket, ($3::uuid[])[row_number() over ()], id, user_id, ${NOW}, trigger_type, 'condition_not_met', '${EXPIRED}', 'expired', ${NOW}
      from ended returning 1`,
     [db.now(), limit, Array.from({ length: limit }, newId)],
   )

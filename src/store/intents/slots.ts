@@ -79,6 +79,7 @@ export interface Check {
   /** JSON text. */
   readonly data: string
   readonly error: string | null
+  readonly cause: 'expired' | null
   /** Null: as it was. */
   readonly nextCheck: Date | null
   readonly enabled: boolean
@@ -94,11 +95,11 @@ export interface Check {
 
 /** One row for a run of looks with nothing new: how often, since when, and what was seen last. */
 const RECORD_CHECKS = `insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status,
-    evaluation_ms, error_message, scheduled_for, repeats, last_seen_at)
-  select bucket, id, intent_id, user_id, ${NOW}, trigger_type, data::json, status, evaluation_ms, error, scheduled_for, looks, ${NOW}
+    evaluation_ms, error_message, scheduled_for, repeats, last_seen_at, cause)
+  select bucket, id, intent_id, user_id, ${NOW}, trigger_type, data::json, status, evaluation_ms, error, scheduled_for, looks, ${NOW}, cause
   from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::text[],
-    $11::timestamptz[], $12::int[])
-    i(bucket, id, intent_id, user_id, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks)
+    $11::timestamptz[], $12::int[], $13::text[])
+    i(bucket, id, intent_id, user_id, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks, cause)
   on conflict (bucket, id) do update
     set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
         evaluation_ms = excluded.evaluation_ms`
@@ -134,6 +135,7 @@ export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<voi
     errors,
     checks.map((c) => c.lookedFor),
     looks,
+    checks.map((c) => c.cause),
   ])
   await tx.query(WRITE_CHECKS, [
     tx.now(),

@@ -1,6 +1,7 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
 import type { Reason } from '../../core/sessions/reason.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
+import type { TurnCause } from '../../core/sessions/turn.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
 import { SCHEDULED, type SlotRow } from './ledger.ts'
@@ -95,6 +96,7 @@ export interface TurnPart {
   readonly started_at: Date
   readonly finished_at: Date
   readonly error: string | null
+  readonly cause: TurnCause | null
   readonly verdicts: string
 }
 
@@ -102,7 +104,7 @@ export interface TurnPart {
 export async function turnParts(db: Db, events: readonly EventKey[]): Promise<TurnPart[]> {
   if (events.length === 0) return []
   return db.query<TurnPart>(
-    `select t.session_key, t.event_seq, t.attempt, t.status, t.started_at, t.finished_at, t.error, t.verdicts
+    `select t.session_key, t.event_seq, t.attempt, t.status, t.started_at, t.finished_at, t.error, t.cause, t.verdicts
      from ${EVENT_KEYS}
      join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.event_seq = k.seq
      order by t.session_key, t.event_seq, t.attempt`,
@@ -245,6 +247,7 @@ export interface CheckPart {
   readonly gate_result: string | null
   readonly message_preview: string | null
   readonly error_message: string | null
+  readonly cause: 'expired' | null
   readonly last_seen_at: Date | null
   readonly repeats: number
 }
@@ -253,7 +256,7 @@ export async function checkParts(db: Db, rows: readonly SlotRow[]): Promise<Chec
   if (rows.length === 0) return []
   return db.query<CheckPart>(
     `select x.id, x.user_id, x.status, x.trigger_type, x.trigger_data, x.gate_result, left(x.message_preview, ${PREVIEW_MAX}) as message_preview,
-       x.error_message, x.last_seen_at, x.repeats
+       x.error_message, x.cause, x.last_seen_at, x.repeats
      from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
      join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],

@@ -4,7 +4,7 @@
  * decides by what it found there, then one statement writes everything.
  */
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
-import type { Decision } from '../../core/sessions/turn.ts'
+import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, keyOrder, NOW } from '../db/due.ts'
 
@@ -45,6 +45,8 @@ export interface TurnWrite {
   readonly status: 'committed' | 'failed' | 'retrying'
   readonly startedAt: Date
   readonly error: string | null
+  /** Null exactly where there is no error. */
+  readonly cause: TurnCause | null
   /** Null: the state stays as it was. */
   readonly checkpointId: string | null
   readonly retryMs: number | null
@@ -80,12 +82,12 @@ const WRITE = `with heads as (
     where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')}),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
-      error, checkpoint_id, effect_ids, verdicts)
-    select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error,
+      error, cause, checkpoint_id, effect_ids, verdicts)
+    select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error, i.cause,
       i.checkpoint_id, i.effect_ids::uuid[], i.verdicts::json
     from unnest($2::smallint[], $3::text[], $4::int[], $5::text[], $6::text[], $10::int[], $11::uuid[], $12::timestamptz[],
-      $13::text[], $14::text[], $15::text[])
-      i(bucket, key, event_seq, status, checkpoint_id, attempt, event_id, started_at, error, effect_ids, verdicts)),
+      $13::text[], $14::text[], $15::text[], $38::text[])
+      i(bucket, key, event_seq, status, checkpoint_id, attempt, event_id, started_at, error, effect_ids, verdicts, cause)),
   points as (
     insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
     select c.bucket, c.thread_id, c.ns, c.id, c.parent_id, c.type, c.checkpoint::json, c.metadata::json, ${NOW}
@@ -149,6 +151,7 @@ export async function writeTurns(
     effects.map(({ effect }) => effect.reason),
     effects.map(({ effect }) => effect.origin),
     effects.map(({ turn }) => turn.traceparent),
+    turns.map((t) => t.cause),
   ])
   await writeTimers(db, turns)
 }
