@@ -8,6 +8,7 @@ process.env.TMPDIR = quickFolder()
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    provide: { stores: ['pglite', 'postgres'] },
     globalSetup: ['test/setup/postgres.ts'],
     setupFiles: ['test/setup/recycle.ts', 'test/setup/hooks.ts'],
     // Bounds for what hangs, never for what is slow: a busy machine stays far below them.

@@ -1,30 +1,60 @@
-// All checks in one command: format, lint, types, unused code, duplication, tidy. Each says what to do.
-import { spawnSync } from 'node:child_process'
+// Checks in one command, two at a time; each says what to do. `node scripts/check.mjs` is all that needs no database;
+// `node scripts/check.mjs quick` is for everyday work: less of that, but tests without a store and on the embedded one.
+import { spawn } from 'node:child_process'
 
-const checks = [
-  ['format and lint', 'npx', ['biome', 'check', '.'], 'npm run format mends most of it'],
-  ['types', 'npx', ['tsc', '-p', 'tsconfig.json'], 'mend the types'],
+const FORMAT = ['format and lint', 'biome', ['check', '.'], 'npm run format mends most of it']
+const TYPES = ['types', 'tsc', ['-p', 'tsconfig.json'], 'mend the types']
+const TIDY_ADVICE = 'the message says what to write instead'
+const ALL = [
+  TYPES,
+  FORMAT,
   [
     'unused code',
-    'npx',
-    ['knip', '--no-progress'],
+    'knip',
+    ['--no-progress'],
     'delete what nobody uses, or export it where it is used',
   ],
-  ['duplication', 'npx', ['jscpd', '--silent', 'src'], 'let one piece of code serve both places'],
-  [
-    'tidy',
-    'npx',
-    ['vitest', 'run', '--config', 'vitest.tidy.config.ts'],
-    'the message says what to write instead',
-  ],
+  ['duplication', 'jscpd', ['--silent', 'src'], 'let one piece of code serve both places'],
+  ['tidy', 'vitest', ['run', '--config', 'vitest.tidy.config.ts'], TIDY_ADVICE],
 ]
-let failed = 0
-for (const [name, command, args, advice] of checks) {
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
-  console.log(`${status === 0 ? 'ok  ' : 'FAIL'} ${name}`)
-  if (status === 0) continue
-  failed++
-  console.log(`${stdout}${stderr}\n→ ${advice}\n`)
+const QUICK = [
+  [
+    'tests, tidy among them',
+    'vitest',
+    ['run', '--config', 'vitest.quick.config.ts', '--reporter=dot'],
+    'npx vitest run <file> shows one of them; npm test runs all, on both stores',
+  ],
+  FORMAT,
+  TYPES,
+]
+const AT_ONCE = 2
+
+function run([name, command, args, advice]) {
+  const began = performance.now()
+  const child = spawn('npx', [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text
+    })
+  return new Promise((done, fail) => {
+    child.on('error', fail)
+    child.on('close', (code) => {
+      const seconds = ((performance.now() - began) / 1000).toFixed(1)
+      console.log(`${code === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`)
+      if (code !== 0) console.log(`${said}\n→ ${advice}\n`)
+      done(code === 0)
+    })
+  })
 }
-console.log(`${checks.length - failed} passed, ${failed} failed`)
+
+const waiting = process.argv[2] === 'quick' ? QUICK : ALL
+const results = []
+async function lane() {
+  for (let check = waiting.shift(); check !== undefined; check = waiting.shift())
+    results.push(await run(check))
+}
+await Promise.all(Array.from({ length: AT_ONCE }, lane))
+const failed = results.filter((right) => !right).length
+console.log(`${results.length - failed} passed, ${failed} failed`)
 process.exit(failed === 0 ? 0 : 1)

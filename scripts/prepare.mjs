@@ -1,5 +1,6 @@
 // Installs and builds what is missing or out of date, and nothing else. No dependencies: it runs on a
-// fresh clone before anything is installed. `node scripts/prepare.mjs install|build`
+// fresh clone before anything is installed. `node scripts/prepare.mjs install|store|build`; `store` builds only where the
+// embedded store was never prepared.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -86,7 +87,8 @@ once(
   },
 )
 
-if (process.argv[2] === 'build') {
+const wanted = process.argv[2]
+if (wanted === 'build' || (wanted === 'store' && !existsSync('dist/prepared.tar.gz'))) {
   const sources = [
     'package.json',
     'package-lock.json',

@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, test } from 'vitest'
 import { repeatingCron, slotsUntil } from '../../src/core/ledger/upcoming.ts'
-import { next } from '../../src/core/schedule/index.ts'
 import { sharedStage as keyedStage } from '../identity/stage.ts'
 import { type Loose, problem, type Reply } from '../setup/http.ts'
 import { sharedStage } from '../setup/listening-app.ts'
@@ -16,33 +15,87 @@ function refused(reply: Reply<Loose>, status: number, words: RegExp): void {
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-test('slots of a window: the one in hand, then exactly those of the schedule, none beyond it', () => {
-  fc.assert(
-    fc.property(
-      fc.constantFrom('0 9 * * *', '*/30 * * * *', '@every 7m', '0 0 1 * *'),
-      fc.integer({ min: -3 * DAY, max: 3 * DAY }),
-      fc.integer({ min: 0, max: 8 * DAY }),
-      (cron, firstMs, spanMs) => {
-        const now = new Date('2026-03-28T10:00:00Z')
-        const first = new Date(now.getTime() + firstMs)
-        const to = new Date(now.getTime() + spanMs)
-        const repeating = repeatingCron(cron, 'Europe/Berlin', now)
-        if (repeating === null) throw new Error('it recurs')
-        const slots = slotsUntil(first, repeating, now, to, 20)
-        if (first > to) {
-          expect(slots).toEqual([])
-          return
-        }
-        expect(slots[0]).toEqual(first)
-        const after = Math.max(first.getTime(), now.getTime())
-        const all = next(repeating.schedule, after, { anchor: repeating.anchor, count: 19 })
-        expect(slots.slice(1).map((at) => at.getTime())).toEqual(
-          all.filter((at) => at <= to.getTime()),
-        )
-      },
-    ),
-    { numRuns: 100 },
-  )
+describe('slots of a window, on the day before clocks go forward in Berlin', () => {
+  const now = new Date('2026-03-28T10:00:00Z')
+  const slots = (cron: string, first: string, to: string, max = 20) =>
+    slotsUntil(
+      new Date(first),
+      repeatingCron(cron, 'Europe/Berlin', now),
+      now,
+      new Date(to),
+      max,
+    ).map((at) => at.toISOString().slice(5, 16))
+
+  test.each([
+    [
+      'daily at 9 there',
+      '0 9 * * *',
+      '2026-03-29T07:00:00Z',
+      '2026-03-31T07:00:00Z',
+      ['03-29T07:00', '03-30T07:00', '03-31T07:00'],
+    ],
+    [
+      'late: the one in hand, and nothing else that was missed',
+      '0 9 * * *',
+      '2026-03-25T08:00:00Z',
+      '2026-03-29T12:00:00Z',
+      ['03-25T08:00', '03-29T07:00'],
+    ],
+    [
+      'an interval keeps its grid',
+      '@every 7m',
+      '2026-03-28T10:07:00Z',
+      '2026-03-28T10:27:59Z',
+      ['03-28T10:07', '03-28T10:14', '03-28T10:21'],
+    ],
+    [
+      'the end belongs to it',
+      '*/30 * * * *',
+      '2026-03-28T10:30:00Z',
+      '2026-03-28T11:30:00Z',
+      ['03-28T10:30', '03-28T11:00', '03-28T11:30'],
+    ],
+    [
+      'months',
+      '0 0 1 * *',
+      '2026-03-31T22:00:00Z',
+      '2026-05-31T00:00:00Z',
+      ['03-31T22:00', '04-30T22:00'],
+    ],
+    ['none within it', '0 0 1 * *', '2026-03-31T22:00:00Z', '2026-03-30T00:00:00Z', []],
+  ])('%s', (_, cron, first, to, expected) => {
+    expect(slots(cron, first, to)).toEqual(expected)
+  })
+
+  test('no more than asked for', () => {
+    const [first, to] = ['2026-03-28T10:30:00Z', '2026-03-29T10:30:00Z']
+    expect(slots('*/30 * * * *', first, to, 3)).toEqual([
+      '03-28T10:30',
+      '03-28T11:00',
+      '03-28T11:30',
+    ])
+  })
+
+  test('whatever the window: ascending, each once, within it, and after now but for the one in hand', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom('0 9 * * *', '*/30 * * * *', '@every 7m', '0 0 1 * *'),
+        fc.integer({ min: -3 * DAY, max: 3 * DAY }),
+        fc.integer({ min: 0, max: 8 * DAY }),
+        (cron, firstMs, spanMs) => {
+          const first = new Date(now.getTime() + firstMs)
+          const to = new Date(now.getTime() + spanMs)
+          const found = slotsUntil(first, repeatingCron(cron, 'Europe/Berlin', now), now, to, 20)
+          expect(found.slice(0, 1)).toEqual(first > to ? [] : [first])
+          expect(found.length).toBeLessThanOrEqual(20)
+          found.slice(1).forEach((at, index) => {
+            expect(at > now && at > (found[index] ?? at) && at <= to).toBe(true)
+          })
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
 })
 
 test('what cannot be read any more shows the slot it waits for', () => {

@@ -7,9 +7,7 @@ import {
   frequencyWords,
   nextRuns,
   notifySession,
-  OUTPUT_STATUSES,
   planWork,
-  RUNS,
   takeSlot,
   type WorkPlan,
   type WorkSchedule,
@@ -173,17 +171,7 @@ describe('changes', () => {
   })
 })
 
-describe('outputs', () => {
-  it('the table is total, and what has ended stays', () => {
-    for (const status of OUTPUT_STATUSES) {
-      for (const outcome of ['began', 'completed', 'failed'] as const) {
-        const next = RUNS[status][outcome]
-        if (status === 'completed' || status === 'failed') expect(next).toBe(status)
-        else expect(next).toBe(outcome === 'began' ? 'running' : outcome)
-      }
-    }
-  })
-
+describe('notices', () => {
   it('only a session of the same user is told', () => {
     expect(notifySession({ notify_session: 'ann:bot:t' }, 'ann')?.key).toBe('ann:bot:t')
     for (const value of ['bob:bot:t', 'ann:bot', 7, null, {}])

@@ -1,12 +1,19 @@
 /**
- * One suite, two stores. `eachStore` runs its body once for PGlite and once for a database of its own
- * on the PostgreSQL that the global setup started.
+ * One suite, two stores. `eachStore` runs its body once for PGlite and, but for quick runs, once for a database of
+ * its own on the PostgreSQL that the global setup started.
  */
 import pg from 'pg'
 import { afterAll, describe, inject } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 
 export type StoreName = 'pglite' | 'postgres'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Which of them this run is about, by its configuration. */
+    stores: StoreName[]
+  }
+}
 
 export interface StoreUnderTest {
   readonly name: StoreName
@@ -35,13 +42,14 @@ export async function postgresDatabase(made: string[] = []): Promise<string> {
 }
 
 export async function dropDatabases(made: readonly string[]): Promise<void> {
+  if (made.length === 0) return
   await admin(async (client) => {
     for (const name of made) await client.query(`drop database if exists ${name} with (force)`)
   })
 }
 
 export function eachStore(title: string, body: (store: StoreUnderTest) => void): void {
-  describe.each<StoreName>(['pglite', 'postgres'])(`${title} on %s`, (name) => {
+  describe.each(inject('stores'))(`${title} on %s`, (name) => {
     const made: string[] = []
     afterAll(() => dropDatabases(made))
     body({ name, database: async () => (name === 'pglite' ? 'memory:' : postgresDatabase(made)) })

@@ -40,6 +40,41 @@ eachStore('work that is stopped', (store) => {
     const turns = await s.query<{ status: string }>('select status from wakeful.turns')
     expect(turns).toEqual([{ status: 'failed' }])
   })
+
+  it.each(['completed', 'failed'])(
+    'an output that has %s stays as it is, whatever a run brings later',
+    async (ended) => {
+      let begin = () => {}
+      const began = new Promise<void>((done) => {
+        begin = done
+      })
+      let open = () => {}
+      const opened = new Promise<void>((done) => {
+        open = done
+      })
+      const s = await stage(await store.database(), {
+        work: {
+          slow: async () => {
+            begin()
+            await opened
+            return { title: 'Late', content: 'too late' }
+          },
+        },
+      })
+      const { work } = (await s.call('POST', '/v1/work', { task: 'go', agent_type: 'slow' })).body
+      const settling = s.settle()
+      await began
+      await s.query(
+        `update wakeful.work_outputs set status = $1, title = 'First', completed_at = $2,
+         error_message = case $1 when 'failed' then 'no paper' end`,
+        [ended, s.now()],
+      )
+      open()
+      await settling
+      const { outputs } = (await s.call('GET', `/v1/work/${work.id}`)).body
+      expect(outputs).toMatchObject([{ status: ended, title: 'First', content: null }])
+    },
+  )
 })
 
 it('rule 30: a run has 300 s', () => {

@@ -16,15 +16,6 @@ import { parseSessionKey, type SessionRef } from '../sessions/session.ts'
 
 export const OUTPUT_STATUSES = ['pending', 'running', 'completed', 'failed'] as const
 export type OutputStatus = (typeof OUTPUT_STATUSES)[number]
-export type RunOutcome = 'began' | 'completed' | 'failed'
-
-/** What becomes of a run. One that has ended stays as it is; one that began again was left by a dead process. */
-export const RUNS: Record<OutputStatus, Record<RunOutcome, OutputStatus>> = {
-  pending: { began: 'running', completed: 'completed', failed: 'failed' },
-  running: { began: 'running', completed: 'completed', failed: 'failed' },
-  completed: { began: 'completed', completed: 'completed', failed: 'completed' },
-  failed: { began: 'failed', completed: 'failed', failed: 'failed' },
-}
 
 export const WORK_TIMEOUT_MS = 300_000
 export const TASK_MAX_BYTES = 8 * 1024
