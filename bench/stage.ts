@@ -3,7 +3,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
 import { App } from '../src/app/app.ts'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/app/packs.ts'
 import { startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */

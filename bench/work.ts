@@ -4,7 +4,7 @@
  */
 import { pino } from 'pino'
 import { App } from '../src/app/app.ts'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/app/packs.ts'
 import { postgres, report, until } from './stage.ts'
 
 const option = (name: string, otherwise: number) => {

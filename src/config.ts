@@ -1,27 +1,25 @@
 /**
- * The only reader of the environment. A pure function of the given variables: checked once,
- * crosswise, and a wrong value stops the start with one line that names the variable, what it got
- * and what it takes. Secrets are never repeated.
+ * The only reader of the environment. A pure function of the given variables, those of packs included: checked
+ * once, crosswise, and a wrong value stops the start with one line that names the variable, what it got and what
+ * it takes. Secrets are never repeated.
  */
-import { callRefusal, isLoopback, isPrivateHost } from './core/calls/address.ts'
+import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
-import { KEY_PART } from './core/sessions/session.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
+  HTTP_URL,
   isAdminKey,
   isDatabaseUrl,
   isEndpoint,
   isHost,
   isHttpUrl,
   isOwner,
-  isPriceUrl,
   isToken,
   Reader,
   shown,
 } from './core/variables.ts'
 import type { FilesSettings } from './files/open.ts'
-import { namesTicker, readJsonPath } from './packs/sources/json-path.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const
 export type Service = (typeof SERVICES)[number]
@@ -41,8 +39,16 @@ const FILES = '.wakeful/files'
 const S3_REGION = 'us-east-1'
 /** Asked by one key, on average; twice as much at once. */
 const RATE_PER_SECOND = 200
-const TELEGRAM_API_ROOT = 'https://api.telegram.org'
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
+
+const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
+const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
+const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
+/** Plain letters only: what stands here is part of every key and of the XML that lists them. */
+const S3_PLACE =
+  /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
+const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
+const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
 
 /** A shorter lease could not be extended in time by its heartbeat. */
 const LEASE_MS_MIN = 1_000
@@ -73,12 +79,6 @@ export interface Config {
   /** `whsec_…`; null: one is made and kept in the database. */
   readonly webhookSecret: string | null
   readonly allowPrivateWebhooks: boolean
-  /** Where facts are pulled from. */
-  readonly sources: {
-    readonly price: { readonly url: string; readonly path: string } | null
-    readonly feeds: readonly string[]
-    readonly calendars: readonly string[]
-  }
   readonly leaseMs: number
   readonly autonomy: {
     readonly enabled: boolean
@@ -101,20 +101,8 @@ export interface Config {
   /** Whether spans and log lines may hold the texts of messages. */
   readonly traceContent: boolean
   readonly logContent: boolean
-  readonly model: {
-    readonly url: string | null
-    readonly key: string | null
-    readonly name: string | null
-  }
   /** Where files of runs are kept. */
   readonly files: FilesSettings
-  /** Null unless a bot's token is set. */
-  readonly telegram: {
-    readonly token: string
-    readonly apiRoot: string
-    /** Who chats talk to where no session is named; null: the only agent there is. */
-    readonly agentId: string | null
-  } | null
   readonly logLevel: LogLevel
   readonly logFormat: 'json' | 'pretty'
 }
@@ -123,9 +111,19 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+/** `more` reads what is not the kernel's own. */
+export function readVariables<S extends object>(
+  env: NodeJS.ProcessEnv,
+  more: (read: Reader) => S,
+): Config & S {
   const read = new Reader(env)
-  const config: Config = {
+  const config = { ...readOwn(read), ...more(read) }
+  if (read.wrong.length > 0) throw new ConfigError(read.wrong.join('; '))
+  return config
+}
+
+function readOwn(read: Reader): Config {
+  return {
     databaseUrl:
       read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret') ?? DATABASE_URL,
     host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
@@ -138,15 +136,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trustProxy: read.parsed('WAKEFUL_TRUST_PROXY', readTrustProxy, TRUST_PROXY_FORM) ?? null,
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
-    wakeUrl: readWakeUrl(read),
+    wakeUrl: read.outgoingUrl('WAKEFUL_WAKE_URL'),
     wakeToken: read.checked('WAKEFUL_WAKE_TOKEN', isToken, 'visible ASCII characters', 'secret'),
     webhookSecret: read.checked('WAKEFUL_WEBHOOK_SECRET', isWebhookSecret, SECRET_FORM, 'secret'),
     allowPrivateWebhooks: read.flag('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS', false),
-    sources: {
-      price: readPrice(read),
-      feeds: readUrls(read, 'WAKEFUL_FEEDS'),
-      calendars: readUrls(read, 'WAKEFUL_CALENDARS'),
-    },
     leaseMs: read.whole('WAKEFUL_LEASE_MS', LEASE_MS_MIN, MS_MAX, LEASE_MS),
     autonomy: {
       enabled: read.flag('AUTONOMY_ENABLED', true),
@@ -166,18 +159,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     otlpEndpoint: read.checked('OTEL_EXPORTER_OTLP_ENDPOINT', isHttpUrl, HTTP_URL, 'secret'),
     traceContent: read.flag('WAKEFUL_TRACE_CONTENT', false),
     logContent: read.flag('LOG_CONTENT', false),
-    model: {
-      url: read.checked('WAKEFUL_MODEL_URL', isHttpUrl, HTTP_URL, 'secret'),
-      key: read.text('WAKEFUL_MODEL_KEY'),
-      name: read.text('WAKEFUL_MODEL'),
-    },
     files: readFiles(read),
-    telegram: readTelegram(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
-  if (read.wrong.length > 0) throw new ConfigError(read.wrong.join('; '))
-  return config
 }
 
 /** For commands that can work on a running server instead of a database of their own. */
@@ -229,59 +214,6 @@ function readServices(read: Reader): readonly Service[] {
   return SERVICES
 }
 
-function readWakeUrl(read: Reader): string | null {
-  return readOutgoing(read, 'WAKEFUL_WAKE_URL')
-}
-
-/** An address that we call. */
-function readOutgoing(read: Reader, name: string): string | null {
-  const url = read.checked(name, isHttpUrl, HTTP_URL, 'secret')
-  return url !== null && mayBeCalled(read, name, url) ? url : null
-}
-
-function mayBeCalled(read: Reader, name: string, url: string): boolean {
-  const anywhere = /^(true|1)$/i.test(read.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS') ?? '')
-  const refusal = callRefusal(url, anywhere)
-  const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
-  if (refusal !== null) read.refuse(name, refusal, takes)
-  return refusal === null
-}
-
-/** Separated by commas; a comma within one is written %2C. They may hold keys, so they are not repeated. */
-function readUrls(read: Reader, name: string): readonly string[] {
-  const urls = (read.text(name) ?? '').split(',').flatMap((each) => each.trim() || [])
-  const right = urls.length <= URLS_MAX && urls.every(isHttpUrl)
-  if (!right)
-    read.refuse(
-      name,
-      'another value (not shown)',
-      `up to ${URLS_MAX} of ${HTTP_URL}, separated by commas`,
-    )
-  return right ? urls.filter((url) => mayBeCalled(read, name, url)) : []
-}
-
-function readPrice(read: Reader): Config['sources']['price'] {
-  const url = read.checked('WAKEFUL_PRICE_URL', isPriceUrl, PRICE_URL, 'secret')
-  const path = read.checked('WAKEFUL_PRICE_PATH', (text) => readJsonPath(text) !== null, PRICE_PATH)
-  const sample = url?.replaceAll(/\{tickers?\}/g, 'X')
-  if (sample !== undefined && !mayBeCalled(read, 'WAKEFUL_PRICE_URL', sample)) return null
-  if (url !== null && path !== null) {
-    const apart = url.includes('{ticker}') || namesTicker(readJsonPath(path) ?? [])
-    if (!apart)
-      read.refuse(
-        'WAKEFUL_PRICE_PATH',
-        shown(path),
-        'a path with {ticker}, since WAKEFUL_PRICE_URL asks for many',
-      )
-    return apart ? { url, path } : null
-  }
-  if (url === null && read.text('WAKEFUL_PRICE_URL') === null && path !== null)
-    read.refuse('WAKEFUL_PRICE_URL', 'nothing', `${PRICE_URL}, since WAKEFUL_PRICE_PATH is set`)
-  if (url !== null && read.text('WAKEFUL_PRICE_PATH') === null)
-    read.refuse('WAKEFUL_PRICE_PATH', 'nothing', `${PRICE_PATH}, since WAKEFUL_PRICE_URL is set`)
-  return null
-}
-
 /** A directory; or `s3://bucket/prefix` with the variables that every S3 client reads. */
 function readFiles(read: Reader): FilesSettings {
   const place = read.text('WAKEFUL_FILES')
@@ -326,7 +258,7 @@ function readFiles(read: Reader): FilesSettings {
 
 /** All three or none: a token for somebody else, or from anybody, must not open this door. */
 function readJwt(read: Reader): Config['jwt'] {
-  const jwksUrl = readOutgoing(read, 'WAKEFUL_JWKS_URL')
+  const jwksUrl = read.outgoingUrl('WAKEFUL_JWKS_URL')
   const issuer = read.text('WAKEFUL_JWT_ISSUER')
   const audience = read.text('WAKEFUL_JWT_AUDIENCE')
   if (read.text('WAKEFUL_JWKS_URL') === null && issuer === null && audience === null) return null
@@ -365,28 +297,6 @@ function readLangfuse(read: Reader): Config['langfuse'] {
   if (publicKey !== secretKey) read.refuse(missing, 'nothing', `a key, since ${other} is set`)
   return null
 }
-
-/** Plain letters only: what stands here is part of every key and of the XML that lists them. */
-const S3_PLACE =
-  /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
-const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
-const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
-function readTelegram(read: Reader): Config['telegram'] {
-  const isBot = (value: string) => /^\d{1,15}:[\w-]{20,100}$/.test(value)
-  const token = read.checked('TELEGRAM_BOT_TOKEN', isBot, "a bot's token", 'secret')
-  const apiRoot = read.checked('TELEGRAM_API_ROOT', isHttpUrl, HTTP_URL) ?? TELEGRAM_API_ROOT
-  const isName = (value: string) => KEY_PART.test(value)
-  const agentId = read.checked('TELEGRAM_AGENT', isName, 'the name of an agent')
-  return token === null ? null : { token, apiRoot: apiRoot.replace(/\/+$/, ''), agentId }
-}
-
-const HTTP_URL = 'an http:// or https:// URL'
-const URLS_MAX = 100
-const PRICE_URL = 'an http:// or https:// URL with {ticker} or {tickers} after the host'
-const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
-const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
-const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
-const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 
 /** The environment of this process; nobody else reads it. */
 export function environment(): NodeJS.ProcessEnv {

@@ -1,11 +1,11 @@
 /** The library door: Wakeful inside your own process. */
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
-import { callByName } from './api/doors/call.ts'
 import type { Door } from './api/doors/door.ts'
 import { localActor } from './api/doors/local.ts'
 import { App } from './app/app.ts'
-import { readConfig } from './config.ts'
+import { callByName } from './app/call.ts'
+import { readConfig } from './app/packs.ts'
 import { createLog } from './observe/log.ts'
 import { companion } from './packs/companion/companion.ts'
 import type { Source } from './sources/source.ts'

@@ -6,7 +6,7 @@
 import type { StructuredToolInterface } from '@langchain/core/tools'
 import { z } from 'zod'
 import type { Door } from './api/doors/door.ts'
-import { operations } from './api/operations.ts'
+import { operations } from './app/operations.ts'
 import { wallClock } from './clock.ts'
 import { type RemoteOptions, remoteDoor } from './mcp/remote.ts'
 import { callTool, type Problem, type Tool, toolsOf } from './mcp/tool.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { readConfig } from '../src/app/packs.ts'
+import { ConfigError } from '../src/config.ts'
 
 const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
 

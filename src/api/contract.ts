@@ -1,6 +1,6 @@
 /**
  * What an operation is, and how one is executed, whichever door it came through. Each operation is a
- * row of the table in `operations.ts`; HTTP, OpenAPI, MCP and the client are made from its schemas.
+ * row of a table (`operations.ts`, or a pack's); HTTP, OpenAPI, MCP and the client are made from its schemas.
  */
 import type { z } from 'zod'
 import type { AlarmDraft } from '../core/alarms/draft.ts'
@@ -61,12 +61,8 @@ export interface AppServices {
   readonly policy: Policy
   readonly work: WorkServices
   readonly remoteAgents: RemoteAgents
-  /** The bot, where one is set up. */
-  readonly telegram: {
-    /** Who chats talk to where no session is named; null: the only agent there is. */
-    readonly agentId: string | null
-    username(): Promise<string>
-  } | null
+  /** What packs keep for their own operations, by the pack's name. */
+  readonly packs: Readonly<Record<string, unknown>>
 }
 
 /** Due sooner than this, the clock may sleep past it. */

@@ -1,6 +1,4 @@
-/** All that may be asked of Wakeful, area by area. Every door is made from this table. */
-
-import { telegram } from '../packs/telegram/operations.ts'
+/** All that may be asked of the kernel, area by area. With the operations of packs it is the table that every door is made from. */
 import { alarms } from './alarms/alarms.ts'
 import type { Operation } from './contract.ts'
 import { agentAuth } from './identity/agent-auth.ts'
@@ -33,7 +31,6 @@ const areas = [
   overviews,
   ledger,
   agents,
-  telegram,
   keys,
   agentAuth,
   tickets,
@@ -41,7 +38,7 @@ const areas = [
   doctor,
 ] as const
 
-export const operations: readonly Operation[] = areas.flat()
+export const kernelOperations: readonly Operation[] = areas.flat()
 
 /** The rows with their names and schemas, for types made of them; an area says none of its own type, or it loses them. */
 export type Row = (typeof areas)[number][number]

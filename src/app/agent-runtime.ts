@@ -12,8 +12,6 @@ import { newId } from '../core/ids.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { openFiles } from '../files/open.ts'
 import { fileSweep } from '../files/sweep.ts'
-import { builtInExecutors } from '../packs/executors/executors.ts'
-import { HttpModel } from '../packs/model/model.ts'
 import type { Store } from '../store/db/open.ts'
 import { keepSetting } from '../store/db/settings.ts'
 import { forgetRemoved, readAgents } from '../store/identity/agents.ts'
@@ -26,6 +24,9 @@ export interface AgentRuntimeOptions {
   readonly config: Config
   readonly store: Store
   readonly agents: ReadonlyMap<string, Agent>
+  /** Executors that are there anyway, unless the app has somebody else of that name. */
+  readonly builtIn: ReadonlyMap<string, Executor>
+  /** The app's own executors. */
   readonly work: ReadonlyMap<string, Executor>
   readonly webhooks: Webhooks
   readonly trouble: (where: string, error: unknown) => void
@@ -38,8 +39,6 @@ export class AgentRuntime {
   readonly sweep: () => Promise<number>
   readonly #options: AgentRuntimeOptions
   readonly #work: WorkRuntime
-  /** Asked by the executors that write. */
-  readonly #model: HttpModel
   /** Names the database beside other installations that share a place for files. */
   #installation = ''
 
@@ -53,11 +52,10 @@ export class AgentRuntime {
       known: (keys) => knownFiles(store.db, keys),
       now: timeOfDay,
     })
-    this.#model = new HttpModel(config.model, { now: timeOfDay })
     this.#work = new WorkRuntime({
       store,
       agents,
-      executors: this.#executors(),
+      executors: executorsOf(options),
       files: this.files,
       trouble,
     })
@@ -67,13 +65,6 @@ export class AgentRuntime {
       read: () => readAgents(store.engine),
       remote: (row) => withNotices(remoteAgent(row, (call, signal) => webhooks.ask(call, signal))),
     })
-  }
-
-  /** Those built in, unless the app has somebody else of that name; then the app's own. */
-  #executors(): ReadonlyMap<string, Executor> {
-    const { agents, work, store } = this.#options
-    const builtIn = builtInExecutors({ db: store.db, model: this.#model })
-    return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...work])
   }
 
   /** What the engine runs beside its own services. */
@@ -109,6 +100,14 @@ export class AgentRuntime {
 
   async close(): Promise<void> {
     await this.#work.idle()
-    await Promise.all([this.files.close(), this.#model.close()])
+    await this.files.close()
   }
+}
+
+function executorsOf({
+  agents,
+  builtIn,
+  work,
+}: AgentRuntimeOptions): ReadonlyMap<string, Executor> {
+  return new Map([...[...builtIn].filter(([type]) => !agents.has(type)), ...work])
 }

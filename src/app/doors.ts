@@ -11,7 +11,7 @@ import type { McpAnswerer } from '../http/mcp.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import { toolsOf } from '../mcp/tool.ts'
 
-interface Asking {
+export interface Asking {
   readonly requestId: string
   readonly signal: AbortSignal
   readonly traceparent?: string | null

@@ -1,5 +1,7 @@
 /** How an effect leaves. A channel that holds connections asks for what its sessions have not heard yet. */
 
+import type { SessionRef } from '../core/sessions/session.ts'
+import type { Db } from '../store/db/db.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
 
@@ -17,8 +19,9 @@ export interface Channel {
 /** A message on its way to a device that nobody holds open. */
 export interface Push {
   readonly content: string
-  /** Null: nobody is linked any more. */
-  readonly chatId: number | null
+  readonly sessionKey: string
+  /** Whom to reach: what follows the channel's name in the session's `pushed_to`. */
+  readonly address: string
   /** Long messages go out in parts; these have. */
   readonly partsSent: number
   /** From 1. */
@@ -38,8 +41,11 @@ export type PushOutcome =
   /** Nobody is there any more: the link ends. */
   | { readonly type: 'gone'; readonly error: string }
 
-/** How a message leaves without a connection of its own. Never throws. */
+/** How a message leaves without a connection of its own, from sessions that `startPushing` sends to it. */
 export interface PushChannel {
   readonly name: string
+  /** Never throws. */
   send(push: Push, signal: AbortSignal): Promise<PushOutcome>
+  /** Where the channel keeps its own record of whom it reaches, it ends with the link, in the same transaction. */
+  unlink?(tx: Db, session: SessionRef, address: string): Promise<void>
 }

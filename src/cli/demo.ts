@@ -1,8 +1,8 @@
 /** The demo agent as the server runs it: with a chat model and Wakeful's own tools where one is set, in plain words else. */
 import type { Agent } from '../agents/agent.ts'
-import { operations } from '../api/operations.ts'
+import { operations } from '../app/operations.ts'
+import type { AppConfig } from '../app/packs.ts'
 import { wallClock } from '../clock.ts'
-import type { Config } from '../config.ts'
 import { toolsOf } from '../mcp/tool.ts'
 import { INSTRUCTIONS, TOOLS } from '../mcp/tools.ts'
 import { companion, createCompanion } from '../packs/companion/companion.ts'
@@ -12,7 +12,7 @@ import { HttpModel } from '../packs/model/model.ts'
 /** Somebody waits for the answer: a model that is away is found out soon. */
 const PATIENCE = { timeoutMs: 20_000, retryBaseMs: 200 } as const
 
-export function demoCompanion({ model: settings }: Pick<Config, 'model'>): Agent {
+export function demoCompanion({ model: settings }: Pick<AppConfig, 'model'>): Agent {
   if (settings.url === null || settings.name === null) return companion
   const model = new HttpModel(settings, { ...PATIENCE, now: () => new Date(wallClock()) })
   const known = toolsOf(operations)

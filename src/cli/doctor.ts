@@ -5,10 +5,11 @@
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
+import { readConfig } from '../app/packs.ts'
 import type { AnswerOf } from '../client.ts'
 import { WakefulError } from '../client.ts'
 import { wallClock } from '../clock.ts'
-import { type Config, ConfigError, environment, readConfig } from '../config.ts'
+import { type Config, ConfigError, environment } from '../config.ts'
 import {
   type DatabaseFacts,
   type Finding,

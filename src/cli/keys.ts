@@ -4,7 +4,8 @@
  */
 import { Command, Option } from 'commander'
 import { instantOf, keyBody, keyView, planKey } from '../api/identity/keys.ts'
-import { environment, readConfig } from '../config.ts'
+import { readConfig } from '../app/packs.ts'
+import { environment } from '../config.ts'
 import { Refusal } from '../core/errors.ts'
 import type { AuditEntry } from '../core/identity/audit.ts'
 import { makeKey, ROLES } from '../core/identity/key.ts'

@@ -1,6 +1,7 @@
 /** `wakeful migrate up|down|status`. */
 import { Command } from 'commander'
-import { environment, readConfig } from '../config.ts'
+import { readConfig } from '../app/packs.ts'
+import { environment } from '../config.ts'
 import type { Db } from '../store/db/db.ts'
 import { migrateDown, migrateUp, migrationStatus } from '../store/db/migrate.ts'
 import { openStore } from '../store/db/open.ts'

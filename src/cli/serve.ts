@@ -7,7 +7,8 @@ import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import { App } from '../app/app.ts'
-import { type Config, ConfigError, environment, readConfig } from '../config.ts'
+import { type AppConfig, readConfig } from '../app/packs.ts'
+import { ConfigError, environment } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../observe/log.ts'
 import type { Source } from '../sources/source.ts'
@@ -39,7 +40,7 @@ async function serve(): Promise<void> {
   log.info({ database: app.store.kind, services: config.services }, 'ready')
 }
 
-async function run(app: App, config: Config): Promise<void> {
+async function run(app: App, config: AppConfig): Promise<void> {
   if (config.services.includes('http')) {
     const address = await app.listen()
     process.stdout.write(`listening on ${address}\n`)
@@ -48,7 +49,7 @@ async function run(app: App, config: Config): Promise<void> {
   await app.start()
 }
 
-function inUse(error: unknown, config: Config): unknown {
+function inUse(error: unknown, config: AppConfig): unknown {
   const { code } = (error ?? {}) as { code?: unknown }
   if (code !== 'EADDRINUSE') return error
   return new ConfigError(
@@ -83,7 +84,7 @@ interface AppModule {
 }
 
 /** The default export of the app's module, or the demo. */
-export async function loadApp(config: Config): Promise<AppModule> {
+export async function loadApp(config: AppConfig): Promise<AppModule> {
   if (config.app === null)
     return {
       agents: new Map([['companion', demoCompanion(config)]]),

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Command } from 'commander'
 import type { Door } from '../api/doors/door.ts'
-import { operations } from '../api/operations.ts'
+import { operations } from '../app/operations.ts'
 import { wallClock } from '../clock.ts'
 import { environment, readRemote } from '../config.ts'
 import { Refusal } from '../core/errors.ts'

@@ -1,7 +1,7 @@
 /** What the compiler knows of each operation: its input and its answer, read off the server's own table. Types alone. */
 import type { z } from 'zod'
 import type { Typed } from '../api/contract.ts'
-import type { Row } from '../api/operations.ts'
+import type { Row } from '../app/operations.ts'
 import type { RawJson } from '../core/json/json.ts'
 
 /** Rows whose names are known to the compiler. */

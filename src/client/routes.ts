@@ -50,9 +50,6 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   get_agent: 'GET /v1/agents/{agent_id}',
   update_agent: 'PATCH /v1/agents/{agent_id}',
   remove_agent: 'DELETE /v1/agents/{agent_id}',
-  create_telegram_link: 'POST /v1/telegram/links',
-  list_telegram_links: 'GET /v1/telegram/links',
-  delete_telegram_link: 'DELETE /v1/telegram/links/{session_key}',
   create_key: 'POST /v1/keys creates',
   list_keys: 'GET /v1/keys',
   revoke_key: 'DELETE /v1/keys/{id}',
@@ -61,4 +58,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   create_ticket: 'POST /v1/tickets',
   list_audit: 'GET /v1/audit',
   examine: 'GET /v1/doctor',
+  create_telegram_link: 'POST /v1/telegram/links',
+  list_telegram_links: 'GET /v1/telegram/links',
+  delete_telegram_link: 'DELETE /v1/telegram/links/{session_key}',
 }

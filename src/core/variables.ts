@@ -3,6 +3,8 @@ import ipaddr from 'ipaddr.js'
 import { callRefusal } from './calls/address.ts'
 
 export const ADMIN_KEY_CHARACTERS_MIN = 32
+export const HTTP_URL = 'an http:// or https:// URL'
+const NOT_SHOWN = 'another value (not shown)'
 
 /** Collects what is wrong, so that one start tells all of it. An empty variable counts as unset. */
 export class Reader {
@@ -26,7 +28,7 @@ export class Reader {
   ): string | null {
     const value = this.text(name)
     if (value === null || isRight(value)) return value
-    this.refuse(name, kind === 'secret' ? 'another value (not shown)' : shown(value), takes)
+    this.refuse(name, kind === 'secret' ? NOT_SHOWN : shown(value), takes)
     return null
   }
 
@@ -52,6 +54,28 @@ export class Reader {
   flag(name: string, preset: boolean): boolean {
     const word = this.oneOf(name, ['true', 'false', '1', '0'])
     return word === null ? preset : word === 'true' || word === '1'
+  }
+
+  /** An address that we call. It may hold a key, so it is not repeated. */
+  outgoingUrl(name: string): string | null {
+    const url = this.checked(name, isHttpUrl, HTTP_URL, 'secret')
+    return url !== null && this.mayBeCalled(name, url) ? url : null
+  }
+
+  /** Several, separated by commas; a comma within one is written %2C. */
+  outgoingUrls(name: string, max: number): readonly string[] {
+    const urls = (this.text(name) ?? '').split(',').flatMap((each) => each.trim() || [])
+    const right = urls.length <= max && urls.every(isHttpUrl)
+    if (!right) this.refuse(name, NOT_SHOWN, `up to ${max} of ${HTTP_URL}, separated by commas`)
+    return right ? urls.filter((url) => this.mayBeCalled(name, url)) : []
+  }
+
+  mayBeCalled(name: string, url: string): boolean {
+    const anywhere = /^(true|1)$/i.test(this.text('WAKEFUL_ALLOW_PRIVATE_WEBHOOKS') ?? '')
+    const refusal = callRefusal(url, anywhere)
+    const takes = 'a public address, or any with WAKEFUL_ALLOW_PRIVATE_WEBHOOKS=true'
+    if (refusal !== null) this.refuse(name, refusal, takes)
+    return refusal === null
   }
 
   refuse(name: string, got: string, takes: string): void {
@@ -86,11 +110,6 @@ export function isToken(value: string): boolean {
 
 export function isAdminKey(value: string): boolean {
   return value.length >= ADMIN_KEY_CHARACTERS_MIN && isToken(value)
-}
-
-export function isPriceUrl(value: string): boolean {
-  const one = value.includes('{ticker}') !== value.includes('{tickers}')
-  return one && !/^https?:\/\/[^/?#]*\{/i.test(value) && isHttpUrl(value.replaceAll(/[{}]/g, ''))
 }
 
 export function isOwner(value: string): boolean {

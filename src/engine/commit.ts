@@ -135,6 +135,7 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     checkpointId: result?.checkpointId ?? null,
     retryMs,
     traceparent: turn.traceparent ?? null,
+    pushed: head.pushed_to !== null,
     decision,
   }
   return {

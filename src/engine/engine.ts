@@ -1,5 +1,5 @@
-/** The engine: three services, their loops, and the one door by which a test clock drives them. */
-import type { Channel } from '../channels/channel.ts'
+/** The engine: its services, their loops, and the one door by which a test clock drives them. */
+import type { Channel, PushChannel } from '../channels/channel.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Store } from '../store/db/open.ts'
@@ -12,6 +12,7 @@ import { type Moments, SILENT } from './moments.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
+import { PushesService } from './pushes.ts'
 import { IDLE, Loop, type Service } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { type Agents, TurnsService } from './turns.ts'
@@ -19,9 +20,13 @@ import { type WakesOptions, WakesService } from './wakes.ts'
 
 export interface EngineOptions {
   readonly store: Store
+  /** Shared with those who write; the engine's own unless given. */
+  readonly hints?: LocalHints
   readonly agents: Agents
   readonly triggers: readonly Trigger[]
   readonly channels: readonly Channel[]
+  /** Those that reach people who hold no connection. */
+  readonly pushChannels?: readonly PushChannel[]
   /** What wakes by a call, and how to call; null where nothing does. */
   readonly wakes: Pick<WakesOptions, 'source' | 'call'> | null
   /** Where facts are pulled from, and how. */
@@ -42,7 +47,7 @@ export interface EngineOptions {
   readonly more?: readonly ExtraService[]
 }
 
-/** A service beside the three, with a loop of its own. */
+/** A service beside the engine's own, with a loop like theirs. */
 export interface ExtraService {
   readonly service: Service & { onFree?: () => void }
   readonly pollMs: number
@@ -54,20 +59,25 @@ const PRUNE_MS = 60_000
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
 
+/** How often pushes that another process set or let go are looked for. */
+const PUSHES_MS = 1_000
+
 export class Engine {
-  readonly hints = new LocalHints()
+  readonly hints: LocalHints
   readonly outbox: OutboxService
   readonly turns: TurnsService
   readonly #clocks: readonly Service[]
   readonly #wakes: WakesService | null
   readonly #sources: SourcesService
   readonly #pruner: Service
+  readonly #extra: readonly ExtraService[]
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
   #notifier: Notifier | null = null
 
   constructor(options: EngineOptions) {
     this.#options = options
+    this.hints = options.hints ?? new LocalHints()
     const { store, meter, policy, triggers, tracer = UNTRACED } = options
     guardExit()
     this.#clocks = triggers.map((trigger) =>
@@ -126,6 +136,7 @@ export class Engine {
       moments: options.moments ?? SILENT,
       enabled: policy.autonomy,
     })
+    this.#extra = [...(options.more ?? []), ...this.#pushes()]
     this.hints.on('outbox', (keys) => this.outbox.look(keys))
   }
 
@@ -157,14 +168,24 @@ export class Engine {
       this.#sources.onFree = () => loop.hint()
     }
     if (services.has('clock')) this.#loop(later(this.#pruner), PRUNE_MS)
-    for (const { service, pollMs, topic } of this.#more) {
+    for (const { service, pollMs, topic } of this.#extra) {
       const loop = this.#loop(service, pollMs, topic)
       service.onFree = () => loop.hint()
     }
   }
 
-  get #more(): readonly ExtraService[] {
-    return this.#options.more ?? []
+  #pushes(): ExtraService[] {
+    const { store, pushChannels: channels = [], services, leaseMs, meter } = this.#options
+    if (channels.length === 0 || !services.has('outbox')) return []
+    const service = new PushesService({
+      channels,
+      claims: store.engine,
+      commits: store.commits,
+      leaseMs,
+      meter,
+      moments: this.#options.moments ?? SILENT,
+    })
+    return [{ service, pollMs: PUSHES_MS, topic: 'outbox' }]
   }
 
   #loop(service: Service, pollMs: number, topic?: Topic): Loop {
@@ -207,7 +228,7 @@ export class Engine {
 
   #services(): Service[] {
     const wakes = this.#wakes === null ? [] : [this.#wakes]
-    const more = this.#more.map(({ service }) => service)
+    const more = this.#extra.map(({ service }) => service)
     return [this.#sources, ...this.#clocks, ...wakes, this.turns, this.outbox, ...more]
   }
 

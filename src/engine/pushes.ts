@@ -8,6 +8,7 @@ import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText } from '../core/errors.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
+import { stopPushing } from '../store/sessions/pushed.ts'
 import {
   type ClaimedPush,
   claimPushes,
@@ -15,19 +16,24 @@ import {
   type SettledPush,
   settlePushes,
 } from '../store/sessions/pushes.ts'
-import { unlinkSession } from '../store/sessions/telegram.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
 export interface PushesOptions {
-  readonly channel: PushChannel
+  readonly channels: readonly PushChannel[]
   readonly claims: Db
   readonly commits: Db
   readonly leaseMs: number
   readonly meter: Meter
   readonly moments: Moments
+}
+
+/** Who carries a message, and to whom. */
+interface Address {
+  readonly channel: PushChannel
+  readonly address: string
 }
 
 interface Running {
@@ -36,7 +42,7 @@ interface Running {
   readonly controller: AbortController
 }
 
-/** Telegram takes about thirty messages a second. */
+/** Messages on their way at once, of all channels. */
 const CONCURRENCY = 64
 const STOP_GRACE_MS = 5_000
 const ERROR_MAX = 500
@@ -46,10 +52,12 @@ export class PushesService implements Service {
   /** Called when a message is done: the session's next one may be due. */
   onFree: () => void = () => undefined
   readonly #options: PushesOptions
+  readonly #channels: ReadonlyMap<string, PushChannel>
   readonly #running: Leased<Running>
 
   constructor(options: PushesOptions) {
     this.#options = options
+    this.#channels = new Map(options.channels.map((channel) => [channel.name, channel]))
     this.#running = new Leased({
       leaseMs: options.leaseMs,
       keyOf: ({ push }) => keyOf(push),
@@ -64,7 +72,8 @@ export class PushesService implements Service {
     if (limit <= 0) return IDLE
     const { claims, leaseMs } = this.#options
     const token = randomUUID()
-    const { pushes, nextMs } = await claimPushes(claims, limit, leaseMs, token)
+    const names = [...this.#channels.keys()]
+    const { pushes, nextMs } = await claimPushes(claims, names, limit, leaseMs, token)
     for (const push of pushes) this.#start(push, token)
     return { did: pushes.length, more: pushes.length === limit, nextMs }
   }
@@ -88,32 +97,38 @@ export class PushesService implements Service {
 
   /** Send, settle, signal. */
   async #take({ push, token, controller }: Running): Promise<void> {
-    const { channel, moments, meter } = this.#options
+    const { moments, meter } = this.#options
+    const to = this.#to(push)
     await moments.reach('claimed', push.id)
-    const outcome = await this.#send(push, controller.signal)
+    const outcome = await send(to, push, controller.signal)
     await moments.reach('delivered', push.id)
-    const ours = await this.#settleOne(push, token, outcome)
+    const ours = await this.#settleOne(to, push, token, outcome)
     if (ours === null) return
     if (!ours) meter.leasesLost(1)
-    else if (outcome.type === 'sent') meter.delivered(channel.name, 1)
-    else meter.trouble(channel.name, new Error(outcome.error))
+    else if (outcome.type === 'sent') meter.delivered(to.channel.name, 1)
+    else meter.trouble(to.channel.name, new Error(outcome.error))
     await moments.reach('committed', push.id)
   }
 
-  async #send(push: ClaimedPush, signal: AbortSignal): Promise<PushOutcome> {
-    const { push_deaths: deaths, attempt_count: attempt, parts_sent: partsSent } = push
-    if (deaths >= TURN_DEATHS_MAX)
-      return { type: 'dropped', error: `given up: the process died ${deaths} times sending this` }
-    const { content } = JSON.parse(push.payload) as { content: string }
-    return this.#options.channel.send({ content, chatId: push.chat_id, partsSent, attempt }, signal)
+  #to({ pushed_to: to }: ClaimedPush): Address {
+    const colon = to.indexOf(':')
+    const channel = this.#channels.get(to.slice(0, colon))
+    if (channel === undefined)
+      throw new Error(`a message was claimed for ${to}, which nobody here reaches`)
+    return { channel, address: to.slice(colon + 1) }
   }
 
   /** Without an answer within a lease it runs out, and the message is sent again. */
-  #settleOne(push: ClaimedPush, token: string, outcome: PushOutcome): Promise<boolean | null> {
+  #settleOne(
+    to: Address,
+    push: ClaimedPush,
+    token: string,
+    outcome: PushOutcome,
+  ): Promise<boolean | null> {
     const { commits, meter, leaseMs } = this.#options
     const sinceMs = performance.now()
     const write = async () => {
-      if (outcome.type === 'gone') return this.#unlink(push)
+      if (outcome.type === 'gone') return this.#unlink(to, push)
       const [ours] = await settlePushes(commits, [settled(push, token, outcome)])
       return ours ?? false
     }
@@ -123,12 +138,29 @@ export class PushesService implements Service {
     })
   }
 
-  /** Another chat may have been linked meanwhile: then its own turn comes when this lease ends. */
-  async #unlink(push: ClaimedPush): Promise<boolean> {
+  /** It may be pushed elsewhere meanwhile: then the message's own turn comes when this lease ends. */
+  async #unlink({ channel, address }: Address, push: ClaimedPush): Promise<boolean> {
     const session = parseSessionKey(push.session_key)
     if (session === null) return false
-    return unlinkSession(this.#options.commits, session, push.chat_id)
+    return this.#options.commits.tx(async (tx) => {
+      const ours = await stopPushing(tx, session, push.pushed_to)
+      if (ours) await channel.unlink?.(tx, session, address)
+      return ours
+    })
   }
+}
+
+async function send(
+  { channel, address }: Address,
+  push: ClaimedPush,
+  signal: AbortSignal,
+): Promise<PushOutcome> {
+  const { push_deaths: deaths, attempt_count: attempt, parts_sent: partsSent } = push
+  if (deaths >= TURN_DEATHS_MAX)
+    return { type: 'dropped', error: `given up: the process died ${deaths} times sending this` }
+  const { content } = JSON.parse(push.payload) as { content: string }
+  const sessionKey = push.session_key
+  return channel.send({ content, sessionKey, address, partsSent, attempt }, signal)
 }
 
 const keyOf = (push: ClaimedPush) => `${push.session_key} ${push.position}`

@@ -19,6 +19,8 @@ export interface Service {
   tick(): Promise<Tick>
   /** Resolves when everything a tick started has come to rest. */
   settle?(): Promise<void>
+  /** A tick that waits for something to happen ends: it is about to be stopped. */
+  halt?(): void
   /** Stop claiming; finish or release what runs. */
   close?(): Promise<void>
 }
@@ -81,6 +83,7 @@ export class Loop {
   async stop(): Promise<void> {
     this.#stopping = true
     this.#wake?.()
+    this.service.halt?.()
     await this.#running
     await this.service.close?.()
   }

@@ -1,7 +1,7 @@
 /** /v1/intents over HTTP: what is taken, what is refused and in which words, who sees what. */
 import { describe, expect, it } from 'vitest'
 import { type Actor, execute } from '../../src/api/contract.ts'
-import { operations } from '../../src/api/operations.ts'
+import { operations } from '../../src/app/operations.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import {
   ACTION_TYPES,

@@ -1,7 +1,7 @@
 /** POST /v1/signals: what each kind takes, who may tell what, and that a fact told twice is one. */
 import { describe, expect, it } from 'vitest'
 import { type Actor, execute } from '../../src/api/contract.ts'
-import { operations } from '../../src/api/operations.ts'
+import { operations } from '../../src/app/operations.ts'
 import { house } from '../sessions/house.ts'
 import { type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -3,7 +3,7 @@
 import { pino } from 'pino'
 import { expect, it, type MockInstance, vi } from 'vitest'
 import { App } from '../../src/app/app.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/app/packs.ts'
 import { Health } from '../../src/observe/health.ts'
 import { call } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { operations } from '../../src/api/operations.ts'
+import { operations } from '../../src/app/operations.ts'
 import { context, door, noDb } from './door.ts'
 
 const NOW = new Date('2030-01-01T12:00:00Z')

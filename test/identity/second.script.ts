@@ -2,7 +2,8 @@
 import { pino } from 'pino'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
-import { environment, readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/app/packs.ts'
+import { environment } from '../../src/config.ts'
 
 const app = await App.open({
   config: readConfig(environment()),

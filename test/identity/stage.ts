@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { WebSocket } from 'ws'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/app/packs.ts'
 import { call, type Loose, type Reply } from '../setup/http.ts'
 import type { StoreUnderTest } from '../setup/stores.ts'
 

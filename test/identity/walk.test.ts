@@ -3,7 +3,7 @@
  * walked too; one that cannot be exercised fails here until an example says how, or a reason why not.
  */
 import { beforeAll, expect, it } from 'vitest'
-import { operations } from '../../src/api/operations.ts'
+import { operations } from '../../src/app/operations.ts'
 import { makeKey, ROLES, type Role } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
 import type { Loose, Reply } from '../setup/http.ts'

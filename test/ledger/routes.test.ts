@@ -2,7 +2,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Actor, Answer } from '../../src/api/contract.ts'
 import { execute } from '../../src/api/contract.ts'
-import { operations } from '../../src/api/operations.ts'
+import { operations } from '../../src/app/operations.ts'
 import { lineOf, Shown, tail } from '../../src/cli/tail.ts'
 import { wallClock } from '../../src/clock.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
-import { advanceBot, releaseBot, takeBot } from '../../src/store/sessions/telegram.ts'
+import { advanceBot, releaseBot, takeBot } from '../../src/packs/telegram/links.ts'
 import { type Loose, problem } from '../setup/http.ts'
 import {
   type Row,
@@ -296,7 +296,12 @@ eachStore('telegram', (store) => {
       channel: PushChannel,
     ) =>
       new PushesService({
-        ...{ channel, leaseMs: 30_000, claims: s.app.store.engine, commits: s.app.store.commits },
+        ...{
+          channels: [channel],
+          leaseMs: 30_000,
+          claims: s.app.store.engine,
+          commits: s.app.store.commits,
+        },
         moments: { reach: more.reach },
         meter: { trouble() {}, leasesLost: () => lost++, delivered() {} } as Loose,
       })
@@ -326,7 +331,7 @@ eachStore('telegram', (store) => {
           },
         },
         {
-          name: 'test',
+          name: 'telegram',
           send: async ({ content }) => {
             sent.push(content)
             return { type: 'sent' }

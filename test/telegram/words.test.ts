@@ -61,7 +61,7 @@ describe('waiting', () => {
 })
 
 describe('a Telegram that cannot be reached', () => {
-  const push = { content: 'hi', chatId: 1, partsSent: 0, attempt: 1 }
+  const push = { content: 'hi', sessionKey: 'a:b:c', address: '1', partsSent: 0, attempt: 1 }
 
   it('is tried again, and the token stays out of what is said about it', async () => {
     const gone = await receiver()

@@ -5,6 +5,9 @@
 import { Api, GrammyError, HttpError } from 'grammy'
 import type { Push, PushChannel, PushOutcome } from '../../channels/channel.ts'
 import { errorText } from '../../core/errors.ts'
+import type { SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from '../../store/db/db.ts'
+import { CHANNEL, endLink } from './links.ts'
 import { pushWaitMs, splitText } from './text.ts'
 
 export interface TelegramOptions {
@@ -32,7 +35,7 @@ const UNAUTHORIZED: ReadonlySet<number> = new Set([401, 404])
 type GrammySignal = NonNullable<Parameters<Api['getMe']>[0]>
 
 export class TelegramChannel implements PushChannel {
-  readonly name = 'telegram'
+  readonly name = CHANNEL
   /** The number before the colon of the token. */
   readonly botId: number
   readonly #api: Api
@@ -66,8 +69,7 @@ export class TelegramChannel implements PushChannel {
   }
 
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
-    const { chatId } = push
-    if (chatId === null) return { type: 'dropped', error: 'no chat is linked any more' }
+    const chatId = Number(push.address)
     const parts = splitText(push.content)
     let { partsSent } = push
     try {
@@ -82,6 +84,10 @@ export class TelegramChannel implements PushChannel {
     } catch (error) {
       return outcomeOf(error, { ...push, partsSent })
     }
+  }
+
+  async unlink(tx: Db, session: SessionRef, address: string): Promise<void> {
+    await endLink(tx, session, Number(address))
   }
 }
 

@@ -8,15 +8,8 @@ import { performance } from 'node:perf_hooks'
 import { Refusal } from '../../core/errors.ts'
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
 import { type Db, isUnavailable } from '../../store/db/db.ts'
-import {
-  advanceBot,
-  linkChat,
-  linkOfChat,
-  releaseBot,
-  takeBot,
-  unlinkSession,
-} from '../../store/sessions/telegram.ts'
 import { retryAfterMs, type TelegramChannel, telegramError, type Update } from './channel.ts'
+import { advanceBot, linkChat, linkOfChat, releaseBot, takeBot, unlinkSession } from './links.ts'
 import { codeHash, readChat } from './text.ts'
 
 export interface InboxOptions {

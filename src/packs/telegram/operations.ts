@@ -5,12 +5,7 @@ import { type Context, listQuery, operation, page, pageOf } from '../../api/cont
 import { requireAgent, sessionNotFound, sessionOf, sessionParams } from '../../api/sessions/ref.ts'
 import { Refusal } from '../../core/errors.ts'
 import { KEY_PART, SESSION_KEY, type SessionRef } from '../../core/sessions/session.ts'
-import {
-  createCode,
-  type LinkRow,
-  listLinks,
-  unlinkSession,
-} from '../../store/sessions/telegram.ts'
+import { CHANNEL, createCode, type LinkRow, listLinks, unlinkSession } from './links.ts'
 import { codeHash } from './text.ts'
 
 const CODE_TTL_MS = 15 * 60_000
@@ -33,16 +28,23 @@ const body = z.object({
 })
 type Body = z.output<typeof body>
 
-function telegramOf(ctx: Context) {
-  const { telegram } = ctx.app
-  if (telegram === null)
+/** What these operations ask of the bot. */
+export interface Bot {
+  /** Who chats talk to where no session is named; null: the only agent there is. */
+  readonly agentId: string | null
+  username(): Promise<string>
+}
+
+function botOf(ctx: Context): Bot {
+  const bot = ctx.app.packs[CHANNEL] as Bot | undefined
+  if (bot === undefined)
     throw new Refusal('conflict', 'Telegram is not set up here: set TELEGRAM_BOT_TOKEN')
-  return telegram
+  return bot
 }
 
 function sessionFor(ctx: Context, body: Body): SessionRef {
   const { actor, app } = ctx
-  const { agentId } = telegramOf(ctx)
+  const { agentId } = botOf(ctx)
   const [only, other] = app.agentIds
   const agent = actor.agentId ?? agentId ?? (other === undefined ? only : undefined)
   const user = actor.userId ?? body.user_id
@@ -79,12 +81,12 @@ const createLink = operation({
     expires_at: z.iso.datetime(),
   }),
   async run(ctx, { body }) {
-    const telegram = telegramOf(ctx)
+    const bot = botOf(ctx)
     const session = sessionFor(ctx, body)
-    const bot = await telegram.username()
+    const name = await bot.username()
     const code = randomBytes(CODE_BYTES).toString('base64url')
     const expiresAt = await createCode(ctx.db, session, codeHash(code), CODE_TTL_MS)
-    const url = `https://t.me/${bot}?start=${code}`
+    const url = `https://t.me/${name}?start=${code}`
     return { body: { session_key: session.key, code, url, expires_at: expiresAt } }
   },
 })
@@ -137,4 +139,4 @@ const deleteLink = operation({
   },
 })
 
-export const telegram = [createLink, listLinksOp, deleteLink]
+export const operations = [createLink, listLinksOp, deleteLink]

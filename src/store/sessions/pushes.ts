@@ -16,11 +16,14 @@ export interface ClaimedPush {
   readonly attempt_count: number
   readonly push_deaths: number
   readonly was_due_at: Date
-  readonly chat_id: number | null
+  /** `<channel>:<address>` */
+  readonly pushed_to: string
   readonly now: Date
 }
 
-const FIRST = `not exists (select 1 from wakeful.effects p
+/** The first of its session, of a channel ($5) that this process has. */
+const FIRST = `split_part((select s.pushed_to from wakeful.sessions s
+  where s.bucket = t.bucket and s.session_key = t.session_key), ':', 1) = any($5::text[]) and not exists (select 1 from wakeful.effects p
   where p.bucket = t.bucket and p.session_key = t.session_key and p.due_at is not null and p.position < t.position)`
 
 /** Attempts are counted here, and a lease that ran out belonged to a process that died. */
@@ -36,17 +39,18 @@ const CLAIM = `with claimed as (
       },
     )})
   select n.next_ms, ${NOW} as now, c.*,
-    (select l.chat_id from wakeful.telegram_links l where l.bucket = c.bucket and l.session_key = c.session_key) as chat_id
+    (select s.pushed_to from wakeful.sessions s where s.bucket = c.bucket and s.session_key = c.session_key) as pushed_to
   from (select ${nextDueMs(EFFECTS)} as next_ms) n left join claimed c on true
   order by c.was_due_at`
 
 export async function claimPushes(
   db: Db,
+  channels: readonly string[],
   limit: number,
   leaseMs: number,
   token: string,
 ): Promise<{ pushes: ClaimedPush[]; nextMs: number | null }> {
-  const values = [db.now(), limit, leaseMs, token]
+  const values = [db.now(), limit, leaseMs, token, channels]
   const rows = await oneInOrder<ClaimedPush & { next_ms: number | null }>(db, CLAIM, values)
   const nextMs = rows[0]?.next_ms ?? null
   return { pushes: rows.filter((row) => row.session_key !== null), nextMs }

@@ -20,13 +20,15 @@ export interface HeldHead {
   readonly last_user_seq: number
   readonly consecutive_autonomous_msgs: number
   readonly last_autonomous_at: Date | null
+  /** Where its messages are pushed beside its sockets. */
+  readonly pushed_to: string | null
   readonly now: Date
 }
 
 /** Locks the heads we still hold, always in the same order. Those missing from the answer were lost. */
 export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, HeldHead>> {
   const rows = await db.query<HeldHead>(
-    `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, ${NOW} as now
+    `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, ${NOW} as now
      from wakeful.sessions s
      join unnest($2::smallint[], $3::text[], $4::uuid[]) h(bucket, key, token)
        on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
@@ -52,6 +54,8 @@ export interface TurnWrite {
   readonly retryMs: number | null
   /** Effects and timers belong to the turn's trace. */
   readonly traceparent: string | null
+  /** Its messages are due to be pushed. */
+  readonly pushed: boolean
   readonly decision: Decision
 }
 
@@ -100,12 +104,10 @@ const WRITE = `with heads as (
     channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,
     e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin::json, e.traceparent,
-    -- A session that a chat stands for has its messages pushed there.
-    case when e.status = 'pending' and exists (select 1 from wakeful.telegram_links l
-      where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.session_key', 'e.key')}) then ${NOW} end, ${NOW}, ${NOW}
+    case when e.status = 'pending' and e.pushed then ${NOW} end, ${NOW}, ${NOW}
   from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
-    $33::text[], $34::text[], $35::text[], $36::text[], $37::text[])
-    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, reason, origin, traceparent)`
+    $33::text[], $34::text[], $35::text[], $36::text[], $37::text[], $39::bool[])
+    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, reason, origin, traceparent, pushed)`
 
 export async function writeTurns(
   db: Db,
@@ -152,6 +154,7 @@ export async function writeTurns(
     effects.map(({ effect }) => effect.origin),
     effects.map(({ turn }) => turn.traceparent),
     turns.map((t) => t.cause),
+    effects.map(({ turn }) => turn.pushed),
   ])
   await writeTimers(db, turns)
 }

@@ -1,31 +1,12 @@
-/** The sources of a process: those its environment names and those its app brings, checked before anything starts. */
-import { callRefusal } from '../../core/calls/address.ts'
-import { POLL_MIN_MS } from '../../core/intents/polling.ts'
-import type { Source } from '../../sources/source.ts'
-import { calendarSource } from './calendar.ts'
-import { feedSource } from './feed.ts'
-import { priceSource } from './price.ts'
-
-export interface SourceSettings {
-  readonly price: { readonly url: string; readonly path: string } | null
-  readonly feeds: readonly string[]
-  readonly calendars: readonly string[]
-}
+/** The sources of a process, whoever brought them, checked before anything asks them. */
+import { callRefusal } from '../core/calls/address.ts'
+import { POLL_MIN_MS } from '../core/intents/polling.ts'
+import type { Source } from './source.ts'
 
 const KEY_MAX = 256
 
 /** Throws a `TypeError` that says which source is wrong. One set up twice is asked once. */
-export function sourcesOf(
-  settings: SourceSettings,
-  brought: readonly Source[],
-  allowPrivate: boolean,
-): Source[] {
-  const all = [
-    ...(settings.price === null ? [] : [priceSource(settings.price)]),
-    ...settings.feeds.map((url) => feedSource({ url })),
-    ...settings.calendars.map((url) => calendarSource({ url })),
-    ...brought,
-  ]
+export function checkedSources(all: readonly Source[], allowPrivate: boolean): Source[] {
   for (const source of all) checkSource(source, allowPrivate)
   return [...new Map(all.map((source) => [source.key, source])).values()]
 }

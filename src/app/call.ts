@@ -1,8 +1,9 @@
 /** Operations by name, for the library. */
-import { Refusal } from '../../core/errors.ts'
-import { operations } from '../operations.ts'
-import type { Door } from './door.ts'
-import type { Arguments } from './flat.ts'
+
+import type { Door } from '../api/doors/door.ts'
+import type { Arguments } from '../api/doors/flat.ts'
+import { Refusal } from '../core/errors.ts'
+import { operations } from './operations.ts'
 
 const BY_NAME = new Map(operations.map((op) => [op.name, op]))
 

@@ -1,8 +1,8 @@
 /** Chats and the sessions they stand for, the codes that link them, and where the reader of a bot's updates is. */
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
-import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
-import { ensureSession } from './sessions.ts'
+import type { Db } from '../../store/db/db.ts'
+import { NOW } from '../../store/db/due.ts'
+import { lockSessions, startPushing, stopPushing } from '../../store/sessions/pushed.ts'
 
 export interface LinkRow {
   readonly bucket: number
@@ -11,6 +11,10 @@ export interface LinkRow {
   readonly chat_id: number
   readonly created_at: Date
 }
+
+/** The name that addresses begin with. */
+export const CHANNEL = 'telegram'
+const addressOf = (chatId: number) => `${CHANNEL}:${chatId}`
 
 const LINK = 'bucket, session_key, user_id, chat_id, created_at'
 
@@ -86,12 +90,7 @@ export async function linkChat(db: Db, hash: string, chatId: number): Promise<Se
       hash,
       chatId,
     ])
-    await tx.query(
-      `update wakeful.effects set due_at = ${NOW}, updated_at = ${NOW}
-       where bucket = $2 and session_key = $3 and status in ('pending', 'executing')
-         and type = 'send_message' and due_at is null`,
-      [tx.now(), session.bucket, session.key],
-    )
+    await startPushing(tx, session, addressOf(chatId))
     return session
   })
 }
@@ -108,29 +107,19 @@ export async function unlinkSession(
   })
 }
 
-/**
- * A turn's commit holds its session's lock when it looks whether somebody is linked: with the lock in hand
- * no message slips through between the two. Always in the same order.
- */
-async function lockSessions(tx: Db, sessions: readonly SessionRef[]): Promise<void> {
-  const order = sessions.toSorted((a, b) => a.bucket - b.bucket || (a.key < b.key ? -1 : 1))
-  for (const session of order) await ensureSession(tx, session)
-}
-
-async function endLink(tx: Db, session: SessionRef, chatId: number | null): Promise<boolean> {
-  const gone = await tx.query(
+/** Under the session's lock. */
+export async function endLink(
+  tx: Db,
+  session: SessionRef,
+  chatId: number | null,
+): Promise<boolean> {
+  const [gone] = await tx.query<{ chat_id: number }>(
     `delete from wakeful.telegram_links
      where bucket = $1 and session_key = $2 and ($3::bigint is null or chat_id = $3) returning chat_id`,
     [session.bucket, session.key, chatId],
   )
-  if (gone.length === 0) return false
-  await tx.query(
-    `update wakeful.effects
-     set due_at = null, claim_token = null, claimed_at = null, updated_at = ${NOW},
-         status = case status when 'executing' then 'pending' else status end
-     where bucket = $2 and session_key = $3 and due_at is not null`,
-    [tx.now(), session.bucket, session.key],
-  )
+  if (gone === undefined) return false
+  await stopPushing(tx, session, addressOf(gone.chat_id))
   return true
 }
 

@@ -1,0 +1,1 @@
+alter table wakeful.sessions drop column pushed_to;

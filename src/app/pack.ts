@@ -1,0 +1,41 @@
+/**
+ * A pack: one possible use of Wakeful, made of the seams that anybody has. It brings what it likes of the things below;
+ * the kernel knows none of them, and only the list in `packs.ts` plugs them in.
+ */
+import type { Executor } from '../agents/executor.ts'
+import type { AppServices, Operation } from '../api/contract.ts'
+import type { PushChannel } from '../channels/channel.ts'
+import type { Config } from '../config.ts'
+import type { Reader } from '../core/variables.ts'
+import type { ExtraService } from '../engine/engine.ts'
+import type { Meter } from '../engine/meter.ts'
+import type { Source } from '../sources/source.ts'
+import type { Store } from '../store/db/open.ts'
+
+export interface Pack<S extends object = object> {
+  readonly name: string
+  /** Reads its own variables, to become part of the settings; what is wrong is told with all else that is. */
+  readSettings?(read: Reader): S
+  readonly operations?: readonly Operation[]
+  /** Loads what only those need who use it. */
+  open?(config: Config & S, app: PackApp): Promise<OpenPack>
+}
+
+/** What a pack may ask of the app it is part of. Nothing is there to be asked before the services run. */
+export interface PackApp extends Pick<AppServices, 'append' | 'knowsAgent' | 'changed'> {
+  readonly store: Store
+  readonly meter: Meter
+  /** A test clock asks, and does not wait for something to happen. */
+  readonly waits: boolean
+}
+
+export interface OpenPack {
+  /** By agent_type; an app's own agent or executor of the same name takes the place of one. */
+  readonly executors?: ReadonlyMap<string, Executor>
+  readonly sources?: readonly Source[]
+  readonly pushChannels?: readonly PushChannel[]
+  readonly services?: readonly ExtraService[]
+  /** For its own operations, which find it as `ctx.app.packs[name]`. */
+  readonly own?: unknown
+  close?(): Promise<void>
+}

@@ -1,0 +1,54 @@
+/** The packs of this server. A new one is a folder in src/packs and a line in this list. */
+import type { Executor } from '../agents/executor.ts'
+import type { Operation } from '../api/contract.ts'
+import { type Config, readVariables } from '../config.ts'
+import type { Reader } from '../core/variables.ts'
+import { executorsPack } from '../packs/executors/pack.ts'
+import { sourcesPack } from '../packs/sources/pack.ts'
+import { telegramPack } from '../packs/telegram/pack.ts'
+import type { OpenPack, Pack, PackApp } from './pack.ts'
+
+export const PACKS = [executorsPack, sourcesPack, telegramPack] as const
+
+type SettingsOf<P> = P extends { readSettings(read: Reader): infer S } ? S : unknown
+type Merged<P> = (P extends unknown ? (each: SettingsOf<P>) => void : never) extends (
+  all: infer S,
+) => void
+  ? S
+  : never
+
+/** The settings of the server, those of its packs included. */
+export type AppConfig = Config & Merged<(typeof PACKS)[number]>
+
+/** As its interface says it, for those who do not care which pack it is. */
+const packs: readonly Pack[] = PACKS
+
+export function readConfig(env: NodeJS.ProcessEnv): AppConfig {
+  return readVariables(env, (read) =>
+    Object.assign({}, ...packs.map((pack) => pack.readSettings?.(read))),
+  )
+}
+
+export const packOperations: readonly Operation[] = packs.flatMap((pack) => pack.operations ?? [])
+
+export type OpenPacks = Required<Omit<OpenPack, 'own'>> & {
+  /** By the name of the pack. */
+  readonly own: Readonly<Record<string, unknown>>
+}
+
+export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPacks> {
+  const opened: [string, OpenPack][] = await Promise.all(
+    packs.map(async (pack) => [pack.name, (await pack.open?.(config, app)) ?? {}]),
+  )
+  const all = opened.map(([, pack]) => pack)
+  return {
+    executors: new Map<string, Executor>(all.flatMap((pack) => [...(pack.executors ?? [])])),
+    sources: all.flatMap((pack) => pack.sources ?? []),
+    pushChannels: all.flatMap((pack) => pack.pushChannels ?? []),
+    services: all.flatMap((pack) => pack.services ?? []),
+    own: Object.fromEntries(opened.map(([name, { own }]) => [name, own])),
+    async close() {
+      await Promise.all(all.map((pack) => pack.close?.()))
+    },
+  }
+}

@@ -1,0 +1,253 @@
+/** The parts of a process, built in the order in which they need one another. */
+import type { Logger } from 'pino'
+import type { Agent } from '../agents/agent.ts'
+import type { Executor } from '../agents/executor.ts'
+import type { AppServices } from '../api/contract.ts'
+import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
+import { WebSocketChannel } from '../channels/websocket.ts'
+import type { Config } from '../config.ts'
+import { newWebhookSecret } from '../core/calls/webhook.ts'
+import { Engine } from '../engine/engine.ts'
+import { LocalHints } from '../engine/hints.ts'
+import type { Moments } from '../engine/moments.ts'
+import { openIdentity } from '../identity/identity.ts'
+import { Health } from '../observe/health.ts'
+import { arrivedRecord, createMeter } from '../observe/meter.ts'
+import type { Tracing } from '../observe/tracing.ts'
+import { checkedSources } from '../sources/checked.ts'
+import { Fetcher } from '../sources/fetcher.ts'
+import type { Source } from '../sources/source.ts'
+import type { Db } from '../store/db/db.ts'
+import type { Store } from '../store/db/open.ts'
+import { keepSetting } from '../store/db/settings.ts'
+import { backToPending, positionOf } from '../store/sessions/effects.ts'
+import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { intentTrigger } from '../triggers/intent.ts'
+import { timerTrigger } from '../triggers/timer.ts'
+import { workTrigger } from '../triggers/work.ts'
+import { VERSION } from '../version.ts'
+import { AgentRuntime } from './agent-runtime.ts'
+import { SharedCommits } from './commits.ts'
+import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+
+const DAY_MS = 86_400_000
+
+export interface AppOptions {
+  readonly config: AppConfig
+  readonly agents: ReadonlyMap<string, Agent>
+  /** Where facts are pulled from, beside those of the environment. */
+  readonly sources?: readonly Source[]
+  /** Executors of work, by agent_type. */
+  readonly work?: ReadonlyMap<string, Executor>
+  readonly log: Logger
+  /** A test clock's instant; absent in production. */
+  readonly now?: () => Date
+  readonly moments?: Moments
+  /** How long a key is believed without asking again; two seconds unless said. */
+  readonly trustMs?: number
+}
+
+/** How far the app is in its life. */
+export interface Life {
+  /** The database is there and migrated. */
+  ready: boolean
+  /** The store is about to close: nothing may be started on it any more. */
+  closing: boolean
+}
+
+export type Parts = Awaited<ReturnType<typeof openParts>>
+
+export async function openParts(options: AppOptions, store: Store, tracing: Tracing) {
+  const life: Life = { ready: false, closing: false }
+  const base = openBase(options, store, tracing)
+  const packs = await plugPacks(options, base, () => runtime)
+  const runtime = openRuntime(options, base, packs)
+  const channel = openSocketChannel(base, life, () => engine)
+  const engine = openEngine(options, { ...base, packs, runtime, channel })
+  const services = servicesOf(options.config, { ...base, packs, runtime })
+  const identity = openKeys(options, base, life)
+  const health = openHealth(options.config, { ...base, channel, engine }, life)
+  return { ...base, life, packs, runtime, channel, engine, services, identity, health }
+}
+
+/** What the others stand on. */
+function openBase({ config, log }: AppOptions, store: Store, tracing: Tracing) {
+  const { tracer } = tracing
+  const policy = policyOf(config)
+  const metering = createMeter(log, { content: config.logContent })
+  const { meter } = metering
+  const hints = new LocalHints()
+  const commits = new SharedCommits({ store, policy, meter, hints, tracer })
+  const calls = signedCalls(config)
+  const fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
+  return { store, tracing, tracer, policy, metering, meter, hints, commits, calls, fetcher }
+}
+
+type Base = ReturnType<typeof openBase>
+
+function plugPacks(
+  { config, now }: AppOptions,
+  { store, meter, commits, hints }: Base,
+  runtime: () => AgentRuntime,
+): Promise<OpenPacks> {
+  return openPacks(config, {
+    store,
+    meter,
+    waits: now === undefined,
+    append: (event) => commits.append(event),
+    knowsAgent: (agentId, userId) => runtime().agents.knows(agentId, userId),
+    changed: (topic, keys) => hints.hint(topic, keys),
+  })
+}
+
+function openRuntime(
+  { config, agents, work = new Map() }: AppOptions,
+  { store, calls, meter }: Base,
+  packs: OpenPacks,
+): AgentRuntime {
+  return new AgentRuntime({
+    config,
+    store,
+    agents,
+    builtIn: packs.executors,
+    work,
+    webhooks: calls.webhooks,
+    trouble: (where, error) => meter.trouble(where, error),
+  })
+}
+
+function openSocketChannel(
+  { store, meter, tracer }: Base,
+  life: Life,
+  engine: () => Engine,
+): WebSocketChannel {
+  return new WebSocketChannel({
+    record: (receipt) => engine().outbox.record(receipt),
+    positionOf: (session, id) => positionOf(store.db, session, id),
+    backToPending: (session) => {
+      if (life.closing) return
+      backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
+    },
+    wake: (key) => engine().hints.deliver('outbox', [key]),
+    arrived: (message) => meter.delivery(arrivedRecord(message)),
+    tracer,
+  })
+}
+
+function openEngine(
+  { config, sources: own = [], moments }: AppOptions,
+  parts: Base & { packs: OpenPacks; runtime: AgentRuntime; channel: WebSocketChannel },
+): Engine {
+  const { store, hints, policy, meter, tracer, packs, runtime, fetcher, commits, calls } = parts
+  return new Engine({
+    store,
+    hints,
+    agents: runtime.agents,
+    more: [...runtime.services, ...packs.services],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
+    channels: [parts.channel],
+    pushChannels: packs.pushChannels,
+    wakes: wakesOf(config, calls.webhooks),
+    sources: {
+      sources: checkedSources([...packs.sources, ...own], config.allowPrivateWebhooks),
+      fetch: (request) => fetcher.get(request),
+      take: (signals) => commits.takeSignals(signals),
+    },
+    policy,
+    leaseMs: config.leaseMs,
+    timerPollMs: config.timerPollIntervalMs,
+    effectPollMs: config.effectPollIntervalMs,
+    retention: {
+      checkpointsKept: config.checkpointsKept,
+      keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
+    },
+    sweep: runtime.sweep,
+    meter,
+    tracer,
+    services: new Set<string>(config.services),
+    ...(moments === undefined ? {} : { moments }),
+  })
+}
+
+/** What operations may ask of all this. */
+function servicesOf(
+  config: Config,
+  parts: Base & { packs: OpenPacks; runtime: AgentRuntime },
+): AppServices {
+  const { commits, hints, policy, packs, runtime } = parts
+  return {
+    append: (event) => commits.append(event),
+    knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
+    get agentIds() {
+      return runtime.agents.names
+    },
+    ...runtime.forOperations,
+    packs: packs.own,
+    wakesByUrl: config.wakeUrl !== null,
+    setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
+    takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
+    changed: (topic, keys) => hints.hint(topic, keys),
+    policy,
+  }
+}
+
+function openKeys({ config, trustMs, now }: AppOptions, { store, meter }: Base, life: Life) {
+  return openIdentity({
+    config,
+    db: store.db,
+    ready: () => life.ready,
+    trustMs,
+    now,
+    onError: (error) => meter.trouble('keys', error),
+  })
+}
+
+function openHealth(
+  { services }: Config,
+  parts: Base & { channel: WebSocketChannel; engine: Engine },
+  life: Life,
+): Health {
+  const { store, metering, meter, channel, engine } = parts
+  const health = new Health({
+    store,
+    onError: (error) => meter.trouble('watch', error),
+    ready: () => life.ready,
+    version: VERSION,
+    services,
+  })
+  metering.watch({
+    pools: () => store.pools(),
+    running: () => engine.turns.depth,
+    sockets: () => channel.sockets,
+    dueLagMs: () => health.dueLagMs(),
+    outbox: () => health.outbox(),
+  })
+  return health
+}
+
+/** Outgoing calls, signed with a secret that is kept in the database unless it was given. */
+function signedCalls({ webhookSecret, allowPrivateWebhooks }: Config) {
+  let secret = webhookSecret
+  return {
+    webhooks: new Webhooks({
+      secrets: () => (secret === null ? [] : [secret]),
+      allowPrivate: allowPrivateWebhooks,
+    }),
+    async start(db: Db): Promise<void> {
+      secret ??= await keepSetting(db, 'webhook_secret', newWebhookSecret())
+    },
+  }
+}
+
+function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
+  if (wakeUrl === null) return null
+  return {
+    source: alarmWakes({ url: wakeUrl, bearer: wakeToken }),
+    call: (request: WebhookRequest, signal: AbortSignal) => webhooks.call(request, signal),
+  }
+}
+
+function policyOf(config: Config) {
+  const { enabled, consecutiveMax, cooldownMs } = config.autonomy
+  return { autonomy: enabled, maxConsecutive: consecutiveMax, cooldownMs }
+}

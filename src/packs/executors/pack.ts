@@ -1,0 +1,33 @@
+/** The executors that are there without an app's own. Those that write ask a chat model. */
+import type { Pack } from '../../app/pack.ts'
+import { wallClock } from '../../clock.ts'
+import { HTTP_URL, isHttpUrl, type Reader } from '../../core/variables.ts'
+import type { ModelSettings } from '../model/model.ts'
+
+export interface ExecutorsSettings {
+  readonly model: ModelSettings
+}
+
+export const executorsPack = {
+  name: 'executors',
+  readSettings(read: Reader): ExecutorsSettings {
+    return {
+      model: {
+        url: read.checked('WAKEFUL_MODEL_URL', isHttpUrl, HTTP_URL, 'secret'),
+        key: read.text('WAKEFUL_MODEL_KEY'),
+        name: read.text('WAKEFUL_MODEL'),
+      },
+    }
+  },
+  async open({ model: settings }, { store }) {
+    const [{ HttpModel }, { builtInExecutors }] = await Promise.all([
+      import('../model/model.ts'),
+      import('./executors.ts'),
+    ])
+    const model = new HttpModel(settings, { now: () => new Date(wallClock()) })
+    return {
+      executors: builtInExecutors({ db: store.db, model }),
+      close: () => model.close(),
+    }
+  },
+} as const satisfies Pack<ExecutorsSettings>
