@@ -2,7 +2,7 @@
 
 import type { Turn } from '../../agents/function.ts'
 import type { Planned } from '../../agents/planned.ts'
-import { LABEL_MAX } from '../../core/alarms/alarm.ts'
+import { LABEL_MAX } from '../../core/alarms/fields.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { Meaning, Place } from './understand.ts'
 import { helpText, notesText, plannedText, planText, quoted, timeText, whyText } from './words.ts'
