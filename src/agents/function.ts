@@ -4,11 +4,12 @@
  * forgotten `await` cannot speak in somebody else's turn.
  */
 import { Refusal, TerminalError } from '../core/errors.ts'
+import { DELAY_MAX_SECONDS } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
 import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
-import { hasUnstorableJson, hasUnstorableText } from '../core/text.ts'
+import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../store/alarms/alarms.ts'
 import { countEnabled } from '../store/intents/intents.ts'
 import { recentEvents } from '../store/sessions/events.ts'
@@ -20,16 +21,14 @@ import {
   type TurnResult,
 } from './agent.ts'
 import { type AlarmRequest, type AlarmTime, alarmDraft, keptOf } from './alarm-request.ts'
+import { storable } from './asked.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
 import { type WorkRequest, workDraft } from './work-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
-/** A hundred years. */
-export const FOLLOW_UP_MAX_SECONDS = 10 * 366 * 86_400 * 10
 const EXPLAINED_MAX = 100
-const PAYLOAD_MAX_BYTES = 64 * 1024
 const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 export interface PastEvent {
@@ -108,10 +107,7 @@ export class Turn {
     if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
       throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
     }
-    const payload =
-      when.payload === undefined
-        ? null
-        : storable('followUp: payload', when.payload, PAYLOAD_MAX_BYTES)
+    const payload = when.payload === undefined ? null : storable('followUp: payload', when.payload)
     this.#ask({ type: 'schedule_timer', timerId: id, payload, ...instant(when) })
   }
 
@@ -121,11 +117,7 @@ export class Turn {
 
   /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
   setAlarm(request: AlarmRequest): string {
-    const payload =
-      request.payload === undefined
-        ? null
-        : storable('setAlarm: payload', request.payload, PAYLOAD_MAX_BYTES)
-    const draft = alarmDraft(request, payload, this.#input)
+    const draft = alarmDraft(request, this.#input)
     this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
     return draft.id
   }
@@ -147,7 +139,7 @@ export class Turn {
     const { userId, agentId } = this.session
     const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
     if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
-    const draft = alarmDraft({ ...keptOf(row), ...when }, row.payload, this.#input)
+    const draft = alarmDraft({ ...keptOf(row), ...when }, this.#input)
     this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
     this.cancelAlarm(id)
     return draft.id
@@ -174,7 +166,7 @@ export class Turn {
 
   /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
   createWork(request: WorkRequest): string {
-    const given = storable('createWork: parameters', request.parameters ?? {}, PAYLOAD_MAX_BYTES)
+    const given = storable('createWork: parameters', request.parameters ?? {})
     const draft = workDraft(request, given, this.#input)
     this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { create_work: draft } })
     return draft.id
@@ -242,11 +234,8 @@ function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null 
     throw new TypeError('followUp: takes exactly one of inSeconds and at')
   }
   if (when.inSeconds !== undefined) {
-    if (
-      !Number.isFinite(when.inSeconds) ||
-      when.inSeconds < 0 ||
-      when.inSeconds > FOLLOW_UP_MAX_SECONDS
-    ) {
+    const { inSeconds } = when
+    if (!Number.isFinite(inSeconds) || inSeconds < 0 || inSeconds > DELAY_MAX_SECONDS) {
       throw new TypeError('followUp: inSeconds takes a number of seconds, 0 or more')
     }
     return { fireAt: null, delayMs: when.inSeconds * 1000 }
@@ -256,18 +245,6 @@ function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null 
     throw new TypeError('followUp: at takes a Date or an ISO instant before the year 10000')
   }
   return { fireAt: at, delayMs: null }
-}
-
-function storable(what: string, value: unknown, maxBytes: number): string {
-  const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError(`${what} takes what JSON can hold`)
-  if (Buffer.byteLength(text) > maxBytes)
-    throw new TypeError(`${what} takes at most ${maxBytes} bytes of JSON`)
-  // `\u0000` is legal JSON and PostgreSQL cannot hand it on.
-  if (hasUnstorableJson(text)) {
-    throw new TypeError(`${what} holds a NUL or half of a surrogate pair`)
-  }
-  return text
 }
 
 function stateText(state: unknown): string {

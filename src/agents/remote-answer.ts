@@ -5,14 +5,20 @@
  */
 import { z } from 'zod'
 import { errorText } from '../core/errors.ts'
+import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
-import { JsonError, OPAQUE_BYTES_MAX, RawJson, readJson, readLevel } from '../core/json/json.ts'
+import {
+  JsonError,
+  OPAQUE_BYTES_MAX,
+  type RawJson,
+  readJson,
+  readLevel,
+} from '../core/json/json.ts'
 import { localInstant } from '../core/schedule/index.ts'
 import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
-import { FOLLOW_UP_MAX_SECONDS } from './function.ts'
 
 export interface RemoteAnswer {
   /** JSON text of an object; null leaves the state as it is. */
@@ -24,48 +30,26 @@ const ERRORS_MAX = 20
 const FIELDS: ReadonlySet<string> = new Set(['state', 'effects'])
 const PAYLOAD: ReadonlySet<string> = new Set(['payload'])
 
-const payload = z.custom<RawJson>((value) => value instanceof RawJson).optional()
+const payload = opaqueJson.optional()
 const timerId = z.string().min(1).max(TIMER_ID_MAX)
 const sendMessage = z.strictObject({
   type: z.literal('send_message'),
-  content: z
-    .string()
-    .refine((text) => text.trim() !== '', 'must not be blank')
-    .refine(
-      (text) => Buffer.byteLength(text) <= TEXT_MAX_BYTES,
-      `must be at most ${TEXT_MAX_BYTES} bytes`,
-    ),
+  content: words(TEXT_MAX_BYTES),
 })
 const scheduleTimer = z
   .strictObject({
     type: z.literal('schedule_timer'),
     timer_id: timerId,
-    delay_seconds: z.number().min(0).max(FOLLOW_UP_MAX_SECONDS).optional(),
-    fire_at: z
-      .string()
-      .refine((text) => localInstant(text, 'UTC') !== null, 'must be an RFC 3339 instant')
-      .optional(),
+    delay_seconds: z.number().min(0).max(DELAY_MAX_SECONDS).optional(),
+    fire_at: instant.optional(),
     payload,
   })
   .refine((effect) => (effect.delay_seconds === undefined) !== (effect.fire_at === undefined), {
     error: 'takes exactly one of delay_seconds and fire_at',
   })
 const cancelTimer = z.strictObject({ type: z.literal('cancel_timer'), timer_id: timerId })
-/** What they may hold is checked where every alarm of a turn is. */
-const setAlarm = z.strictObject({
-  type: z.literal('set_alarm'),
-  fire_at: z.string().optional(),
-  delay_seconds: z.number().optional(),
-  cron_expr: z.string().optional(),
-  schedule: z.string().optional(),
-  timezone: z.string().optional(),
-  label: z.string().optional(),
-  conversation_id: z.string().optional(),
-  wake_message: z.string(),
-  payload,
-  idempotency_key: z.string().optional(),
-  max_failures: z.number().optional(),
-})
+/** What it may hold is checked where every alarm of a turn is. */
+const setAlarm = z.looseObject({ type: z.literal('set_alarm'), payload })
 const cancelAlarm = z.strictObject({
   type: z.literal('cancel_alarm'),
   id: z.string().refine(isUuid, 'must be the id of an alarm'),
@@ -155,9 +139,9 @@ function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: 
       return [{ type: 'schedule_timer', timerId, fireAt, delayMs, payload }]
     }
     case 'set_alarm': {
-      const { type: _type, payload: _payload, ...request } = effect
+      const { type: _, ...request } = effect
       const set = tried(`effects[${index}]`, errors, () =>
-        alarmDraft(request as AlarmRequest, payload, input),
+        alarmDraft(request as unknown as AlarmRequest, input),
       )
       return set === undefined ? [] : [{ type: 'ask_trigger', trigger: 'alarm', ask: { set } }]
     }

@@ -16,9 +16,10 @@ import type { Appended, NewEvent } from '../store/sessions/events.ts'
 import { perform } from './perform.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
+export { opaqueJson } from '../core/fields.ts'
 export { ROLES, type Role } from '../core/identity/key.ts'
 export { flag, listQuery, page, pageOf } from './lists.ts'
-export { idParam, opaqueJson } from './shape.ts'
+export { idParam } from './shape.ts'
 
 /** Who asks. `ownerDid` and `userId` are null for admin and service acting for everybody. */
 export interface Actor {

@@ -11,7 +11,7 @@ import type { Db } from '../store/db/db.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import type { Store } from '../store/db/open.ts'
 import { type Appended, appendEvents, type NewEvent } from '../store/sessions/events.ts'
-import { type NewAlarm, setAlarms } from '../triggers/alarm.ts'
+import { type AlarmSet, setAlarms } from '../triggers/alarm.ts'
 import { type SignalTaken, takeSignals } from '../triggers/signal.ts'
 
 const BATCH_MAX = 500
@@ -28,7 +28,7 @@ export interface SharedCommitsOptions {
 export class SharedCommits {
   readonly #options: SharedCommitsOptions
   readonly #appends: GroupCommit<NewEvent, Appended>
-  readonly #alarms: GroupCommit<AlarmDraft, NewAlarm | Refusal>
+  readonly #alarms: GroupCommit<AlarmDraft, AlarmSet | Refusal>
   readonly #signals: GroupCommit<NewSignal, SignalTaken>
 
   constructor(options: SharedCommitsOptions) {
@@ -69,7 +69,7 @@ export class SharedCommits {
   }
 
   /** Within `tx` where one is given. */
-  async setAlarm(draft: AlarmDraft, tx: Db | null): Promise<NewAlarm> {
+  async setAlarm(draft: AlarmDraft, tx: Db | null): Promise<AlarmSet> {
     const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
     if (set === undefined) throw new Error('the alarm was not set')
     if (set instanceof Refusal) throw set

@@ -3,17 +3,18 @@
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
 import { type Attempt, missedBy, settleAlarm } from '../core/alarms/alarm.ts'
-import { type AlarmDraft, type AlarmPlan, planAlarm } from '../core/alarms/draft.ts'
+import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from '../core/alarms/draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import { bucketOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
-  type AlarmRow,
   alarmsByKey,
   cancelOwnAlarms,
   databaseNow,
   insertAlarms,
+  keyOf,
   type SetAlarm,
 } from '../store/alarms/alarms.ts'
 import {
@@ -119,7 +120,7 @@ function attemptOf(outcome: SlotOutcome): Attempt {
   return { taken: false, error, terminal: outcome.terminal, retryAfter }
 }
 
-export interface NewAlarm extends SetAlarm {
+export interface AlarmSet extends SetAlarm {
   readonly notes: readonly string[]
 }
 
@@ -127,7 +128,7 @@ export interface NewAlarm extends SetAlarm {
 export async function setAlarms(
   db: Db,
   drafts: readonly AlarmDraft[],
-): Promise<(NewAlarm | Refusal)[]> {
+): Promise<(AlarmSet | Refusal)[]> {
   if (!drafts.some((draft) => draft.audit)) return setEach(db, drafts)
   return db.tx(async (tx) => {
     const set = await setEach(tx, drafts)
@@ -143,48 +144,48 @@ export async function setAlarms(
   })
 }
 
-async function setEach(db: Db, drafts: readonly AlarmDraft[]): Promise<(NewAlarm | Refusal)[]> {
+async function setEach(db: Db, drafts: readonly AlarmDraft[]): Promise<(AlarmSet | Refusal)[]> {
   const now = await databaseNow(db)
-  const plans = drafts.map((draft) => planOrRefusal(draft, now))
-  const good = plans.filter((plan) => !(plan instanceof Refusal)) as AlarmPlan[]
-  const made = good.length === 0 ? [] : await insertAlarms(db, good, good.map(newId))
-  const set = new Map(good.map((plan, index) => [plan.draft.id, made[index]]))
-  const known = await knownAlready(db, drafts, plans)
-  return drafts.map((draft, index) => {
-    const plan = plans[index]
-    const first = known.get(draft.id)
-    if (first !== undefined) return { row: first, deduped: true, notes: [] }
-    if (plan === undefined || plan instanceof Refusal) return plan ?? unwritten(draft)
-    return { ...(set.get(draft.id) ?? unwritten(draft)), notes: plan.notes }
+  const plans = drafts.map((draft) => ({ draft, plan: planOrRefusal(draft, now) }))
+  const alarms = plans.flatMap(({ draft, plan }) =>
+    plan instanceof Refusal ? [] : [newAlarm(draft, plan)],
+  )
+  const made = alarms.length === 0 ? null : await insertAlarms(db, alarms)
+  const known = await knownAlready(
+    db,
+    plans.flatMap(({ draft, plan }) => (plan instanceof Refusal ? [draft] : [])),
+  )
+  return plans.map(({ draft, plan }) => {
+    if (plan instanceof Refusal) return known.get(draft.id) ?? plan
+    const set = made?.get(draft.id)
+    if (set === undefined) throw new Error(`alarm ${draft.id} was not written`)
+    return { ...set, notes: plan.notes }
   })
 }
 
 /** A key that exists answers with its alarm whatever the body: also when its time has passed by now. */
 async function knownAlready(
   db: Db,
-  drafts: readonly AlarmDraft[],
-  plans: readonly (AlarmPlan | Refusal)[],
-): Promise<Map<string, AlarmRow>> {
-  const refused = drafts.filter(
-    (draft, index) => plans[index] instanceof Refusal && (draft.idempotencyKey ?? '') !== '',
+  refused: readonly AlarmDraft[],
+): Promise<Map<string, AlarmSet>> {
+  const keyed = refused.flatMap(({ id, userId, ownerDid, fields: { idempotency_key } }) =>
+    idempotency_key === ''
+      ? []
+      : [{ id, bucket: bucketOf(userId), owner_did: ownerDid, idempotency_key }],
   )
-  if (refused.length === 0) return new Map()
-  const rows = await alarmsByKey(db, refused)
+  if (keyed.length === 0) return new Map()
+  const rows = await alarmsByKey(db, keyed)
   return new Map(
-    refused.flatMap((draft) => {
-      const row = rows.get(`${draft.ownerDid} ${draft.idempotencyKey}`)
-      return row === undefined ? [] : [[draft.id, row]]
+    keyed.flatMap((key) => {
+      const row = rows.get(keyOf(key))
+      return row === undefined ? [] : [[key.id, { row, deduped: true, notes: [] }]]
     }),
   )
 }
 
-function unwritten({ id }: AlarmDraft): never {
-  throw new Error(`alarm ${id} was not written`)
-}
-
 function planOrRefusal(draft: AlarmDraft, now: Date): AlarmPlan | Refusal {
   try {
-    return planAlarm(draft, now)
+    return planAlarm({ ...draft, timezone: draft.fields.timezone }, now)
   } catch (error) {
     if (error instanceof Refusal) return error
     throw error

@@ -1,21 +1,14 @@
 /** Alarms: what an agent is to be woken for, when, and with which words. */
 import { z } from 'zod'
-import {
-  ALARM_KEY_MAX,
-  ALARM_STATUSES,
-  cronWords,
-  DELAY_MAX_SECONDS,
-  LABEL_MAX,
-  MAX_FAILURES_MAX,
-  nextFires,
-  WAKE_MESSAGE_MAX_BYTES,
-} from '../../core/alarms/alarm.ts'
-import type { Timing } from '../../core/alarms/draft.ts'
+import { ALARM_KINDS, ALARM_STATUSES, cronWords, nextFires } from '../../core/alarms/alarm.ts'
+import { timingOf } from '../../core/alarms/draft.ts'
+import { ALARM, alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
+import { schemaOf, shownOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
+import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { RawJson } from '../../core/json/json.ts'
-import { describe, isZone, localInstant } from '../../core/schedule/index.ts'
-import { KEY_PART, LOCAL_USER, ownerDidOf } from '../../core/sessions/session.ts'
+import { describe } from '../../core/schedule/index.ts'
+import { LOCAL_USER, ownerDidOf } from '../../core/sessions/session.ts'
 import {
   type AlarmRow,
   type AlarmScope,
@@ -30,68 +23,27 @@ import {
   type Context,
   idParam,
   listQuery,
-  opaqueJson,
   operation,
   page,
   pageOf,
   tellIfSoon,
 } from '../contract.ts'
 
-const SCHEDULE_MAX = 200
 const SEARCH_MAX = 100
-const CRON_MAX = 256
 /** What `kind` and its fields say together, `schedule` says alone. */
 const KIND_FIELDS = ['kind', 'fire_at', 'delay_seconds', 'cron_expr'] as const
 
 const body = z
   .object({
-    kind: z.enum(['once', 'cron']).optional(),
-    fire_at: z
-      .string()
-      .refine((text) => localInstant(text, 'UTC') !== null, {
-        error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
-      })
-      .optional()
-      .describe('An instant in the future; without an offset it is read in timezone.'),
-    delay_seconds: z.number().min(1).max(DELAY_MAX_SECONDS).optional(),
-    cron_expr: z
-      .string()
-      .min(1)
-      .max(CRON_MAX)
-      .optional()
-      .describe('Five fields, several of them joined by " | ", or "@every 5m".'),
-    schedule: z
-      .string()
-      .min(1)
-      .max(SCHEDULE_MAX)
-      .optional()
-      .describe('Instead of kind: a phrase such as "tomorrow at 9am" or "every weekday at 8:30".'),
-    timezone: z.string().min(1).max(64).default('UTC').describe('An IANA name.'),
-    label: z.string().max(LABEL_MAX).default(''),
-    agent_id: z.string().min(1).max(64).optional().describe('Who is woken.'),
-    conversation_id: z
-      .string()
-      .refine((text) => text === '' || KEY_PART.test(text), {
-        error: 'must be 1 to 64 of letters, digits, _ and -',
-      })
-      .default('')
-      .describe('Where; empty: a fresh conversation each time.'),
-    wake_message: z
-      .string()
-      .refine((text) => text.trim() !== '', 'must not be blank')
-      .refine(
-        (text) => Buffer.byteLength(text) <= WAKE_MESSAGE_MAX_BYTES,
-        `must be at most ${WAKE_MESSAGE_MAX_BYTES} bytes`,
-      ),
-    payload: opaqueJson.optional().describe('Handed back verbatim with the wake.'),
-    idempotency_key: z.string().max(ALARM_KEY_MAX).default(''),
-    max_failures: z.int().min(1).max(MAX_FAILURES_MAX).optional(),
+    kind: z.enum(ALARM_KINDS).optional(),
+    ...alarmTimes,
+    agent_id: shortName.optional().describe('Who is woken.'),
+    ...alarmFields,
   })
   .refine(...timed('kind'))
   .refine(...timed('fire_at'))
   .refine(...timed('delay_seconds'))
   .refine(...timed('cron_expr'))
-type Body = z.output<typeof body>
 
 type KindField = (typeof KIND_FIELDS)[number]
 type Given = Partial<Record<KindField | 'schedule', unknown>>
@@ -122,15 +74,6 @@ function timingError(field: KindField, given: Given): string | null {
   if (field === 'delay_seconds') return null
   const both = (given.delay_seconds !== undefined) === has
   return both ? 'kind once takes exactly one of fire_at and delay_seconds' : null
-}
-
-function timingOf(body: Body): Timing {
-  if (body.schedule !== undefined) return { type: 'phrase', text: body.schedule }
-  if (body.cron_expr !== undefined) return { type: 'cron', expr: body.cron_expr }
-  if (body.delay_seconds !== undefined) return { type: 'delay', ms: body.delay_seconds * 1000 }
-  // An unknown zone has its own error: until then the instant is read as UTC.
-  const zone = isZone(body.timezone) ? body.timezone : 'UTC'
-  return { type: 'at', at: new Date(localInstant(body.fire_at ?? '', zone) ?? 0) }
 }
 
 /** The agent bound to the credential, else the one named; with neither the wake URL, else the only agent there is. */
@@ -167,55 +110,21 @@ function scopeOf(actor: Actor): AlarmScope {
   return { ownerDid, userId }
 }
 
-const view = z.object({
-  id: z.uuid(),
-  label: z.string(),
-  kind: z.enum(['once', 'cron']),
-  cron_expr: z.string().optional(),
-  timezone: z.string(),
+const view = schemaOf(ALARM).extend({
   next_fire_at: z.iso.datetime().optional(),
-  conversation_id: z.string().optional(),
-  wake_message: z.string(),
-  payload: z.unknown(),
-  status: z.enum(ALARM_STATUSES),
-  idempotency_key: z.string().optional(),
-  max_failures: z.int(),
-  failure_count: z.int(),
-  last_error: z.string().optional(),
-  created_at: z.iso.datetime(),
-  last_fired_at: z.iso.datetime().optional(),
-  agent_id: z.string().optional(),
   description: z.string(),
   next_fires: z.array(z.iso.datetime()).optional(),
-  missed_count: z.int(),
   deduped: z.boolean().optional(),
   notes: z.array(z.string()).optional(),
 })
 
-/** What is empty is left out, and the next times are told only while there are any. */
+/** The next times are told only while there are any. */
 function viewOf(row: AlarmRow) {
   const active = row.status === 'active'
   return {
-    id: row.id,
-    label: row.label,
-    kind: row.kind,
-    cron_expr: row.cron_expr || undefined,
-    timezone: row.timezone,
-    next_fire_at: active ? row.next_fire_at : undefined,
-    conversation_id: row.conversation_id || undefined,
-    wake_message: row.wake_message,
-    payload: new RawJson(row.payload),
-    status: row.status,
-    idempotency_key: row.idempotency_key || undefined,
-    max_failures: row.max_failures,
-    failure_count: row.failure_count,
-    last_error: row.last_error || undefined,
-    created_at: row.created_at,
-    last_fired_at: row.last_fired_at ?? undefined,
-    agent_id: row.agent_id ?? undefined,
+    ...shownOf(ALARM, row),
+    ...(active ? { next_fire_at: row.next_fire_at, next_fires: nextFires(row, row.now) } : {}),
     description: wordsFor(row),
-    next_fires: active ? nextFires(row, row.now) : undefined,
-    missed_count: row.missed_count,
   }
 }
 
@@ -252,24 +161,19 @@ const createAlarmOp = operation({
   output: view,
   async run(ctx, { body }) {
     const userId = ctx.actor.userId ?? LOCAL_USER
-    const target = targetOf(ctx, body.agent_id)
+    const { kind, fire_at, delay_seconds, cron_expr, schedule, agent_id, ...fields } = body
+    const target = targetOf(ctx, agent_id)
     const { row, deduped, notes } = await ctx.app.setAlarm(
       {
         id: newId(),
         ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
         userId,
         agentId: target.agentId,
-        timing: timingOf(body),
-        timezone: body.timezone,
-        label: body.label,
-        conversationId: body.conversation_id,
-        wakeMessage: body.wake_message,
-        idempotencyKey: body.idempotency_key,
+        timing: timingOf(body, body.timezone),
+        fields,
         errors: target.errors,
         traceparent: ctx.traceparent ?? null,
         audit: ctx.entry ?? null,
-        ...(body.payload === undefined ? {} : { payload: body.payload.text }),
-        ...(body.max_failures === undefined ? {} : { maxFailures: body.max_failures }),
       },
       ctx.inTransaction ? ctx.db : null,
     )

@@ -1,7 +1,7 @@
 /** Timers of a session: set one from outside, cancel it, see them. */
 import { z } from 'zod'
-import { DELAY_MAX_SECONDS } from '../../core/alarms/alarm.ts'
 import { Refusal } from '../../core/errors.ts'
+import { DELAY_MAX_SECONDS, INSTANT_FORM } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { RawJson } from '../../core/json/json.ts'
 import { localInstant } from '../../core/schedule/index.ts'
@@ -66,10 +66,7 @@ const putTimerOp = operation({
 function instantOf(text: string): Date {
   const at = localInstant(text, 'UTC')
   if (at !== null) return new Date(at)
-  throw new Refusal(
-    'shape',
-    'body.fire_at: must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
-  )
+  throw new Refusal('shape', `body.fire_at: ${INSTANT_FORM}`)
 }
 
 const deleteTimerOp = operation({

@@ -6,12 +6,13 @@
 import { ladderMs } from '../backoff.ts'
 import { askedMs, type RetryAfter } from '../calls/retry.ts'
 import { newId } from '../ids.ts'
-import { missed, next, parsedOf, ScheduleError } from '../schedule/index.ts'
+import { cronSchedule, missed, nextTimes, parsedOf, ScheduleError } from '../schedule/index.ts'
 import { storableText } from '../text.ts'
 
 export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const
 export type AlarmStatus = (typeof ALARM_STATUSES)[number]
-export type AlarmKind = 'once' | 'cron'
+export const ALARM_KINDS = ['once', 'cron'] as const
+export type AlarmKind = (typeof ALARM_KINDS)[number]
 /** What an attempt, or the owner, made of the slot. `exhausted` is a failure after which none is left. */
 export type AlarmOutcome = 'taken' | 'failed' | 'exhausted' | 'cancelled'
 type Move = 'fire' | 'advance' | 'retry' | 'fail' | 'skip' | 'cancel' | 'stay'
@@ -32,18 +33,10 @@ export const LIFECYCLE: Record<AlarmStatus, Record<AlarmOutcome, Record<AlarmKin
   failed: ENDED,
 }
 
-export const MAX_FAILURES = 5
-export const MAX_FAILURES_MAX = 100
-export const WAKE_MESSAGE_MAX_BYTES = 8 * 1024
-export const LABEL_MAX = 256
-export const ALARM_KEY_MAX = 255
-/** A hundred years; longer waits would leave the years we can write. */
-export const DELAY_MAX_SECONDS = 100 * 366 * 86_400
 const LAST_ERROR_MAX = 2000
 const RETRY_BASE_MS = 30_000
 const RETRY_MAX_MS = 15 * 60_000
 const RETRY_AFTER_MAX_MS = 60 * 60_000
-const NEXT_FIRES = 3
 
 /** What never changes, under the names of its columns. */
 export interface AlarmTerms {
@@ -163,21 +156,17 @@ function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'fai
 /** How many further slots have passed by now and go into the one in hand. */
 export function missedBy(alarm: AlarmTerms, scheduledFor: Date, now: Date): number {
   if (alarm.kind === 'once') return 0
-  const parsed = parsedOf(alarm)
-  if (parsed instanceof ScheduleError) return 0
+  const schedule = cronSchedule(alarm)
+  if (schedule === null) return 0
   const anchor = alarm.anchor_at.getTime()
-  return missed(parsed.schedule, scheduledFor.getTime(), now.getTime(), anchor).missedCount
+  return missed(schedule, scheduledFor.getTime(), now.getTime(), anchor).missedCount
 }
 
 /** The next times while it is active: the one it waits for, then what follows. */
 export function nextFires(alarm: AlarmTerms & AlarmState, now: Date): Date[] {
   if (alarm.status !== 'active') return []
-  const parsed = alarm.kind === 'once' ? null : parsedOf(alarm)
-  if (parsed === null || parsed instanceof ScheduleError) return [alarm.next_fire_at]
-  const after = Math.max(alarm.next_fire_at.getTime(), now.getTime())
-  const options = { anchor: alarm.anchor_at.getTime(), count: NEXT_FIRES - 1 }
-  const following = next(parsed.schedule, after, options).map((at) => new Date(at))
-  return [alarm.next_fire_at, ...following]
+  const schedule = alarm.kind === 'once' ? null : cronSchedule(alarm)
+  return nextTimes(alarm.next_fire_at, schedule, alarm.anchor_at, now)
 }
 
 /** Its recurring schedule in words. */

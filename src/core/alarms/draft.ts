@@ -3,18 +3,24 @@
  * "in the future"), so it runs where the row is written. Refuses with all reasons at once.
  */
 
+import type { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import type { AuditHead } from '../identity/audit.ts'
+import { newId } from '../ids.ts'
 import {
   formatLocal,
+  instantIn,
   isZone,
   next,
   type Parsed,
   parseCron,
   parsePhrase,
   ScheduleError,
+  zoneError,
 } from '../schedule/index.ts'
-import { type AlarmKind, MAX_FAILURES } from './alarm.ts'
+import { bucketOf } from '../sessions/session.ts'
+import type { AlarmKind } from './alarm.ts'
+import type { AlarmFields, alarmTimes } from './fields.ts'
 
 export type Timing =
   | { readonly type: 'at'; readonly at: Date }
@@ -22,26 +28,33 @@ export type Timing =
   | { readonly type: 'cron'; readonly expr: string }
   | { readonly type: 'phrase'; readonly text: string }
 
-export interface AlarmDraft {
+/** The fields that say when, of which one is there. */
+export function timingOf(
+  times: { readonly [K in keyof typeof alarmTimes]?: z.output<(typeof alarmTimes)[K]> },
+  timezone: string,
+): Timing {
+  if (times.schedule !== undefined) return { type: 'phrase', text: times.schedule }
+  if (times.cron_expr !== undefined) return { type: 'cron', expr: times.cron_expr }
+  if (times.delay_seconds !== undefined) return { type: 'delay', ms: times.delay_seconds * 1000 }
+  return { type: 'at', at: instantIn(times.fire_at ?? '', timezone) }
+}
+
+interface Asked {
+  readonly timing: Timing
+  readonly timezone: string
+  /** A time that has passed fires at once instead of being refused: a turn's commit comes after its asking. */
+  readonly lateIsFine?: boolean
+  /** What the door has found wrong already; said together with the rest. */
+  readonly errors?: readonly string[]
+}
+
+export interface AlarmDraft extends Omit<Asked, 'timezone'> {
   readonly id: string
   readonly ownerDid: string
   readonly userId: string
   /** Null: the wake URL. */
   readonly agentId: string | null
-  readonly timing: Timing
-  readonly timezone: string
-  readonly label?: string
-  /** Empty: every slot opens a fresh thread. */
-  readonly conversationId?: string
-  readonly wakeMessage: string
-  /** JSON text, kept verbatim. */
-  readonly payload?: string
-  readonly idempotencyKey?: string
-  readonly maxFailures?: number
-  /** A time that has passed fires at once instead of being refused: a turn's commit comes after its asking. */
-  readonly lateIsFine?: boolean
-  /** What the door has found wrong already; said together with the rest. */
-  readonly errors?: readonly string[]
+  readonly fields: AlarmFields
   /** The trace it was set in; its wakes belong to it. */
   readonly traceparent?: string | null
   /** Who asked, where an operation did: written with the alarm. */
@@ -49,33 +62,48 @@ export interface AlarmDraft {
 }
 
 export interface AlarmPlan {
-  readonly draft: AlarmDraft
   readonly kind: AlarmKind
   readonly fireAt: Date | null
   readonly cronExpr: string
   readonly nextFireAt: Date
   readonly anchorAt: Date
-  readonly maxFailures: number
   /** Defaults that were assumed, in words. */
   readonly notes: readonly string[]
 }
 
 /** Throws a `Refusal` with all reasons. */
-export function planAlarm(draft: AlarmDraft, now: Date): AlarmPlan {
-  const errors = [...(draft.errors ?? [])]
-  if (!isZone(draft.timezone)) {
-    const given = JSON.stringify(draft.timezone.slice(0, 64))
-    errors.push(`timezone: ${given} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`)
-    throw new Refusal('rule', errors)
-  }
-  const plan = planTiming(draft, now, errors)
+export function planAlarm(asked: Asked, now: Date): AlarmPlan {
+  const errors = [...(asked.errors ?? [])]
+  if (!isZone(asked.timezone)) throw new Refusal('rule', [...errors, zoneError(asked.timezone)])
+  const plan = planTiming(asked, now, errors)
   if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
-  return { draft, anchorAt: now, maxFailures: draft.maxFailures ?? MAX_FAILURES, ...plan }
+  return { anchorAt: now, ...plan }
 }
 
-type Planned = Pick<AlarmPlan, 'kind' | 'fireAt' | 'cronExpr' | 'nextFireAt' | 'notes'>
+/** The row of a new alarm, but for what its columns begin with by themselves. */
+export function newAlarm(draft: AlarmDraft, plan: AlarmPlan) {
+  return {
+    ...draft.fields,
+    bucket: bucketOf(draft.userId),
+    id: draft.id,
+    owner_did: draft.ownerDid,
+    user_id: draft.userId,
+    agent_id: draft.agentId,
+    payload: draft.fields.payload?.text ?? '{}',
+    kind: plan.kind,
+    fire_at: plan.fireAt,
+    cron_expr: plan.cronExpr,
+    anchor_at: plan.anchorAt,
+    next_fire_at: plan.nextFireAt,
+    delivery_id: newId(),
+    traceparent: draft.traceparent ?? null,
+  }
+}
+export type NewAlarm = ReturnType<typeof newAlarm>
 
-function planTiming(draft: AlarmDraft, now: Date, errors: string[]): Planned | null {
+type Planned = Omit<AlarmPlan, 'anchorAt'>
+
+function planTiming(draft: Asked, now: Date, errors: string[]): Planned | null {
   const { timing } = draft
   switch (timing.type) {
     case 'at':
@@ -96,7 +124,7 @@ function planTiming(draft: AlarmDraft, now: Date, errors: string[]): Planned | n
   }
 }
 
-function planAt(draft: AlarmDraft, at: Date, now: Date, errors: string[]): Planned | null {
+function planAt(draft: Asked, at: Date, now: Date, errors: string[]): Planned | null {
   if (at > now || draft.lateIsFine) return once(at)
   const local = (instant: Date) => formatLocal(instant.getTime(), draft.timezone)
   errors.push(`fire_at: ${local(at)} is not in the future, now is ${local(now)}`)

@@ -10,12 +10,12 @@ import type { Schedule } from './schedule.ts'
 
 export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
-export { formatLocal, localInstant, tzDataVersion } from './instant.ts'
+export { formatLocal, instantIn, localInstant, tzDataVersion } from './instant.ts'
 export { parseCron } from './parse.ts'
-export { parsedOf } from './parsed.ts'
+export { cronSchedule, parsedOf } from './parsed.ts'
 export { atOtherTime, isTimeOfDay, parseFrequency, parsePhrase } from './phrase.ts'
 export { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
-export { isZone } from './zone.ts'
+export { isZone, zoneError } from './zone.ts'
 
 /**
  * Up to `count` (default 1) instants strictly after `after`, ascending, never beyond the year 9999. An interval
@@ -33,4 +33,15 @@ export function next(
     return nextEvery(schedule.everyMs, after, anchor, count)
   }
   return schedule.at !== null && schedule.at > after && count > 0 ? [schedule.at] : []
+}
+
+/** How many times ahead are told unless somebody asks for more. */
+export const NEXT_TIMES = 3
+
+/** The times of something that waits for `first`: that one, then those that follow. Null: nothing follows. */
+export function nextTimes(first: Date, schedule: Schedule | null, anchor: Date, now: Date): Date[] {
+  if (schedule === null) return [first]
+  const after = Math.max(first.getTime(), now.getTime())
+  const options = { anchor: anchor.getTime(), count: NEXT_TIMES - 1 }
+  return [first, ...next(schedule, after, options).map((at) => new Date(at))]
 }

@@ -40,6 +40,11 @@ export function localInstant(text: string, timezone: string): number | null {
   return at === null || at > LAST_INSTANT ? null : at
 }
 
+/** Of a text that is known to be an instant. An unknown zone has its own error: until then it is read as UTC. */
+export function instantIn(text: string, timezone: string): Date {
+  return new Date(localInstant(text, isZone(timezone) ? timezone : 'UTC') ?? 0)
+}
+
 function toInstant(wall: number, timezone: string, match: RegExpExecArray): number | null {
   if (match[8] !== undefined) return wall
   if (match[9] === undefined) return instantOf(zoneOf(timezone), wall).at

@@ -1,6 +1,6 @@
 /** Recurring schedules of rows, read once. */
 import { parseCron } from './parse.ts'
-import { type Parsed, ScheduleError } from './schedule.ts'
+import { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
 
 /** The same few expressions come back with every fire; reading one takes longer than all the rest. */
 const read = new Map<string, Parsed | ScheduleError>()
@@ -30,4 +30,13 @@ export function parsedOf({
     read.set(key, parsed)
   }
   return parsed
+}
+
+/** Null for what cannot be read any more. */
+export function cronSchedule(row: {
+  readonly cron_expr: string
+  readonly timezone: string
+}): Schedule | null {
+  const parsed = parsedOf(row)
+  return parsed instanceof ScheduleError ? null : parsed.schedule
 }

@@ -75,6 +75,11 @@ export function zoneOf(name: string): Zone {
   return zone
 }
 
+/** Of a field `timezone` that names none. */
+export function zoneError(name: string): string {
+  return `timezone: ${JSON.stringify(name.slice(0, 64))} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`
+}
+
 /** The sentence for a name that is not a zone. */
 export function zoneAdvice(name: string): string {
   return `timezone ${JSON.stringify(String(name).slice(0, 64))} is not an IANA time zone: write a name such as "Europe/Berlin", "America/New_York" or "UTC"`

@@ -1,7 +1,7 @@
 /** Carries out what a sentence means through the turn's own wishes, and says what was done. */
 
 import type { Turn } from '../../agents/function.ts'
-import { LABEL_MAX } from '../../core/alarms/alarm.ts'
+import { LABEL_MAX } from '../../core/alarms/fields.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'

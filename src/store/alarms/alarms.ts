@@ -1,32 +1,20 @@
 /** Alarms as their owners see them: set, list, read, cancel, fire now. What happens to a slot is in `alarm-slots.ts`. */
-import type { AlarmState, AlarmTerms } from '../../core/alarms/alarm.ts'
-import type { AlarmDraft, AlarmPlan } from '../../core/alarms/draft.ts'
+import type { NewAlarm } from '../../core/alarms/draft.ts'
+import { ALARM } from '../../core/alarms/fields.ts'
+import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { inIndexOrder, keyIs, NOW, oneInOrder } from '../db/due.ts'
+import { rows, statement } from '../db/statement.ts'
 
-export interface AlarmRow extends AlarmTerms, AlarmState {
-  readonly bucket: number
-  readonly id: string
-  readonly owner_did: string
-  readonly user_id: string
-  readonly agent_id: string | null
-  readonly label: string
-  readonly fire_at: Date | null
-  readonly conversation_id: string
-  readonly wake_message: string
-  readonly payload: string
-  readonly idempotency_key: string
-  readonly created_at: Date
+export interface AlarmRow extends RowOf<typeof ALARM> {
   /** `created_at` with its microseconds, for cursors. */
   readonly created_text: string
   /** The database's time when it was read. */
   readonly now: Date
 }
 
-const ROW = `bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone, anchor_at, next_fire_at,
-  conversation_id, wake_message, payload, status, idempotency_key, max_failures, failure_count, last_error,
-  scheduled_for, missed_count, attempt, delivery_id, due_at, created_at, last_fired_at,
+const ROW = `${listOf(ALARM)},
   to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text, ${NOW} as now`
 
 /** Whose alarms may be seen: one agent's (its DID), one person's, or everybody's. */
@@ -41,21 +29,30 @@ export async function databaseNow(db: Db): Promise<Date> {
   return row.now
 }
 
+/** What its columns begin with by themselves. */
+const BEGINNING = {
+  status: 'active',
+  failure_count: 0,
+  last_error: '',
+  missed_count: 0,
+  attempt: 0,
+  last_fired_at: null,
+} as const
+const GIVEN = typesOf(ALARM, [
+  ...(Object.keys(BEGINNING) as (keyof typeof BEGINNING)[]),
+  ...(['scheduled_for', 'due_at', 'created_at'] as const),
+])
+const NAMES = Object.keys(GIVEN)
+
 /** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
-const INSERT = `insert into wakeful.alarms (bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
-    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, idempotency_key, max_failures,
-    delivery_id, traceparent, created_at, updated_at)
-  select bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
-    anchor_at, next_fire_at, next_fire_at, next_fire_at, conversation_id, wake_message, payload::json, idempotency_key, max_failures,
-    delivery_id, traceparent, ${NOW}, ${NOW}
-  from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::text[],
-    $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[], $15::text[], $16::text[], $17::text[], $18::int[], $19::uuid[],
-    $20::text[])
-    i(bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone, anchor_at, next_fire_at,
-      conversation_id, wake_message, payload, idempotency_key, max_failures, delivery_id, traceparent)
+const INSERT = statement(
+  { i: rows(GIVEN) },
+  ({ i }) => `insert into wakeful.alarms (${NAMES}, scheduled_for, due_at, created_at, updated_at)
+  select ${NAMES}, next_fire_at, next_fire_at, ${NOW}, ${NOW} from ${i}
   order by bucket, owner_did, idempotency_key
   on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
-  returning id, created_at`
+  returning id, created_at`,
+)
 
 export interface SetAlarm {
   readonly row: AlarmRow
@@ -63,110 +60,52 @@ export interface SetAlarm {
   readonly deduped: boolean
 }
 
-/**
- * Writes all of them in one statement, which is a transaction by itself; answers in their order.
- * `deliveryIds`: one for each.
- */
+/** Writes all of them in one statement, which is a transaction by itself; answers by their ids. */
 export async function insertAlarms(
   db: Db,
-  plans: readonly AlarmPlan[],
-  deliveryIds: readonly string[],
-): Promise<SetAlarm[]> {
-  const drafts = plans.map((plan) => plan.draft)
-  const buckets = drafts.map((d) => bucketOf(d.userId))
-  const keys = drafts.map((d) => d.idempotencyKey ?? '')
-  const made = await db.query<{ id: string; created_at: Date }>(INSERT, [
-    db.now(),
-    buckets,
-    drafts.map((d) => d.id),
-    drafts.map((d) => d.ownerDid),
-    drafts.map((d) => d.userId),
-    drafts.map((d) => d.agentId),
-    drafts.map((d) => d.label ?? ''),
-    plans.map((p) => p.kind),
-    plans.map((p) => p.fireAt),
-    plans.map((p) => p.cronExpr),
-    drafts.map((d) => d.timezone),
-    plans.map((p) => p.anchorAt),
-    plans.map((p) => p.nextFireAt),
-    drafts.map((d) => d.conversationId ?? ''),
-    drafts.map((d) => d.wakeMessage),
-    drafts.map((d) => d.payload ?? '{}'),
-    keys,
-    plans.map((p) => p.maxFailures),
-    deliveryIds,
-    drafts.map((d) => d.traceparent ?? null),
-  ])
+  alarms: readonly NewAlarm[],
+): Promise<Map<string, SetAlarm>> {
+  const made = await INSERT.run<{ id: string; created_at: Date }>(db, { i: alarms })
   const fresh = new Map(made.map((row) => [row.id, row.created_at]))
-  const rest = drafts.filter((draft) => !fresh.has(draft.id))
+  const rest = alarms.filter(({ id }) => !fresh.has(id))
   const known = rest.length === 0 ? new Map<string, AlarmRow>() : await alarmsByKey(db, rest)
-  return plans.map((plan, index) => {
-    const { draft } = plan
-    const createdAt = fresh.get(draft.id)
-    if (createdAt !== undefined)
-      return { row: freshRow(plan, createdAt, deliveryIds[index] ?? ''), deduped: false }
-    const first = known.get(`${draft.ownerDid} ${draft.idempotencyKey}`)
-    if (first === undefined) throw new Error(`alarm ${draft.id} was not written`)
-    return { row: first, deduped: true }
-  })
+  const set = new Map<string, SetAlarm>()
+  for (const alarm of alarms) {
+    const createdAt = fresh.get(alarm.id)
+    const row = createdAt === undefined ? known.get(keyOf(alarm)) : freshRow(alarm, createdAt)
+    if (row === undefined) throw new Error(`alarm ${alarm.id} was not written`)
+    set.set(alarm.id, { row, deduped: createdAt === undefined })
+  }
+  return set
 }
 
 /** The row as the statement above wrote it: to read it back would cost more than to write it. */
-function freshRow(plan: AlarmPlan, createdAt: Date, deliveryId: string): AlarmRow {
-  const { draft, nextFireAt } = plan
-  return {
-    bucket: bucketOf(draft.userId),
-    id: draft.id,
-    owner_did: draft.ownerDid,
-    user_id: draft.userId,
-    agent_id: draft.agentId,
-    label: draft.label ?? '',
-    kind: plan.kind,
-    fire_at: plan.fireAt,
-    cron_expr: plan.cronExpr,
-    timezone: draft.timezone,
-    anchor_at: plan.anchorAt,
-    next_fire_at: nextFireAt,
-    scheduled_for: nextFireAt,
-    due_at: nextFireAt,
-    conversation_id: draft.conversationId ?? '',
-    wake_message: draft.wakeMessage,
-    payload: draft.payload ?? '{}',
-    status: 'active',
-    idempotency_key: draft.idempotencyKey ?? '',
-    max_failures: plan.maxFailures,
-    failure_count: 0,
-    last_error: '',
-    missed_count: 0,
-    attempt: 0,
-    delivery_id: deliveryId,
-    created_at: createdAt,
-    created_text: createdAt.toISOString(),
-    last_fired_at: null,
-    now: createdAt,
-  }
+function freshRow(alarm: NewAlarm, createdAt: Date): AlarmRow {
+  const { next_fire_at: at } = alarm
+  const written = { created_at: createdAt, created_text: createdAt.toISOString(), now: createdAt }
+  return { ...alarm, ...BEGINNING, scheduled_for: at, due_at: at, ...written }
 }
 
-/** By `owner_did key`. A statement of its own, so that it sees what a concurrent owner of the key has committed meanwhile. */
-export async function alarmsByKey(
-  db: Db,
-  drafts: readonly AlarmDraft[],
-): Promise<Map<string, AlarmRow>> {
-  // Lateral, so that it is one look-up for each key whatever the statistics say.
-  const rows = await db.query<AlarmRow>(
-    `select a.* from unnest($2::smallint[], $3::text[], $4::text[]) k(bucket, owner_did, key)
-     cross join lateral (
-       select ${ROW} from wakeful.alarms o
-       where o.idempotency_key <> '' and o.bucket = k.bucket and o.owner_did = k.owner_did and o.idempotency_key = k.key
-       limit 1) a`,
-    [
-      db.now(),
-      drafts.map((d) => bucketOf(d.userId)),
-      drafts.map((d) => d.ownerDid),
-      drafts.map((d) => d.idempotencyKey ?? ''),
-    ],
-  )
-  return new Map(rows.map((row) => [`${row.owner_did} ${row.idempotency_key}`, row]))
+type Keyed = Pick<NewAlarm, 'bucket' | 'owner_did' | 'idempotency_key'>
+
+export function keyOf({ owner_did, idempotency_key }: Omit<Keyed, 'bucket'>): string {
+  return `${owner_did} ${idempotency_key}`
+}
+
+// Lateral, so that it is one look-up for each key whatever the statistics say.
+const BY_KEY = statement(
+  { k: rows({ bucket: 'smallint', owner_did: 'text', idempotency_key: 'text' }) },
+  ({ k }) => `select a.* from ${k}
+   cross join lateral (
+     select ${ROW} from wakeful.alarms o
+     where o.idempotency_key <> '' and o.bucket = k.bucket and o.owner_did = k.owner_did and o.idempotency_key = k.idempotency_key
+     limit 1) a`,
+)
+
+/** By `keyOf`. A statement of its own, so that it sees what a concurrent owner of the key has committed meanwhile. */
+export async function alarmsByKey(db: Db, keys: readonly Keyed[]): Promise<Map<string, AlarmRow>> {
+  const rows = await BY_KEY.run<AlarmRow>(db, { k: keys })
+  return new Map(rows.map((row) => [keyOf(row), row]))
 }
 
 /** The condition and its values from $`first` on; texts are few, so that each is planned for what it asks. */
@@ -265,41 +204,42 @@ export async function cancelAlarm(db: Db, scope: AlarmScope, id: string): Promis
   })
 }
 
+const CANCEL_OWN = statement(
+  { c: rows({ bucket: 'smallint', id: 'uuid', user_id: 'text', agent_id: 'text' }) },
+  ({ c }) => `update wakeful.alarms a
+   set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+   from ${c}
+   where ${keyIs('a.bucket', 'c.bucket')} and ${keyIs('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
+     and a.parent_id is null and a.status = 'active'
+   returning a.bucket, a.id`,
+)
+
 /** Cancels an agent's own alarms, each for its own user: the wishes of turns. */
 export async function cancelOwnAlarms(
   tx: Db,
   alarms: readonly { id: string; userId: string; agentId: string }[],
 ): Promise<void> {
-  const rows = await tx.query<{ bucket: number; id: string }>(
-    `update wakeful.alarms a
-     set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
-     from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[]) c(bucket, id, user_id, agent_id)
-     where ${keyIs('a.bucket', 'c.bucket')} and ${keyIs('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
-       and a.parent_id is null and a.status = 'active'
-     returning a.bucket, a.id`,
-    [
-      tx.now(),
-      alarms.map((a) => bucketOf(a.userId)),
-      alarms.map((a) => a.id),
-      alarms.map((a) => a.userId),
-      alarms.map((a) => a.agentId),
-    ],
-  )
+  const c = alarms.map(({ id, userId, agentId }) => ({
+    ...{ bucket: bucketOf(userId), id, user_id: userId, agent_id: agentId },
+  }))
+  const rows = await CANCEL_OWN.run<{ bucket: number; id: string }>(tx, { c })
   if (rows.length > 0) await cancelExtras(tx, rows)
 }
 
 /** They stay as rows: that they were asked for and cancelled is part of the record. */
+const CANCEL_EXTRAS = statement(
+  { p: rows({ bucket: 'smallint', id: 'uuid' }) },
+  ({ p }) => `update wakeful.alarms a
+   set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
+   from ${p}
+   where ${keyIs('a.bucket', 'p.bucket')} and ${keyIs('a.parent_id', 'p.id')} and a.status = 'active'`,
+)
+
 async function cancelExtras(
   tx: Db,
   parents: readonly { bucket: number; id: string }[],
 ): Promise<void> {
-  await tx.query(
-    `update wakeful.alarms a
-     set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
-     from unnest($2::smallint[], $3::uuid[]) p(bucket, id)
-     where ${keyIs('a.bucket', 'p.bucket')} and ${keyIs('a.parent_id', 'p.id')} and a.status = 'active'`,
-    [tx.now(), parents.map((p) => p.bucket), parents.map((p) => p.id)],
-  )
+  await CANCEL_EXTRAS.run(tx, { p: parents })
 }
 
 /**
@@ -311,11 +251,18 @@ const FIRE_ONCE = `update wakeful.alarms
       attempt = failure_count, traceparent = coalesce($5::text, traceparent), updated_at = ${NOW}
   where bucket = $2 and id = $3::uuid and in_flight is null and claim_token is null`
 
+/** What an extra wake has of its own. */
+const OWN = new Set([
+  ...['id', 'kind', 'fire_at', 'cron_expr', 'next_fire_at', 'idempotency_key', 'delivery_id'],
+  'traceparent',
+])
+const SHARED = NAMES.filter((name) => !OWN.has(name))
+
 /** An extra wake beside a recurring alarm: its own slot, its own attempts, and no slot of the schedule used. */
-const FIRE_EXTRA = `insert into wakeful.alarms (bucket, id, parent_id, owner_did, user_id, agent_id, label, kind, fire_at, timezone,
-    anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, max_failures, delivery_id, traceparent, created_at, updated_at)
-  select bucket, $6::uuid, id, owner_did, user_id, agent_id, label, 'once', date_trunc('milliseconds', ${NOW}), timezone,
-    anchor_at, ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW}, conversation_id, wake_message, payload, max_failures, $4::uuid, coalesce($5::text, traceparent), ${NOW}, ${NOW}
+const FIRE_EXTRA = `insert into wakeful.alarms (${SHARED}, id, parent_id, kind, fire_at, next_fire_at, scheduled_for, due_at,
+    delivery_id, traceparent, created_at, updated_at)
+  select ${SHARED}, $6::uuid, id, 'once', date_trunc('milliseconds', ${NOW}), ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW},
+    $4::uuid, coalesce($5::text, traceparent), ${NOW}, ${NOW}
   from wakeful.alarms where bucket = $2 and id = $3::uuid`
 
 /** Null when there is no such alarm. The caller refuses where its status is not `active`: nothing was done then. */

@@ -8,20 +8,8 @@
  *
  * `${i}` becomes `unnest($2::smallint[], $3::uuid[], $4::text[]) i(bucket, id, error)`, as often as it stands there.
  */
+import type { SqlValues as Values } from '../../core/columns.ts'
 import type { Db, Row } from './db.ts'
-
-interface Values {
-  smallint: number
-  int: number
-  bigint: number
-  float8: number
-  boolean: boolean
-  text: string
-  uuid: string
-  json: string
-  timestamptz: Date
-  bytea: Uint8Array
-}
 
 type Type = keyof Values
 /** A question mark: may be null. */

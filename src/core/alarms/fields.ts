@@ -1,0 +1,96 @@
+/** What an alarm's owner may say of it, whoever asks: a request, a turn or a remote agent; and what is kept of it. */
+import { z } from 'zod'
+import { kept, said, shown, word } from '../columns.ts'
+import {
+  cron,
+  DELAY_MAX_SECONDS,
+  instant,
+  KEY_PART_FORM,
+  opaqueJson,
+  timezone,
+  words,
+} from '../fields.ts'
+import { KEY_PART } from '../sessions/session.ts'
+import { ALARM_KINDS, ALARM_STATUSES } from './alarm.ts'
+
+export const LABEL_MAX = 256
+const MAX_FAILURES = 5
+const MAX_FAILURES_MAX = 100
+const WAKE_MESSAGE_MAX_BYTES = 8 * 1024
+const KEY_MAX = 255
+const SCHEDULE_MAX = 200
+
+/** Each says when by itself. */
+export const alarmTimes = {
+  fire_at: instant
+    .optional()
+    .describe('An instant in the future; without an offset it is read in timezone.'),
+  delay_seconds: z.number().min(1).max(DELAY_MAX_SECONDS).optional().describe('Seconds from now.'),
+  cron_expr: cron
+    .optional()
+    .describe('Five fields, several of them joined by " | ", or "@every 5m".'),
+  schedule: z
+    .string()
+    .min(1)
+    .max(SCHEDULE_MAX)
+    .optional()
+    .describe('Instead of kind: a phrase such as "tomorrow at 9am" or "every weekday at 8:30".'),
+}
+
+/** Kept as it is said, each under the name of its column. */
+export const alarmFields = {
+  timezone: timezone.default('UTC'),
+  label: z.string().max(LABEL_MAX).default('').describe('A name for it.'),
+  conversation_id: z
+    .string()
+    .refine((text) => text === '' || KEY_PART.test(text), { error: KEY_PART_FORM })
+    .default('')
+    .describe('Where; empty: a fresh conversation each time.'),
+  wake_message: words(WAKE_MESSAGE_MAX_BYTES).describe('What the agent is told when it wakes.'),
+  payload: opaqueJson.optional().describe('Handed back verbatim with the wake.'),
+  idempotency_key: z
+    .string()
+    .max(KEY_MAX)
+    .default('')
+    .describe('The same key again sets nothing new.'),
+  max_failures: z
+    .int()
+    .min(1)
+    .max(MAX_FAILURES_MAX)
+    .default(MAX_FAILURES)
+    .describe('Attempts at one wake.'),
+}
+
+export type AlarmFields = z.output<z.ZodObject<typeof alarmFields>>
+
+/** `next_fire_at` is shown too, while there is one. */
+export const ALARM = {
+  bucket: kept('smallint'),
+  id: shown('uuid'),
+  owner_did: kept('text'),
+  user_id: kept('text'),
+  label: shown('text'),
+  kind: word(ALARM_KINDS),
+  fire_at: kept('timestamptz?'),
+  cron_expr: said('text'),
+  timezone: shown('text'),
+  anchor_at: kept('timestamptz'),
+  next_fire_at: kept('timestamptz'),
+  scheduled_for: kept('timestamptz'),
+  due_at: kept('timestamptz?'),
+  conversation_id: said('text'),
+  wake_message: shown('text'),
+  payload: shown('json'),
+  status: word(ALARM_STATUSES),
+  idempotency_key: said('text'),
+  max_failures: shown('int'),
+  failure_count: shown('int'),
+  last_error: said('text'),
+  created_at: shown('timestamptz'),
+  last_fired_at: said('timestamptz?'),
+  agent_id: said('text?'),
+  missed_count: shown('int'),
+  attempt: kept('int'),
+  delivery_id: kept('uuid'),
+  traceparent: kept('text?'),
+}

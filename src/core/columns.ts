@@ -1,0 +1,147 @@
+/**
+ * Tables of columns. A family of rows names each of its columns once, with its type and how it is shown; from that come
+ * the list for SQL, the type of a row, the schema of what owners see and what they see of one row.
+ */
+import { z } from 'zod'
+import { RawJson } from './json/json.ts'
+
+/** What a value of each SQL type is here. */
+export interface SqlValues {
+  smallint: number
+  int: number
+  bigint: number
+  float8: number
+  boolean: boolean
+  text: string
+  uuid: string
+  json: string
+  timestamptz: Date
+  bytea: Uint8Array
+}
+type Type = keyof SqlValues
+/** A question mark: may be null. */
+export type SqlType = Type | `${Type}?`
+export type SqlValue<T extends SqlType> = T extends `${infer B extends Type}?`
+  ? SqlValues[B] | null
+  : SqlValues[T & Type]
+
+const SCHEMAS = {
+  smallint: z.int(),
+  int: z.int(),
+  bigint: z.int(),
+  float8: z.number(),
+  boolean: z.boolean(),
+  text: z.string(),
+  uuid: z.uuid(),
+  json: z.unknown(),
+  timestamptz: z.iso.datetime(),
+  bytea: z.string(),
+}
+type SchemaOf<T extends SqlType> = T extends 'json' | 'json?'
+  ? (typeof SCHEMAS)['json']
+  : T extends `${infer B extends Type}?`
+    ? z.ZodNullable<(typeof SCHEMAS)[B]>
+    : (typeof SCHEMAS)[T & Type]
+
+interface Column<T extends SqlType, V, S extends z.ZodType | null> {
+  readonly type: T
+  /** Null: it is not shown. */
+  readonly schema: S
+  /** Left out of what is shown where it is empty. */
+  readonly sparing: boolean
+  /** For the compiler alone. */
+  readonly value?: V
+}
+type Columns = Readonly<Record<string, Column<SqlType, unknown, z.ZodType | null>>>
+
+/** For us alone. */
+export function kept<T extends SqlType>(type: T): Column<T, SqlValue<T>, null> {
+  return { type, schema: null, sparing: false }
+}
+
+/** For its owner to see, always. */
+export function shown<T extends SqlType>(type: T): Column<T, SqlValue<T>, SchemaOf<T>> {
+  return { type, schema: schemaFor(type), sparing: false }
+}
+
+/** One of a few words. */
+export function word<const W extends readonly string[]>(words: W) {
+  const column: Column<'text', W[number], z.ZodEnum<{ [K in W[number]]: K }>> = {
+    type: 'text',
+    schema: z.enum(words),
+    sparing: false,
+  }
+  return column
+}
+
+/** One of a few words, or null. */
+export function wordOrNull<const W extends readonly string[]>(words: W) {
+  const { schema } = word(words)
+  const column: Column<'text?', W[number] | null, z.ZodNullable<typeof schema>> = {
+    type: 'text?',
+    schema: schema.nullable(),
+    sparing: false,
+  }
+  return column
+}
+
+/** For its owner to see unless it is empty. */
+export function said<T extends 'text' | 'text?' | 'timestamptz?'>(
+  type: T,
+): Column<T, SqlValue<T>, z.ZodOptional<SchemaOf<T extends `${infer B extends Type}?` ? B : T>>> {
+  const schema = schemaFor(type.replace('?', '') as Type).optional()
+  return { type, sparing: true, schema: schema as never }
+}
+
+function schemaFor<T extends SqlType>(type: T): SchemaOf<T> {
+  const schema = SCHEMAS[type.replace('?', '') as Type]
+  return (type.endsWith('?') && type !== 'json?' ? schema.nullable() : schema) as SchemaOf<T>
+}
+
+/** A row as the database answers it. */
+export type RowOf<C extends Columns> = {
+  readonly [K in keyof C]: C[K] extends Column<SqlType, infer V, z.ZodType | null> ? V : never
+}
+
+/** The list for SQL. Big integers are read as numbers: none of ours grows past 2^53. */
+export function listOf(columns: Columns, table = ''): string {
+  const prefix = table === '' ? '' : `${table}.`
+  return Object.entries(columns)
+    .map(([name, { type }]) =>
+      type === 'bigint' ? `${prefix}${name}::float8 as ${name}` : `${prefix}${name}`,
+    )
+    .join(', ')
+}
+
+/** The types by name, as a statement takes them; without those columns that are set otherwise. */
+export function typesOf<C extends Columns, const W extends keyof C = never>(
+  columns: C,
+  without: readonly W[] = [],
+): { readonly [K in Exclude<keyof C, W>]: C[K]['type'] } {
+  const left: readonly PropertyKey[] = without
+  const types = Object.entries(columns).filter(([name]) => !left.includes(name))
+  return Object.fromEntries(types.map(([name, { type }]) => [name, type])) as never
+}
+
+type Shown<C extends Columns> = {
+  [K in keyof C as C[K]['schema'] extends null ? never : K]: Exclude<C[K]['schema'], null>
+}
+
+/** What owners see. */
+export function schemaOf<C extends Columns>(columns: C): z.ZodObject<Shown<C>> {
+  const fields = Object.entries(columns).flatMap(([name, { schema }]) =>
+    schema === null ? [] : [[name, schema]],
+  )
+  return z.object(Object.fromEntries(fields)) as never
+}
+
+/** What they see of one row. JSON is handed on as the text it was written in. */
+export function shownOf<C extends Columns>(columns: C, row: RowOf<C>): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  for (const [name, { type, schema, sparing }] of Object.entries(columns)) {
+    const value = row[name] as unknown
+    if (schema === null || (sparing && (value === null || value === ''))) continue
+    fields[name] = type.startsWith('json') && value !== null ? new RawJson(String(value)) : value
+  }
+  return fields
+}
