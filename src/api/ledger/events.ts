@@ -1,6 +1,6 @@
 /** The stories of slots that became events: every attempt, its turns, and the messages that came of them. */
 import type { MessageFact, TurnFact } from '../../core/ledger/ledger.ts'
-import { readVerdict } from '../../core/ledger/ledger.ts'
+import { readVerdicts } from '../../core/ledger/ledger.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   type ChainPart,
@@ -146,7 +146,7 @@ function turnFact(turn: TurnPart): TurnFact {
     finishedAt: turn.finished_at,
     error: turn.error,
     cause: turn.cause,
-    verdicts: (JSON.parse(turn.verdicts) as Record<string, unknown>[]).map(readVerdict),
+    verdicts: readVerdicts(turn.verdicts),
   }
 }
 

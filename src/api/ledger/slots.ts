@@ -1,7 +1,7 @@
 /** The facts about slots, gathered for a whole page at once. */
 import { missedBy } from '../../core/alarms/alarm.ts'
 import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
-import type { MessageFact, SlotFacts } from '../../core/ledger/ledger.ts'
+import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
 import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
 import { parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
@@ -181,21 +181,10 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
   const check = parts.checks.get(row.id)
   if (check === undefined) return null
   const intent = parts.intents.get(row.trigger_id ?? '')
-  // A check of ours says when it was last seen; a report came once.
-  const reported = check.last_seen_at === null
   return {
     ...NOTHING,
     row,
-    facts: {
-      from: 'check',
-      status: check.status,
-      expired: check.cause === 'expired',
-      reported,
-      gate: fields(check.gate_result),
-      seen: fields(check.trigger_data),
-      error: check.error_message,
-      repeats: check.repeats,
-    },
+    facts: checkFacts(check),
     name: intent?.intent_name ?? '',
     userId: check.user_id,
     sessionKey: intentSession(check.user_id, intent),
@@ -207,14 +196,6 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
 function intentSession(userId: string, intent: IntentPart | undefined): string | null {
   if (intent === undefined || intent.agent_id === null) return null
   return `${userId}:${intent.agent_id}:${intent.thread_id || intent.id}`
-}
-
-/** Written by us or checked when it was reported; anything but an object says nothing. */
-function fields(json: string | null): Readonly<Record<string, unknown>> | null {
-  const value = json === null ? null : (JSON.parse(json) as unknown)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null
 }
 
 function ofWake(row: SlotRow, parts: Parts): Slot | null {

@@ -2,21 +2,22 @@
 
 import type { Executor, WorkRun } from '../../agents/executor.ts'
 import { TerminalError } from '../../core/errors.ts'
+import { judgeOccasion } from '../../core/ledger/ledger.ts'
+import { aheadOf, type Standing } from '../../core/ledger/upcoming.ts'
 import { dayBounds, localDay, zoneOf } from '../../core/schedule/zone.ts'
 import type { Db } from '../../store/db/db.ts'
+import { ledgerNow } from '../../store/ledger/ledger.ts'
+import { type Happening, happenings } from '../../store/ledger/occasions.ts'
 import {
-  type Happening,
-  happenings,
   intentChecks,
-  reportTime,
   triggerNames,
   troubledAlarms,
-  upcoming,
   workRuns,
 } from '../../store/ledger/report-figures.ts'
+import { standing } from '../../store/ledger/upcoming.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
-import type { Fire, Kind } from './report/tally.ts'
+import type { Fire } from './report/tally.ts'
 
 const DAYS = 7
 const DAYS_MAX = 90
@@ -32,7 +33,7 @@ export function reporting({ db }: { readonly db: Db }): Executor {
   return async (run) => {
     const { days, format } = wanted(run.parameters)
     const { userId, timezone, signal } = run
-    const to = await reportTime(db)
+    const to = await ledgerNow(db)
     const span = { userId, from: startOf(to, days, timezone), to }
     run.progress(0.1, 'reading what happened')
     const { rows, cut } = await happenings(db, span, signal)
@@ -45,7 +46,7 @@ export function reporting({ db }: { readonly db: Db }): Executor {
     const checks = await intentChecks(db, span)
     const runs = (await workRuns(db, span)).filter((each) => !isOwn(each, run))
     const troubled = await troubledAlarms(db, span)
-    const planned = await upcoming(db, userId, UPCOMING_MAX)
+    const upcoming = soonest(await standing(db, userId))
     signal.throwIfAborted()
     run.progress(0.9, 'writing the report')
     const { document, metadata } = activityReport({
@@ -54,15 +55,15 @@ export function reporting({ db }: { readonly db: Db }): Executor {
       task: run.task.slice(0, 500),
       fires,
       names: new Map([
-        ...fires
-          .filter((fire) => fire.kind === 'timer')
-          .map((fire) => [fire.trigger, fire.trigger] as const),
+        ...past.flatMap((row) =>
+          row.type === 'timer' ? [[triggerOf(row), row.name ?? ''] as const] : [],
+        ),
         ...names.map(({ id, name }) => [id, name] as const),
       ]),
       checks,
       runs,
       troubled,
-      upcoming: planned,
+      upcoming,
       cut,
     })
     const content = printMarkdown(document)
@@ -90,22 +91,36 @@ function startOf(to: Date, days: number, timezone: string): Date {
   return new Date(dayBounds(zone, localDay(zone, to.getTime()) - days).from)
 }
 
-function fireOf(row: Happening): Fire {
-  return {
-    kind: row.type as Kind,
-    trigger: row.trigger_id ?? row.timer_id ?? row.session_key,
-    at: row.created_at,
-    delivered: row.delivered,
-    undelivered: row.undelivered,
-    lost: row.lost,
-    heldBack: heldBack(row.verdicts),
-    error: row.status === 'failed' ? (row.error ?? 'failed').slice(0, 300) : null,
-  }
+/** Intents that wait for a condition have no time to tell. */
+function soonest(rows: readonly Standing[]) {
+  return rows
+    .flatMap((row) => {
+      const { title: name, next_at: due_at } = aheadOf(row)
+      return due_at === null ? [] : [{ kind: row.kind, name, due_at }]
+    })
+    .sort((a, b) => a.due_at.getTime() - b.due_at.getTime() || (a.name < b.name ? -1 : 1))
+    .slice(0, UPCOMING_MAX)
 }
 
-function heldBack(verdicts: string): string[] {
-  const list = JSON.parse(verdicts) as { allowed: boolean; rule: string }[]
-  return list.filter((verdict) => !verdict.allowed).map((verdict) => verdict.rule)
+const triggerOf = ({ trigger_id, name, session_key }: Happening) =>
+  trigger_id ?? name ?? session_key
+
+function fireOf(row: Happening): Fire {
+  const { outcome, reason, verdicts } = judgeOccasion(row)
+  const are = (...states: readonly string[]) =>
+    row.messages.filter((status) => states.includes(status)).length
+  // A message that was given up is told as such: its turn did not fail.
+  const failed = outcome === 'failed' && row.status === 'failed'
+  return {
+    kind: row.type,
+    trigger: triggerOf(row),
+    at: row.created_at,
+    delivered: are('completed'),
+    undelivered: are('pending', 'executing'),
+    lost: are('failed'),
+    heldBack: verdicts.filter(({ allowed }) => !allowed).map(({ rule }) => rule),
+    error: failed ? (reason?.error ?? 'failed').slice(0, 300) : null,
+  }
 }
 
 function mostFrequent(ids: readonly string[]): string[] {

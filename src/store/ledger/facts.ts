@@ -1,4 +1,5 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
+import type { CheckRow } from '../../core/ledger/ledger.ts'
 import type { Reason } from '../../core/sessions/reason.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { TurnCause } from '../../core/sessions/turn.ts'
@@ -238,25 +239,15 @@ export async function intentParts(db: Db, rows: readonly SlotRow[]): Promise<Int
   )
 }
 
-export interface CheckPart {
+export interface CheckPart extends CheckRow {
   readonly id: string
   readonly user_id: string
-  readonly status: 'success' | 'failed' | 'gate_blocked' | 'condition_not_met'
-  readonly trigger_type: string
-  readonly trigger_data: string | null
-  readonly gate_result: string | null
-  readonly message_preview: string | null
-  readonly error_message: string | null
-  readonly cause: 'expired' | null
-  readonly last_seen_at: Date | null
-  readonly repeats: number
 }
 
 export async function checkParts(db: Db, rows: readonly SlotRow[]): Promise<CheckPart[]> {
   if (rows.length === 0) return []
   return db.query<CheckPart>(
-    `select x.id, x.user_id, x.status, x.trigger_type, x.trigger_data, x.gate_result, left(x.message_preview, ${PREVIEW_MAX}) as message_preview,
-       x.error_message, x.cause, x.last_seen_at, x.repeats
+    `select x.id, x.user_id, x.status, x.trigger_data, x.gate_result, x.error_message, x.cause, x.last_seen_at, x.repeats
      from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
      join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
     [rows.map((r) => r.bucket), rows.map((r) => r.id)],

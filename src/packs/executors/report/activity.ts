@@ -177,6 +177,7 @@ const RULE_WORDS: Readonly<Record<string, string>> = {
   cooldown_active: 'Too soon after the message before.',
   gate_blocked: 'An intent was ready and its gate said no.',
   condition_not_met: 'An intent was checked and its condition did not hold.',
+  expired: 'An intent had passed its end.',
 }
 
 function heldBackSection(
@@ -190,7 +191,7 @@ function heldBackSection(
     RULE_WORDS[rule] ?? '',
   ])
   for (const check of checks) {
-    if (check.status !== 'gate_blocked' && check.status !== 'condition_not_met') continue
+    if (check.status === 'success' || check.status === 'failed') continue
     const name = check.name ?? 'a deleted intent'
     rows.push([`intent “${name}”`, check.status, check.checks, RULE_WORDS[check.status] ?? ''])
   }
