@@ -58,7 +58,6 @@ export interface MessageFact {
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
   readonly channel: string
   readonly reason: Reason
-  readonly attempts: number
   /** When its status became so. */
   readonly at: Date
   readonly error: string | null

@@ -8,12 +8,7 @@ import { dayBounds, localDay, zoneOf } from '../../core/schedule/zone.ts'
 import type { Db } from '../../store/db/db.ts'
 import { ledgerNow } from '../../store/ledger/ledger.ts'
 import { type Happening, happenings } from '../../store/ledger/occasions.ts'
-import {
-  intentChecks,
-  triggerNames,
-  troubledAlarms,
-  workRuns,
-} from '../../store/ledger/report-figures.ts'
+import { intentChecks, troubledAlarms, workRuns } from '../../store/ledger/report-figures.ts'
 import { standing } from '../../store/ledger/upcoming.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
@@ -41,8 +36,6 @@ export function reporting({ db }: { readonly db: Db }): Executor {
     const past = rows.filter((row) => row.trigger_id !== run.workId || row.status !== null)
     run.progress(0.6, 'reading what was checked, run and planned')
     const fires = past.map(fireOf)
-    const ids = past.flatMap((row) => (row.trigger_id === null ? [] : [row.trigger_id]))
-    const names = await triggerNames(db, userId, mostFrequent(ids))
     const checks = await intentChecks(db, span)
     const runs = (await workRuns(db, span)).filter((each) => !isOwn(each, run))
     const troubled = await troubledAlarms(db, span)
@@ -55,10 +48,8 @@ export function reporting({ db }: { readonly db: Db }): Executor {
       task: run.task.slice(0, 500),
       fires,
       names: new Map([
-        ...past.flatMap((row) =>
-          row.type === 'timer' ? [[triggerOf(row), row.name ?? ''] as const] : [],
-        ),
-        ...names.map(({ id, name }) => [id, name] as const),
+        ...past.toReversed().map((row) => [triggerOf(row), row.name ?? ''] as const),
+        ...runs.map(({ work_id, task }) => [work_id, task] as const),
       ]),
       checks,
       runs,
@@ -121,12 +112,6 @@ function fireOf(row: Happening): Fire {
     heldBack: verdicts.filter(({ allowed }) => !allowed).map(({ rule }) => rule),
     error: failed ? (reason?.error ?? 'failed').slice(0, 300) : null,
   }
-}
-
-function mostFrequent(ids: readonly string[]): string[] {
-  const counts = new Map<string, number>()
-  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
-  return [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id)
 }
 
 function isOwn(output: { work_id: string; run_number: number }, run: WorkRun): boolean {

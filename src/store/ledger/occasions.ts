@@ -13,9 +13,11 @@ export const HAPPENINGS_MAX = 20_000
 /** So far back into one session's log; its newest are read first. */
 const SEQS_PER_SESSION = 5_000
 const CHECKS_MAX = 100
+const NAME_MAX = 200
 
-const NAME = `coalesce(e.payload ->> 'timer_id', e.payload ->> 'intent_name', e.payload ->> 'title', nullif(e.payload ->> 'label', ''),
-  e.payload ->> 'wake_message')`
+/** What the trigger of an event was called then; a notice by what it tells of. */
+export const EVENT_NAME = `coalesce(e.payload ->> 'timer_id', e.payload ->> 'intent_name', e.payload ->> 'title', nullif(e.payload ->> 'label', ''),
+  e.payload ->> 'wake_message', e.payload ->> 'task')`
 const TURN = (wanted: string) => `lateral (select t.* from wakeful.turns t
   where t.bucket = e.bucket and t.session_key = e.session_key and t.event_seq = e.seq and ${wanted} order by t.attempt desc limit 1) t`
 const OUTCOME = `t.status, t.error, t.cause, coalesce(t.verdicts, '[]'::json) as verdicts, array(
@@ -36,7 +38,7 @@ export async function unaskedTurns(
   limit: number,
 ): Promise<PastTurn[]> {
   return db.query<PastTurn>(
-    `select e.type, ${NAME} as name, t.finished_at, ${OUTCOME}
+    `select e.type, ${EVENT_NAME} as name, t.finished_at, ${OUTCOME}
      from wakeful.events e cross join ${TURN(`t.status in ('committed', 'failed')`)}
      where e.bucket = $1 and e.session_key = $2 and e.type <> 'user_message' order by e.seq desc limit $3`,
     [session.bucket, session.key, limit],
@@ -83,7 +85,7 @@ const SESSIONS = `select session_key, last_seq from wakeful.sessions
   where bucket = $1 and session_key > $2 and session_key < $3 and updated_at >= $4::timestamptz
   order by session_key limit ${SESSIONS_PER_PAGE}`
 
-const HAPPENINGS = `select e.session_key, e.type, e.trigger_id, ${NAME} as name, e.created_at, ${OUTCOME}
+const HAPPENINGS = `select e.session_key, e.type, e.trigger_id, left(${EVENT_NAME}, ${NAME_MAX}) as name, e.created_at, ${OUTCOME}
   from (
     select e.* from unnest($2::text[], $3::int[]) s(session_key, last_seq)
     cross join lateral (

@@ -1,4 +1,4 @@
-/** What the report on one person tells beside what fired: checks, runs, names, alarms in trouble. All reads are by keys and bounded. */
+/** What the report on one person tells beside what fired: checks, runs, alarms in trouble. All reads are by keys and bounded. */
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { HAPPENINGS_MAX, type Span } from './occasions.ts'
@@ -48,31 +48,6 @@ export async function workRuns(db: Db, span: Span): Promise<OutputFigure[]> {
      where o.created_at >= $3::timestamptz and o.created_at <= $4::timestamptz
      order by o.created_at desc, o.run_number desc limit ${HAPPENINGS_MAX}`,
     [bucketOf(span.userId), span.userId, span.from, span.to],
-  )
-}
-
-export interface TriggerName {
-  readonly id: string
-  readonly name: string
-}
-
-/** What the triggers are called that still exist. */
-export async function triggerNames(
-  db: Db,
-  userId: string,
-  ids: readonly string[],
-): Promise<TriggerName[]> {
-  if (ids.length === 0) return []
-  return db.query<TriggerName>(
-    `select id, left(case when label <> '' then label else wake_message end, 200) as name from wakeful.alarms
-       where bucket = $1 and id = any($3::uuid[]) and user_id = $2
-     union all
-     select id, left(intent_name, 200) from wakeful.scheduled_intents
-       where bucket = $1 and id = any($3::uuid[]) and user_id = $2
-     union all
-     select id, left(task, 200) from wakeful.work
-       where bucket = $1 and id = any($3::uuid[]) and user_id = $2`,
-    [bucketOf(userId), userId, ids.slice(0, LIST_MAX)],
   )
 }
 
