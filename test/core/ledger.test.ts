@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import {
   type CheckFacts,
   type EventFacts,
+  judgeOccasion,
   judgeSlot,
   type MessageFact,
   OUTCOME_MEANINGS,
@@ -206,6 +207,36 @@ describe('the outcome of a slot', () => {
         },
       ),
       { numRuns: 2000 },
+    )
+  })
+})
+
+describe('an event by itself', () => {
+  test('is judged as the slot is that has no other', () => {
+    const status = fc.constantFrom('pending', 'completed', 'failed' as const)
+    const attempt = fc.constantFrom(
+      ...[turn(), blocked, turn({ verdicts: [OK, COOL] }), bad('x'), bad('x', 'retrying')],
+      ...[bad('x', 'failed', 'withdrawn'), bad('x', 'failed', 'deleted')],
+    )
+    fc.assert(
+      fc.property(fc.option(attempt), fc.array(status, { maxLength: 3 }), (last, messages) => {
+        const occasion = {
+          ...{ status: last?.status ?? null, error: last?.error ?? null },
+          ...{
+            cause: last?.cause ?? null,
+            verdicts: JSON.stringify(last?.verdicts ?? []),
+            messages,
+          },
+        }
+        const slot = event({
+          turns: last === null ? [] : [last],
+          messages: messages.map((each) => message(each)),
+        })
+        expect(judgeOccasion(occasion)).toEqual({
+          ...judgeSlot(slot),
+          verdicts: last?.verdicts ?? [],
+        })
+      }),
     )
   })
 })

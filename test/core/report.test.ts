@@ -116,7 +116,7 @@ describe('printing', () => {
         created_at: TO,
       })),
       troubled: many(() => ({ name: bad, status: 'failed', failure_count: 1, last_error: bad })),
-      upcoming: many(() => ({ kind: 'alarm', name: bad, due_at: TO })).slice(0, 20),
+      upcoming: many(() => ({ kind: 'alarm' as const, name: bad, due_at: TO })).slice(0, 20),
       cut: true,
     })
     const printed = printMarkdown(document)

@@ -43,7 +43,7 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
       error: error ?? undefined,
     })),
     receipt: received === undefined ? undefined : { at: received.at, channel: received.channel },
-    reply: slot.reply ?? undefined,
+    reply: slot.reply === null ? undefined : { seq: slot.reply.seq, at: slot.reply.at },
     output: outputView(slot),
   }
 }

@@ -1,16 +1,15 @@
 /** The stories of slots that became events: every attempt, its turns, and the messages that came of them. */
-import type { MessageFact, TurnFact } from '../../core/ledger/ledger.ts'
-import { readVerdict } from '../../core/ledger/ledger.ts'
+import { type MessageFact, readVerdicts, type TurnFact } from '../../core/ledger/ledger.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   type ChainPart,
   type EventPart,
   eventParts,
   laterParts,
-  type MessagePart,
   messageParts,
   type OutputPart,
   outputParts,
+  type ReplyPart,
   replyParts,
   type TurnPart,
   turnParts,
@@ -23,13 +22,13 @@ export interface EventStory {
   readonly turns: readonly TurnFact[]
   readonly messages: readonly MessageFact[]
   readonly output: OutputPart | null
-  readonly reply: { readonly seq: number; readonly at: Date } | null
+  readonly reply: ReplyPart | null
 }
 
 type At = { readonly session_key: string; readonly seq: number }
 const keyOf = ({ session_key, seq }: At) => `${session_key} ${seq}`
-const partKey = (part: { session_key: string; event_seq: number }) =>
-  `${part.session_key} ${part.event_seq}`
+const partKey = (part: { session_key: string; eventSeq: number }) =>
+  `${part.session_key} ${part.eventSeq}`
 
 export function grouped<T>(rows: readonly T[], key: (row: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
@@ -48,7 +47,7 @@ export async function eventStories(
 ): Promise<Map<string, EventStory>> {
   const first = new Map((await eventParts(db, rows)).map((part) => [part.id, part]))
   const found = rows.filter(({ id }) => first.has(id))
-  const turns = grouped(await turnParts(db, placed(found, first)), partKey)
+  const turns = grouped(await turnParts(db, found), partKey)
   const chains = await followed(db, found, first, turns)
   const all = found.flatMap((row) =>
     (chains.get(row.id) ?? []).map((event) => ({ ...event, bucket: row.bucket })),
@@ -63,26 +62,17 @@ export async function eventStories(
   return new Map(
     found.map((row) => {
       const events = chains.get(row.id) ?? []
-      const reply = events.map((event) => replies.get(keyOf(event))).find((each) => each)
-      return [
-        row.id,
-        {
-          events,
-          turns: events.flatMap((event) => (turns.get(keyOf(event)) ?? []).map(turnFact)),
-          messages: events.flatMap((event) => (messages.get(keyOf(event)) ?? []).map(messageFact)),
-          output: outputs.get(row.id) ?? null,
-          reply: reply === undefined ? null : { seq: reply.seq, at: reply.created_at },
-        },
-      ]
+      const attempts = events.flatMap((event) => turns.get(keyOf(event)) ?? [])
+      const story = {
+        events,
+        turns: attempts.map((turn) => ({ ...turn, verdicts: readVerdicts(turn.verdicts) })),
+        messages: events.flatMap((event) => messages.get(keyOf(event)) ?? []),
+        output: outputs.get(row.id) ?? null,
+        reply: events.map((event) => replies.get(keyOf(event))).find((each) => each) ?? null,
+      }
+      return [row.id, story]
     }),
   )
-}
-
-function placed(rows: readonly SlotRow[], parts: ReadonlyMap<string, EventPart>) {
-  return rows.flatMap(({ bucket, id }) => {
-    const part = parts.get(id)
-    return part === undefined ? [] : [{ bucket, session_key: part.session_key, seq: part.seq }]
-  })
 }
 
 type Turns = Map<string, TurnPart[]>
@@ -99,7 +89,10 @@ async function followed(
     ({ kind, id }) =>
       (kind === 'alarm' || kind === 'intent') && canGoOn(chains.get(id)?.at(-1), turns),
   )
-  const later = await laterParts(db, open)
+  const later = await laterParts(
+    db,
+    open.map((row, place) => ({ ...row, place })),
+  )
   const buckets = later.map((part) => ({ ...part, bucket: open[part.place]?.bucket ?? 0 }))
   // Of two slots of one instant, one's first event is among the other's later ones: its turns are here already.
   const unread = uniqueBy(buckets).filter((event) => !turns.has(keyOf(event)))
@@ -136,29 +129,4 @@ function follows(chain: readonly EventPart[], part: EventPart, turns: Turns): bo
 /** Another attempt comes only after one that failed. */
 function canGoOn(event: EventPart | undefined, turns: Turns): boolean {
   return event !== undefined && turns.get(keyOf(event))?.at(-1)?.status === 'failed'
-}
-
-function turnFact(turn: TurnPart): TurnFact {
-  return {
-    eventSeq: turn.event_seq,
-    status: turn.status,
-    startedAt: turn.started_at,
-    finishedAt: turn.finished_at,
-    error: turn.error,
-    cause: turn.cause,
-    verdicts: (JSON.parse(turn.verdicts) as Record<string, unknown>[]).map(readVerdict),
-  }
-}
-
-function messageFact(message: MessagePart): MessageFact {
-  return {
-    id: message.id,
-    status: message.status,
-    channel: message.channel,
-    reason: message.reason,
-    attempts: message.attempt_count,
-    at: message.updated_at,
-    error: message.last_error,
-    preview: message.preview,
-  }
 }

@@ -2,12 +2,10 @@
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { INTENTS_MAX } from '../../core/intents/rules.ts'
+import { TRIGGER_KINDS } from '../../core/ledger/ledger.ts'
 import {
-  LANES,
-  type Lane,
-  type Repeating,
-  repeatingCron,
-  repeatingIntent,
+  onlyLooks,
+  repeatingOf,
   SLOTS_PER_TRIGGER_MAX,
   slotsUntil,
 } from '../../core/ledger/upcoming.ts'
@@ -16,14 +14,12 @@ import { KEY_PART } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   COUNTED_MAX,
+  type Due,
   reading,
   readWaiting,
-  upcomingAlarms,
-  upcomingIntents,
-  upcomingTimers,
-  upcomingWork,
+  upcoming,
   type Window,
-} from '../../store/ledger/overview.ts'
+} from '../../store/ledger/upcoming.ts'
 import { type Operation, operation, ownerOf, ROLES } from '../contract.ts'
 
 const SLOTS_PER_LANE_MAX = 200
@@ -61,7 +57,6 @@ const slot = z.object({
     .describe('Of an intent with a condition: only looked at then, maybe not fired.'),
   attempt: z.int().optional().describe('Of an alarm: attempts at this slot that have failed.'),
 })
-type Slot = z.output<typeof slot>
 
 const lane = z.object({
   slots: z.array(slot).describe(`Soonest first, at most ${SLOTS_PER_LANE_MAX}.`),
@@ -84,85 +79,34 @@ const overview = z.object({
   }),
 })
 
-interface Coming {
-  readonly slot: Omit<Slot, 'at'>
-  readonly first: Date
-  readonly repeating: Repeating | null
-}
-interface Read {
-  readonly coming: readonly Coming[]
+interface Lane {
+  readonly rows: readonly Due[]
   readonly total: number
 }
 
-async function readLanes(db: Db, window: Window): Promise<Read[]> {
-  const read: Read[] = []
-  for (const lane of LANES) read.push(await READ[lane](db, window))
+async function readLanes(db: Db, window: Window): Promise<Lane[]> {
+  const read: Lane[] = []
+  for (const kind of TRIGGER_KINDS) read.push(await upcoming(db, kind, window))
   return read
 }
 
-const userIn = (sessionKey: string) => sessionKey.slice(0, sessionKey.indexOf(':'))
-
-const READ: Record<Lane, (db: Db, window: Window) => Promise<Read>> = {
-  async timer(db, window) {
-    const { rows, total } = await upcomingTimers(db, window)
-    const coming = rows.map(({ id, name, at, session_key }) => ({
-      slot: {
-        ...{ trigger_id: id, name, user_id: userIn(session_key), session_key },
-        ...{ by: session_key.split(':')[1] ?? null, repeats: false },
-      },
-      first: at,
-      repeating: null,
-    }))
-    return { coming, total }
-  },
-  async alarm(db, window) {
-    const { rows, total } = await upcomingAlarms(db, window)
-    const coming = rows.map((row) => {
-      const repeating = repeatingCron(row.cron_expr, row.timezone, row.anchor_at)
-      const attempt = row.attempt > 0 ? { attempt: row.attempt } : {}
-      return {
-        slot: { ...headOf(row, row.agent_id, repeating), ...attempt },
-        first: row.at,
-        repeating,
-      }
-    })
-    return { coming, total }
-  },
-  async intent(db, window) {
-    const { rows, total } = await upcomingIntents(db, window)
-    const coming = rows.map((row) => {
-      const repeating = repeatingIntent(row)
-      const checks = !['cron', 'interval', 'once'].includes(row.trigger_type)
-      const slot = { ...headOf(row, row.agent_id, repeating), ...(checks ? { checks } : {}) }
-      return { slot, first: row.at, repeating }
-    })
-    return { coming, total }
-  },
-  async work(db, window) {
-    const { rows, total } = await upcomingWork(db, window)
-    const coming = rows.map((row) => {
-      const repeating = repeatingCron(row.frequency_cron, row.timezone, row.anchor_at)
-      return { slot: headOf(row, row.agent_type, repeating), first: row.at, repeating }
-    })
-    return { coming, total }
-  },
+function slotOf(row: Due, repeats: boolean): Omit<z.output<typeof slot>, 'at'> {
+  const { id: trigger_id, name, user_id, session_key, agent: by, attempt } = row
+  return {
+    ...{ trigger_id, name, user_id, by, repeats },
+    session_key: session_key ?? undefined,
+    checks: onlyLooks(row) || undefined,
+    attempt: attempt || undefined,
+  }
 }
 
-function headOf(
-  row: { readonly id: string; readonly name: string; readonly user_id: string },
-  by: string | null,
-  repeating: Repeating | null,
-): Omit<Slot, 'at'> {
-  const { id: trigger_id, name, user_id } = row
-  return { trigger_id, name, user_id, by, repeats: repeating !== null }
-}
-
-function laneView({ coming, total }: Read, now: Date, to: Date) {
-  // One more than is shown, to know whether there is more.
-  const each = coming.map(({ slot, first, repeating }) => ({
-    slot,
-    at: slotsUntil(first, repeating, now, to, SLOTS_PER_TRIGGER_MAX + 1),
-  }))
+function laneView({ rows, total }: Lane, now: Date, to: Date) {
+  const each = rows.map((row) => {
+    const repeating = repeatingOf(row)
+    // One more than is shown, to know whether there is more.
+    const at = slotsUntil(row.at, repeating, now, to, SLOTS_PER_TRIGGER_MAX + 1)
+    return { slot: slotOf(row, repeating !== null), at }
+  })
   const slots = each
     .flatMap(({ slot, at }) =>
       at.slice(0, SLOTS_PER_TRIGGER_MAX).map((one) => ({ ...slot, at: one.toISOString() })),
@@ -170,7 +114,7 @@ function laneView({ coming, total }: Read, now: Date, to: Date) {
     .sort((a, b) => (a.at < b.at ? -1 : 1))
   const more =
     slots.length > SLOTS_PER_LANE_MAX ||
-    total > coming.length ||
+    total > rows.length ||
     each.some(({ at }) => at.length > SLOTS_PER_TRIGGER_MAX)
   return { slots: slots.slice(0, SLOTS_PER_LANE_MAX), triggers: total, more }
 }
@@ -203,11 +147,8 @@ const getOverview = operation({
       throw new Refusal('rule', 'to: at most 31 days after from, or after now')
     const window = { userId, from, to, limit: SLOTS_PER_LANE_MAX }
     const read = await reading(ctx.db, userId, (db) => readLanes(db, window))
-    const lanes = LANES.map((lane, index) => [
-      lane,
-      laneView(read[index] ?? { coming: [], total: 0 }, now, to),
-    ])
-    const due = read.flatMap(({ coming }) => coming.slice(0, 1).map(({ first }) => first))
+    const lanes = read.map((lane, index) => [TRIGGER_KINDS[index], laneView(lane, now, to)])
+    const due = read.flatMap(({ rows }) => rows.slice(0, 1).map(({ at }) => at))
     const oldest = Math.min(...[...due, waiting.oldest_session_at ?? now].map((at) => at.getTime()))
     return {
       body: {

@@ -1,7 +1,7 @@
 /** The facts about slots, gathered for a whole page at once. */
 import { missedBy } from '../../core/alarms/alarm.ts'
 import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
-import type { MessageFact, SlotFacts } from '../../core/ledger/ledger.ts'
+import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
 import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
 import { parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
@@ -32,7 +32,7 @@ export interface Slot {
   readonly missedCount: number
   readonly attempts: number
   readonly seen: string | null
-  readonly reply: { readonly seq: number; readonly at: Date } | null
+  readonly reply: EventStory['reply']
 }
 
 interface Parts {
@@ -47,28 +47,23 @@ interface Parts {
 /** In the given order. A row that was pruned since it was seen is left out. */
 export async function gatherSlots(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
   const of = (source: SlotRow['source']) => rows.filter((row) => row.source === source)
+  const by = (kind: SlotRow['kind']) => rows.filter((row) => row.kind === kind)
   const stories = await eventStories(db, of('event'))
-  const alarms = await alarmParts(
-    db,
-    rows.filter(({ kind }) => kind === 'alarm'),
-  )
-  const intents = await intentParts(
-    db,
-    rows.filter(({ kind }) => kind === 'intent'),
-  )
+  const alarms = await alarmParts(db, by('alarm'))
+  const intents = await intentParts(db, by('intent'))
   const parts: Parts = {
     stories,
     alarms: grouped(alarms, (alarm) => alarm.parent_id ?? alarm.id),
-    intents: byId(intents, ({ id }) => id),
-    checks: byId(await checkParts(db, of('check')), ({ id }) => id),
-    wakes: byId(await wakeParts(db, of('wake')), ({ delivery_id }) => delivery_id),
-    timers: byId(await timerParts(db, of('timer')), ({ id }) => id),
+    intents: byId(intents),
+    checks: byId(await checkParts(db, of('check'))),
+    wakes: byId(await wakeParts(db, of('wake'))),
+    timers: byId(await timerParts(db, of('timer'))),
   }
   return rows.flatMap((row) => slotOf(row, parts) ?? [])
 }
 
-function byId<T>(rows: readonly T[], id: (row: T) => string): Map<string, T> {
-  return new Map(rows.map((row) => [id(row), row]))
+function byId<T extends { readonly id: string }>(rows: readonly T[]): Map<string, T> {
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 function slotOf(row: SlotRow, parts: Parts): Slot | null {
@@ -103,13 +98,13 @@ function ofEvent(row: SlotRow, parts: Parts): Slot | null {
     from: 'event',
     ...{ turns, messages, passed: lastEvent.passed },
     ...{ again: held.again, cancelled: held.cancelled },
-    ...(row.kind === 'work' ? { output: output === null ? null : outputOf(output) } : {}),
+    ...(row.kind === 'work' ? { output } : {}),
   }
   const finished = lastTurn?.status === 'retrying' ? undefined : lastTurn?.finishedAt
   const ended = held.again === null && finished !== undefined
   const later = ended ? passedBy(row, parts, finished) : 0
   return {
-    ...{ row, facts, name: lastEvent.name ?? '' },
+    ...{ row, facts, name: lastEvent.name },
     userId: userOf(row.session_key),
     sessionKey: row.session_key,
     endedAt: ended ? endOf(messages, finished) : null,
@@ -126,11 +121,6 @@ function endOf(messages: readonly MessageFact[], finished: Date): Date | null {
   if (first !== undefined) return first.at
   const open = messages.some(({ status }) => status === 'pending' || status === 'executing')
   return open ? null : (messages.at(-1)?.at ?? finished)
-}
-
-function outputOf(output: NonNullable<EventStory['output']>) {
-  const { status, run_number: runNumber, title, error_message: error } = output
-  return { status, runNumber, title, error }
 }
 
 /** Whether the trigger still holds the slot, and until when; or was cancelled with it in hand. */
@@ -181,21 +171,10 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
   const check = parts.checks.get(row.id)
   if (check === undefined) return null
   const intent = parts.intents.get(row.trigger_id ?? '')
-  // A check of ours says when it was last seen; a report came once.
-  const reported = check.last_seen_at === null
   return {
     ...NOTHING,
     row,
-    facts: {
-      from: 'check',
-      status: check.status,
-      expired: check.cause === 'expired',
-      reported,
-      gate: fields(check.gate_result),
-      seen: fields(check.trigger_data),
-      error: check.error_message,
-      repeats: check.repeats,
-    },
+    facts: checkFacts(check),
     name: intent?.intent_name ?? '',
     userId: check.user_id,
     sessionKey: intentSession(check.user_id, intent),
@@ -207,14 +186,6 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
 function intentSession(userId: string, intent: IntentPart | undefined): string | null {
   if (intent === undefined || intent.agent_id === null) return null
   return `${userId}:${intent.agent_id}:${intent.thread_id || intent.id}`
-}
-
-/** Written by us or checked when it was reported; anything but an object says nothing. */
-function fields(json: string | null): Readonly<Record<string, unknown>> | null {
-  const value = json === null ? null : (JSON.parse(json) as unknown)
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null
 }
 
 function ofWake(row: SlotRow, parts: Parts): Slot | null {

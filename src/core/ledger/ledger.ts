@@ -37,15 +37,19 @@ export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
   pending: 'taken and not yet ended, or waiting for its next attempt',
 }
 
-/** One attempt of an agent, as its turn says. */
-export interface TurnFact {
-  readonly eventSeq: number
+/** One attempt of an agent, as far as it decides what came of it. */
+interface Attempt {
   readonly status: 'committed' | 'failed' | 'retrying'
-  readonly startedAt: Date
-  readonly finishedAt: Date
   readonly error: string | null
   readonly cause: TurnCause | null
   readonly verdicts: readonly Verdict[]
+}
+
+/** The same, as its turn says. */
+export interface TurnFact extends Attempt {
+  readonly eventSeq: number
+  readonly startedAt: Date
+  readonly finishedAt: Date
 }
 
 /** A message that a turn of the slot promised. */
@@ -54,19 +58,17 @@ export interface MessageFact {
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
   readonly channel: string
   readonly reason: Reason
-  readonly attempts: number
   /** When its status became so. */
   readonly at: Date
   readonly error: string | null
   readonly preview: string
 }
 
-/** A slot that became an event of a session, once or at several attempts. */
-export interface EventFacts {
-  readonly from: 'event'
+/** What decides of an event of a session, or of several attempts at one slot. */
+interface EventState {
   /** Oldest first. */
-  readonly turns: readonly TurnFact[]
-  readonly messages: readonly MessageFact[]
+  readonly turns: readonly Attempt[]
+  readonly messages: readonly Pick<MessageFact, 'status' | 'error'>[]
   /** The session has gone past its last event, so a turn there is no more than forgotten. */
   readonly passed: boolean
   /** Its trigger holds the slot for another attempt, at this instant. */
@@ -75,6 +77,23 @@ export interface EventFacts {
   readonly cancelled: boolean
   /** Of work: the output. Null where it is gone with its work. */
   readonly output?: OutputFact | null
+}
+
+/** A slot that became an event of a session, once or at several attempts. */
+export interface EventFacts extends EventState {
+  readonly from: 'event'
+  readonly turns: readonly TurnFact[]
+  readonly messages: readonly MessageFact[]
+}
+
+/** One event by itself, with its newest attempt and how the messages of it stand. */
+export interface Occasion {
+  readonly status: Attempt['status'] | null
+  readonly error: string | null
+  readonly cause: TurnCause | null
+  /** JSON text. */
+  readonly verdicts: string
+  readonly messages: readonly MessageFact['status'][]
 }
 
 export interface OutputFact {
@@ -94,6 +113,39 @@ export interface CheckFacts {
   readonly seen: Readonly<Record<string, unknown>> | null
   readonly error: string | null
   readonly repeats: number
+}
+
+/** The record of a check, as its row says. JSON as text. */
+export interface CheckRow {
+  readonly status: CheckFacts['status']
+  readonly cause: 'expired' | null
+  readonly trigger_data: string | null
+  readonly gate_result: string | null
+  readonly error_message: string | null
+  /** Of a check of ours; a report came once. */
+  readonly last_seen_at: Date | null
+  readonly repeats: number
+}
+
+export function checkFacts(row: CheckRow): CheckFacts {
+  return {
+    from: 'check',
+    status: row.status,
+    expired: row.cause === 'expired',
+    reported: row.last_seen_at === null,
+    gate: fields(row.gate_result),
+    seen: fields(row.trigger_data),
+    error: row.error_message,
+    repeats: row.repeats,
+  }
+}
+
+/** Written by us or checked when it was reported; anything but an object says nothing. */
+function fields(json: string | null): Readonly<Record<string, unknown>> | null {
+  const value = json === null ? null : (JSON.parse(json) as unknown)
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null
 }
 
 /** A slot delivered by a call of its receiver. */
@@ -142,6 +194,18 @@ export function judgeSlot(facts: SlotFacts): Judged {
   }
 }
 
+/** By the same rules as the slot it belongs to. */
+export function judgeOccasion(occasion: Occasion): Judged & { verdicts: readonly Verdict[] } {
+  const { status, error, cause, messages } = occasion
+  const verdicts = readVerdicts(occasion.verdicts)
+  const judged = judgeEvent({
+    turns: status === null ? [] : [{ status, error, cause, verdicts }],
+    messages: messages.map((each) => ({ status: each, error: null })),
+    ...{ passed: false, again: null, cancelled: false },
+  })
+  return { ...judged, verdicts }
+}
+
 const plain = (outcome: Outcome): Judged => ({ outcome, reason: null })
 const cancelled = (rule: string): Judged => ({ outcome: 'cancelled', reason: { rule } })
 const failed = (rule: string, error: string | null): Judged => ({
@@ -149,7 +213,7 @@ const failed = (rule: string, error: string | null): Judged => ({
   reason: { rule, ...(error === null ? {} : { error }) },
 })
 
-function judgeEvent(facts: EventFacts): Judged {
+function judgeEvent(facts: EventState): Judged {
   const { turns, messages, output } = facts
   const last = turns.at(-1)
   // A message speaks for itself: what happened to the trigger afterwards does not unsend it.
@@ -170,13 +234,13 @@ function judgeEvent(facts: EventFacts): Judged {
   return failed('attempts_failed', error)
 }
 
-function judgeUnrun({ passed, cancelled: gone, output }: EventFacts): Judged {
+function judgeUnrun({ passed, cancelled: gone, output }: EventState): Judged {
   if (output?.status === 'completed' || output?.status === 'failed') return judgeOutput(output)
   if (passed) return { outcome: 'silent', reason: { rule: 'record_pruned' } }
   return gone ? cancelled('cancelled') : { outcome: 'pending', reason: { rule: 'waits_for_turn' } }
 }
 
-function judgeMessages(messages: readonly MessageFact[]): Judged {
+function judgeMessages(messages: EventState['messages']): Judged {
   if (messages.some(({ status }) => status === 'completed')) return plain('delivered')
   const open = messages.some(({ status }) => status === 'pending' || status === 'executing')
   if (open) return plain('sent')
@@ -245,8 +309,10 @@ function instantOf(value: unknown): Date | null {
   return Number.isNaN(at) ? null : new Date(at)
 }
 
-/** A verdict as JSON holds it. */
-export function readVerdict(json: Readonly<Record<string, unknown>>): Verdict {
-  const until = instantOf(json.until)
-  return { ...json, ...(until === null ? {} : { until }) } as Verdict
+/** Verdicts as a turn's row holds them. */
+export function readVerdicts(json: string): Verdict[] {
+  return (JSON.parse(json) as Readonly<Record<string, unknown>>[]).map((each) => {
+    const until = instantOf(each.until)
+    return { ...each, ...(until === null ? {} : { until }) } as Verdict
+  })
 }

@@ -82,8 +82,8 @@ export function planText({ kind, title, when, next_at, again }: Planned, place: 
 export function whyText(told: readonly Explained[], place: Place): string {
   if (told.length === 0)
     return 'I have not been woken here yet, so there was nothing to write. Say “what is planned?” for what is ahead.'
-  const past = told.filter(({ outcome, kind }) => !(kind === 'intent' && outcome === 'not_met'))
-  const waiting = told.filter(({ outcome, kind }) => kind === 'intent' && outcome === 'not_met')
+  const past = told.filter(({ outcome }) => outcome !== 'condition_false')
+  const waiting = told.filter(({ outcome }) => outcome === 'condition_false')
   const lines = past.toReversed().map((each) => `- ${occasionText(each, place)}`)
   const stands = waiting.map((each) => `- ${quoted(each.title)}: ${conditionText(each.reason)}`)
   return [
@@ -102,8 +102,9 @@ function occasionText(told: Explained, { timezone }: Place): string {
 function outcomeText({ outcome, reason, verdict }: Explained, timezone: string): string {
   if (outcome === 'failed') return `failed: ${reason.slice(0, QUOTED_MAX)}`
   if (outcome === 'silent') return 'I had nothing to say'
-  if (outcome === 'not_met') return conditionText(reason)
-  if (verdict === null) return outcome === 'written' ? 'written' : 'held back'
+  if (outcome === 'cancelled') return 'cancelled before I could write'
+  if (outcome === 'deferred') return `held back: ${conditionText(reason.slice(0, QUOTED_MAX))}`
+  if (verdict === null) return 'written'
   if (verdict.rule === 'promised') return 'written, as promised'
   if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
   if (verdict.rule === 'hard_cap_reached')
@@ -116,6 +117,7 @@ const CONDITION: Readonly<Record<string, string>> = {
   unknown: 'nothing is known yet; facts come from sources or POST /v1/signals',
   stale: 'what is known is too old',
   false: 'it does not hold',
+  condition_not_met: 'it does not hold',
   still_true: 'it has held since I told you; I tell again once it has been otherwise',
   nothing_new: 'nothing new',
 }

@@ -2,21 +2,17 @@
 
 import type { Executor, WorkRun } from '../../agents/executor.ts'
 import { TerminalError } from '../../core/errors.ts'
+import { judgeOccasion } from '../../core/ledger/ledger.ts'
+import { aheadOf, type Standing } from '../../core/ledger/upcoming.ts'
 import { dayBounds, localDay, zoneOf } from '../../core/schedule/zone.ts'
 import type { Db } from '../../store/db/db.ts'
-import {
-  type Happening,
-  happenings,
-  intentChecks,
-  reportTime,
-  triggerNames,
-  troubledAlarms,
-  upcoming,
-  workRuns,
-} from '../../store/ledger/report-figures.ts'
+import { ledgerNow } from '../../store/ledger/ledger.ts'
+import { type Happening, happenings } from '../../store/ledger/occasions.ts'
+import { intentChecks, troubledAlarms, workRuns } from '../../store/ledger/report-figures.ts'
+import { standing } from '../../store/ledger/upcoming.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
-import type { Fire, Kind } from './report/tally.ts'
+import type { Fire } from './report/tally.ts'
 
 const DAYS = 7
 const DAYS_MAX = 90
@@ -32,7 +28,7 @@ export function reporting({ db }: { readonly db: Db }): Executor {
   return async (run) => {
     const { days, format } = wanted(run.parameters)
     const { userId, timezone, signal } = run
-    const to = await reportTime(db)
+    const to = await ledgerNow(db)
     const span = { userId, from: startOf(to, days, timezone), to }
     run.progress(0.1, 'reading what happened')
     const { rows, cut } = await happenings(db, span, signal)
@@ -40,12 +36,10 @@ export function reporting({ db }: { readonly db: Db }): Executor {
     const past = rows.filter((row) => row.trigger_id !== run.workId || row.status !== null)
     run.progress(0.6, 'reading what was checked, run and planned')
     const fires = past.map(fireOf)
-    const ids = past.flatMap((row) => (row.trigger_id === null ? [] : [row.trigger_id]))
-    const names = await triggerNames(db, userId, mostFrequent(ids))
     const checks = await intentChecks(db, span)
     const runs = (await workRuns(db, span)).filter((each) => !isOwn(each, run))
     const troubled = await troubledAlarms(db, span)
-    const planned = await upcoming(db, userId, UPCOMING_MAX)
+    const upcoming = soonest(await standing(db, userId))
     signal.throwIfAborted()
     run.progress(0.9, 'writing the report')
     const { document, metadata } = activityReport({
@@ -54,15 +48,13 @@ export function reporting({ db }: { readonly db: Db }): Executor {
       task: run.task.slice(0, 500),
       fires,
       names: new Map([
-        ...fires
-          .filter((fire) => fire.kind === 'timer')
-          .map((fire) => [fire.trigger, fire.trigger] as const),
-        ...names.map(({ id, name }) => [id, name] as const),
+        ...past.toReversed().map((row) => [triggerOf(row), row.name ?? ''] as const),
+        ...runs.map(({ work_id, task }) => [work_id, task] as const),
       ]),
       checks,
       runs,
       troubled,
-      upcoming: planned,
+      upcoming,
       cut,
     })
     const content = printMarkdown(document)
@@ -90,28 +82,36 @@ function startOf(to: Date, days: number, timezone: string): Date {
   return new Date(dayBounds(zone, localDay(zone, to.getTime()) - days).from)
 }
 
+/** Intents that wait for a condition have no time to tell. */
+function soonest(rows: readonly Standing[]) {
+  return rows
+    .flatMap((row) => {
+      const { title: name, next_at: due_at } = aheadOf(row)
+      return due_at === null ? [] : [{ kind: row.kind, name, due_at }]
+    })
+    .sort((a, b) => a.due_at.getTime() - b.due_at.getTime() || (a.name < b.name ? -1 : 1))
+    .slice(0, UPCOMING_MAX)
+}
+
+const triggerOf = ({ trigger_id, name, session_key }: Happening) =>
+  trigger_id ?? name ?? session_key
+
 function fireOf(row: Happening): Fire {
+  const { outcome, reason, verdicts } = judgeOccasion(row)
+  const are = (...states: readonly string[]) =>
+    row.messages.filter((status) => states.includes(status)).length
+  // A message that was given up is told as such: its turn did not fail.
+  const failed = outcome === 'failed' && row.status === 'failed'
   return {
-    kind: row.type as Kind,
-    trigger: row.trigger_id ?? row.timer_id ?? row.session_key,
+    kind: row.type,
+    trigger: triggerOf(row),
     at: row.created_at,
-    delivered: row.delivered,
-    undelivered: row.undelivered,
-    lost: row.lost,
-    heldBack: heldBack(row.verdicts),
-    error: row.status === 'failed' ? (row.error ?? 'failed').slice(0, 300) : null,
+    delivered: are('completed'),
+    undelivered: are('pending', 'executing'),
+    lost: are('failed'),
+    heldBack: verdicts.filter(({ allowed }) => !allowed).map(({ rule }) => rule),
+    error: failed ? (reason?.error ?? 'failed').slice(0, 300) : null,
   }
-}
-
-function heldBack(verdicts: string): string[] {
-  const list = JSON.parse(verdicts) as { allowed: boolean; rule: string }[]
-  return list.filter((verdict) => !verdict.allowed).map((verdict) => verdict.rule)
-}
-
-function mostFrequent(ids: readonly string[]): string[] {
-  const counts = new Map<string, number>()
-  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
-  return [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id)
 }
 
 function isOwn(output: { work_id: string; run_number: number }, run: WorkRun): boolean {

@@ -1,10 +1,11 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
-import type { Reason } from '../../core/sessions/reason.ts'
+import type { CheckRow, MessageFact, OutputFact, TurnFact } from '../../core/ledger/ledger.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
-import type { TurnCause } from '../../core/sessions/turn.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
+import { type List, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { SCHEDULED, type SlotRow } from './ledger.ts'
+import { EVENT_NAME } from './occasions.ts'
 
 const NAME_MAX = 120
 const PREVIEW_MAX = 200
@@ -13,11 +14,29 @@ const CHAIN_MAX = 200
 /** An answer that comes later than this many events is found in the session's own list. */
 const REPLY_WITHIN = 200
 
+/** A look-up by keys; where there are none nothing is asked. */
+function look<S, R extends object>(keys: List<S>, write: (k: string) => string) {
+  const asked = statement({ k: keys }, ({ k }) => write(k))
+  return async (db: Db, k: readonly S[]): Promise<R[]> =>
+    k.length === 0 ? [] : asked.run<R>(db, { k })
+}
+
+/** Of an event, or of a slot that became one. */
+const EVENT_KEYS = rows({ bucket: 'smallint', session_key: 'text?', seq: 'int?' })
+const SLOT_KEYS = rows({ bucket: 'smallint', id: 'uuid' })
+type EventKey = RowOf<typeof EVENT_KEYS>
+type SlotKey = RowOf<typeof SLOT_KEYS>
+/** Of rows whose trigger may be gone. */
+const TRIGGER_KEYS = rowsOf<SlotRow>({
+  bucket: ['smallint', (row) => row.bucket],
+  id: ['uuid?', (row) => row.trigger_id],
+})
+
 export interface EventPart {
   readonly id: string
   readonly session_key: string
   readonly seq: number
-  readonly name: string | null
+  readonly name: string
   readonly missed_count: number
   readonly attempt: number | null
   readonly trigger_data: string | null
@@ -25,29 +44,17 @@ export interface EventPart {
   readonly passed: boolean
 }
 
-const SEES = `left(coalesce(e.payload ->> 'timer_id', e.payload ->> 'intent_name', nullif(e.payload ->> 'label', ''),
-    e.payload ->> 'wake_message', e.payload ->> 'task', ''), ${NAME_MAX}) as name,
+const EVENT = `e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}, ${NAME_MAX}), '') as name,
   coalesce((e.payload ->> 'missed_count')::int, 0) as missed_count, (e.payload ->> 'attempt')::int as attempt,
-  e.payload -> 'trigger_data' as trigger_data, e.created_at`
-const PASSED = `coalesce((select s.done_seq >= e.seq from wakeful.sessions s
-  where s.bucket = e.bucket and s.session_key = e.session_key), true) as passed`
-
-const keys = (rows: readonly SlotRow[]) => [
-  rows.map((r) => r.bucket),
-  rows.map((r) => r.session_key),
-  rows.map((r) => r.seq),
-]
+  e.payload -> 'trigger_data' as trigger_data, e.created_at, coalesce((select s.done_seq >= e.seq from wakeful.sessions s
+    where s.bucket = e.bucket and s.session_key = e.session_key), true) as passed`
 
 /** Of the first events of slots, in their order. */
-export async function eventParts(db: Db, rows: readonly SlotRow[]): Promise<EventPart[]> {
-  if (rows.length === 0) return []
-  return db.query<EventPart>(
-    `select e.id, e.session_key, e.seq, ${SEES}, ${PASSED}
-     from unnest($1::smallint[], $2::text[], $3::int[]) k(bucket, session_key, seq)
-     join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and ${keyIs('e.session_key', 'k.session_key')} and e.seq = k.seq`,
-    keys(rows),
-  )
-}
+export const eventParts = look<EventKey, EventPart>(
+  EVENT_KEYS,
+  (k) => `select ${EVENT} from ${k}
+    join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and ${keyIs('e.session_key', 'k.session_key')} and e.seq = k.seq`,
+)
 
 export interface ChainPart extends EventPart {
   /** The slot whose later event this is: its place among those asked for. */
@@ -55,130 +62,90 @@ export interface ChainPart extends EventPart {
 }
 
 /** The later events of these slots, oldest first. */
-export async function laterParts(db: Db, rows: readonly SlotRow[]): Promise<ChainPart[]> {
-  if (rows.length === 0) return []
-  return db.query<ChainPart>(
-    `select k.place::int - 1 as place, e.id, e.session_key, e.seq, ${SEES}, ${PASSED}
-     from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::uuid[]) with ordinality k(trigger_id, slot, at, id, place)
-     cross join lateral (
-       select * from wakeful.events e
-       where e.scheduled_for is not null and e.trigger_id = k.trigger_id and (e.created_at, e.id) > (k.at, k.id)
-       order by e.created_at, e.id limit ${CHAIN_MAX}) e
-     where e.scheduled_for = k.slot and (e.type <> 'intent' or e.payload ->> 'trigger_type' in ${SCHEDULED})
-     order by k.place, e.created_at, e.id`,
-    [
-      rows.map((r) => r.trigger_id),
-      rows.map((r) => r.scheduled_for),
-      rows.map((r) => r.at_text),
-      rows.map((r) => r.id),
-    ],
-  )
-}
+export const laterParts = look<SlotRow & { readonly place: number }, ChainPart>(
+  rowsOf({
+    place: ['int', (row) => row.place],
+    trigger_id: ['uuid?', (row) => row.trigger_id],
+    slot: ['timestamptz', (row) => row.scheduled_for],
+    at: ['text', (row) => row.at_text],
+    id: ['uuid', (row) => row.id],
+  }),
+  (k) => `select k.place, ${EVENT} from ${k}
+    cross join lateral (
+      select * from wakeful.events e
+      where e.scheduled_for is not null and e.trigger_id = k.trigger_id and (e.created_at, e.id) > (k.at::timestamptz, k.id)
+      order by e.created_at, e.id limit ${CHAIN_MAX}) e
+    where e.scheduled_for = k.slot and (e.type <> 'intent' or e.payload ->> 'trigger_type' in ${SCHEDULED})
+    order by k.place, e.created_at, e.id`,
+)
 
-interface EventKey {
-  readonly bucket: number
+export type TurnPart = Omit<TurnFact, 'verdicts'> & {
   readonly session_key: string
-  readonly seq: number
-}
-
-const eventKeys = (events: readonly EventKey[]) => [
-  events.map((e) => e.bucket),
-  events.map((e) => e.session_key),
-  events.map((e) => e.seq),
-]
-const EVENT_KEYS = `unnest($1::smallint[], $2::text[], $3::int[]) k(bucket, session_key, seq)`
-
-export interface TurnPart {
-  readonly session_key: string
-  readonly event_seq: number
-  readonly attempt: number
-  readonly status: 'committed' | 'failed' | 'retrying'
-  readonly started_at: Date
-  readonly finished_at: Date
-  readonly error: string | null
-  readonly cause: TurnCause | null
+  /** JSON text. */
   readonly verdicts: string
 }
 
 /** In order of their attempts. */
-export async function turnParts(db: Db, events: readonly EventKey[]): Promise<TurnPart[]> {
-  if (events.length === 0) return []
-  return db.query<TurnPart>(
-    `select t.session_key, t.event_seq, t.attempt, t.status, t.started_at, t.finished_at, t.error, t.cause, t.verdicts
-     from ${EVENT_KEYS}
-     join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.event_seq = k.seq
-     order by t.session_key, t.event_seq, t.attempt`,
-    eventKeys(events),
-  )
-}
+export const turnParts = look<EventKey, TurnPart>(
+  EVENT_KEYS,
+  (
+    k,
+  ) => `select t.session_key, t.event_seq as "eventSeq", t.status, t.started_at as "startedAt", t.finished_at as "finishedAt",
+      t.error, t.cause, t.verdicts
+    from ${k}
+    join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.event_seq = k.seq
+    order by t.session_key, t.event_seq, t.attempt`,
+)
 
-export interface MessagePart {
+export interface MessagePart extends MessageFact {
   readonly session_key: string
-  readonly event_seq: number
-  readonly id: string
-  readonly status: 'pending' | 'executing' | 'completed' | 'failed'
-  readonly channel: string
-  readonly reason: Reason
-  readonly attempt_count: number
-  readonly updated_at: Date
-  readonly last_error: string | null
-  readonly preview: string
+  readonly eventSeq: number
 }
 
-export async function messageParts(db: Db, events: readonly EventKey[]): Promise<MessagePart[]> {
-  if (events.length === 0) return []
-  return db.query<MessagePart>(
-    `select f.session_key, f.event_seq, f.id, f.status, f.channel, f.reason, f.attempt_count, f.updated_at, f.last_error,
-       left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
-     from ${EVENT_KEYS}
-     join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}
-       and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
-     where f.type = 'send_message' order by f.session_key, f.position`,
-    eventKeys(events),
-  )
-}
+export const messageParts = look<EventKey, MessagePart>(
+  EVENT_KEYS,
+  (
+    k,
+  ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.channel, f.reason, f.updated_at as at, f.last_error as error,
+      left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
+    from ${k}
+    join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}
+      and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
+    where f.type = 'send_message' order by f.session_key, f.position`,
+)
 
 export interface ReplyPart {
   readonly session_key: string
   readonly asked_seq: number
   readonly seq: number
-  readonly created_at: Date
+  readonly at: Date
 }
 
 /** The user's next message after each of these events. */
-export async function replyParts(db: Db, events: readonly EventKey[]): Promise<ReplyPart[]> {
-  if (events.length === 0) return []
-  return db.query<ReplyPart>(
-    `select k.session_key, k.seq as asked_seq, r.seq, r.created_at
-     from ${EVENT_KEYS}
-     join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')} and s.last_user_seq > k.seq
-     cross join lateral (
-       select e.seq, e.created_at from wakeful.events e
-       where e.bucket = k.bucket and e.session_key = k.session_key and e.seq > k.seq and e.seq <= k.seq + ${REPLY_WITHIN}
-         and e.type = 'user_message' order by e.seq limit 1) r`,
-    eventKeys(events),
-  )
-}
+export const replyParts = look<EventKey, ReplyPart>(
+  EVENT_KEYS,
+  (k) => `select k.session_key, k.seq as asked_seq, r.seq, r.created_at as at
+    from ${k}
+    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')} and s.last_user_seq > k.seq
+    cross join lateral (
+      select e.seq, e.created_at from wakeful.events e
+      where e.bucket = k.bucket and e.session_key = k.session_key and e.seq > k.seq and e.seq <= k.seq + ${REPLY_WITHIN}
+        and e.type = 'user_message' order by e.seq limit 1) r`,
+)
 
-export interface OutputPart {
+export interface OutputPart extends OutputFact {
   readonly event_id: string
-  readonly status: 'pending' | 'running' | 'completed' | 'failed'
-  readonly run_number: number
-  readonly title: string | null
-  readonly error_message: string | null
   readonly missed_count: number
-  readonly attempt: number
 }
 
-export async function outputParts(db: Db, rows: readonly SlotRow[]): Promise<OutputPart[]> {
-  if (rows.length === 0) return []
-  return db.query<OutputPart>(
-    `select o.event_id, o.status, o.run_number, left(o.title, ${PREVIEW_MAX}) as title, o.error_message, o.missed_count, o.attempt
-     from unnest($1::smallint[], $2::uuid[]) k(bucket, event_id)
-     join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and ${keyIs('o.event_id', 'k.event_id')}`,
-    [rows.map((r) => r.bucket), rows.map((r) => r.id)],
-  )
-}
+export const outputParts = look<SlotKey, OutputPart>(
+  SLOT_KEYS,
+  (
+    k,
+  ) => `select o.event_id, o.status, o.run_number as "runNumber", left(o.title, ${PREVIEW_MAX}) as title, o.error_message as error, o.missed_count
+    from ${k}
+    join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and ${keyIs('o.event_id', 'k.id')}`,
+)
 
 export interface AlarmPart {
   readonly id: string
@@ -197,19 +164,18 @@ export interface AlarmPart {
   readonly user_id: string
 }
 
+const ALARM = `a.id, a.parent_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}) as name, a.kind, a.cron_expr, a.timezone,
+  a.anchor_at, a.max_failures, a.status, a.scheduled_for, a.due_at, a.delivery_id, a.attempt, a.user_id`
+
 /** The alarms with these ids, and the extra wakes beside them. */
-export async function alarmParts(db: Db, rows: readonly SlotRow[]): Promise<AlarmPart[]> {
-  if (rows.length === 0) return []
-  const columns = `a.id, a.parent_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}) as name, a.kind, a.cron_expr, a.timezone,
-    a.anchor_at, a.max_failures, a.status, a.scheduled_for, a.due_at, a.delivery_id, a.attempt, a.user_id`
-  const wanted = `(select distinct * from unnest($1::smallint[], $2::uuid[]) i(bucket, id)) k`
-  return db.query<AlarmPart>(
-    `select ${columns} from ${wanted} join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.id', 'k.id')}
-     union all
-     select ${columns} from ${wanted} join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.parent_id', 'k.id')} and a.parent_id is not null`,
-    [rows.map((r) => r.bucket), rows.map((r) => r.trigger_id)],
-  )
-}
+export const alarmParts = look<SlotRow, AlarmPart>(
+  TRIGGER_KEYS,
+  (k) => `select ${ALARM} from (select distinct * from ${k}) k
+    join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.id', 'k.id')}
+    union all
+    select ${ALARM} from (select distinct * from ${k}) k
+    join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.parent_id', 'k.id')} and a.parent_id is not null`,
+)
 
 export interface IntentPart {
   readonly id: string
@@ -217,7 +183,6 @@ export interface IntentPart {
   readonly enabled: boolean
   readonly scheduled_for: Date | null
   readonly next_check: Date | null
-  readonly in_flight: string | null
   readonly agent_id: string | null
   readonly thread_id: string | null
   readonly trigger_type: string
@@ -226,45 +191,33 @@ export interface IntentPart {
   readonly anchor_at: Date
 }
 
-export async function intentParts(db: Db, rows: readonly SlotRow[]): Promise<IntentPart[]> {
-  const named = rows.filter((r) => r.trigger_id !== null)
-  if (named.length === 0) return []
-  return db.query<IntentPart>(
-    `select i.id, i.intent_name, i.enabled, i.scheduled_for, i.next_check, i.in_flight, i.agent_id, i.thread_id, i.trigger_type,
-       i.trigger_schedule, i.timezone, i.anchor_at
-     from (select distinct * from unnest($1::smallint[], $2::uuid[]) i(bucket, id)) k
-     join wakeful.scheduled_intents i on ${keyIs('i.bucket', 'k.bucket')} and ${keyIs('i.id', 'k.id')}`,
-    [named.map((r) => r.bucket), named.map((r) => r.trigger_id)],
-  )
-}
+/** Of those that still exist. */
+export const intentParts = look<SlotRow, IntentPart>(
+  TRIGGER_KEYS,
+  (
+    k,
+  ) => `select i.id, i.intent_name, i.enabled, i.scheduled_for, i.next_check, i.agent_id, i.thread_id, i.trigger_type, i.trigger_schedule,
+      i.timezone, i.anchor_at
+    from (select distinct * from ${k}) k
+    join wakeful.scheduled_intents i on ${keyIs('i.bucket', 'k.bucket')} and ${keyIs('i.id', 'k.id')}`,
+)
 
-export interface CheckPart {
+export interface CheckPart extends CheckRow {
   readonly id: string
   readonly user_id: string
-  readonly status: 'success' | 'failed' | 'gate_blocked' | 'condition_not_met'
-  readonly trigger_type: string
-  readonly trigger_data: string | null
-  readonly gate_result: string | null
-  readonly message_preview: string | null
-  readonly error_message: string | null
-  readonly cause: 'expired' | null
-  readonly last_seen_at: Date | null
-  readonly repeats: number
 }
 
-export async function checkParts(db: Db, rows: readonly SlotRow[]): Promise<CheckPart[]> {
-  if (rows.length === 0) return []
-  return db.query<CheckPart>(
-    `select x.id, x.user_id, x.status, x.trigger_type, x.trigger_data, x.gate_result, left(x.message_preview, ${PREVIEW_MAX}) as message_preview,
-       x.error_message, x.cause, x.last_seen_at, x.repeats
-     from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
-    [rows.map((r) => r.bucket), rows.map((r) => r.id)],
-  )
-}
+export const checkParts = look<SlotKey, CheckPart>(
+  SLOT_KEYS,
+  (
+    k,
+  ) => `select x.id, x.user_id, x.status, x.trigger_data, x.gate_result, x.error_message, x.cause, x.last_seen_at, x.repeats
+    from ${k}
+    join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
+)
 
 export interface WakePart {
-  readonly delivery_id: string
+  readonly id: string
   readonly user_id: string
   readonly name: string
   readonly missed_count: number
@@ -274,26 +227,22 @@ export interface WakePart {
   readonly finished_at: Date
 }
 
-export async function wakeParts(db: Db, rows: readonly SlotRow[]): Promise<WakePart[]> {
-  if (rows.length === 0) return []
-  return db.query<WakePart>(
-    `select w.delivery_id, w.user_id, w.name, w.missed_count, w.attempts, w.status, w.error, w.finished_at
-     from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and ${keyIs('w.delivery_id', 'k.id')}`,
-    [rows.map((r) => r.bucket), rows.map((r) => r.id)],
-  )
-}
+export const wakeParts = look<SlotKey, WakePart>(
+  SLOT_KEYS,
+  (
+    k,
+  ) => `select w.delivery_id as id, w.user_id, w.name, w.missed_count, w.attempts, w.status, w.error, w.finished_at
+    from ${k}
+    join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and ${keyIs('w.delivery_id', 'k.id')}`,
+)
 
 export interface TimerPart {
   readonly id: string
   readonly timer_id: string
 }
 
-export async function timerParts(db: Db, rows: readonly SlotRow[]): Promise<TimerPart[]> {
-  if (rows.length === 0) return []
-  return db.query<TimerPart>(
-    `select t.id, t.timer_id from unnest($1::smallint[], $2::uuid[]) k(bucket, id)
-     join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
-    [rows.map((r) => r.bucket), rows.map((r) => r.id)],
-  )
-}
+export const timerParts = look<SlotKey, TimerPart>(
+  SLOT_KEYS,
+  (k) => `select t.id, t.timer_id from ${k}
+    join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
+)

@@ -1,8 +1,8 @@
 /**
  * The slots of all triggers in the order of time, out of the tables that hold them. Each source gives a window of light
- * rows, newest first; the caller merges them and asks for the facts of those it shows (`ledger-facts.ts`).
+ * rows, newest first; the caller merges them and asks for the facts of those it shows (`facts.ts`).
  */
-import type { TriggerKind } from '../../core/ledger/ledger.ts'
+import { TRIGGER_KINDS, type TriggerKind } from '../../core/ledger/ledger.ts'
 import { bucketOf, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, NOW } from '../db/due.ts'
@@ -67,14 +67,8 @@ interface Source {
   readonly trigger: (id: string) => string
 }
 
-/** Placeholders of a session's parts. */
-interface Placed {
-  readonly bucket: string
-  readonly key: string
-  readonly user: string
-  readonly agent: string
-  readonly thread: string
-}
+/** Makes a part of the session a parameter: only those that are used become one, or PostgreSQL could not give it a type. */
+type Placed = (part: 'bucket' | 'key' | 'userId' | 'agentId' | 'threadId') => string
 
 /** Intents whose slots are instants of a schedule: a slot may take several events. A condition's fire is a slot of its own. */
 export const SCHEDULED = `('cron', 'interval', 'once')`
@@ -97,7 +91,7 @@ const CHECK_HEAD = `t.scheduled_for is null or t.intent_id is null or not (
 const SOURCES: readonly Source[] = [
   {
     name: 'event',
-    kinds: ['timer', 'alarm', 'intent', 'work'],
+    kinds: TRIGGER_KINDS,
     table: 'wakeful.events',
     at: 'created_at',
     id: 'id',
@@ -110,8 +104,8 @@ const SOURCES: readonly Source[] = [
     // or the planner might still read all of it by the primary key.
     session: (s, long) =>
       long
-        ? `t.bucket = ${s.bucket} and split_part(t.session_key, ':', 1) = ${s.user} and t.session_key || '' = ${s.key}`
-        : `t.bucket = ${s.bucket} and t.session_key = ${s.key}`,
+        ? `t.bucket = ${s('bucket')} and split_part(t.session_key, ':', 1) = ${s('userId')} and t.session_key || '' = ${s('key')}`
+        : `t.bucket = ${s('bucket')} and t.session_key = ${s('key')}`,
     trigger: (id) => `t.trigger_id = ${id}::uuid`,
   },
   {
@@ -126,9 +120,9 @@ const SOURCES: readonly Source[] = [
     head: CHECK_HEAD,
     user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
     session: (s) =>
-      `t.user_id = ${s.user} and (t.bucket, t.intent_id) in (
+      `t.user_id = ${s('userId')} and (t.bucket, t.intent_id) in (
          select i.bucket, i.id from wakeful.scheduled_intents i
-         where i.user_id = ${s.user} and i.agent_id = ${s.agent} and coalesce(nullif(i.thread_id, ''), i.id::text) = ${s.thread})`,
+         where i.user_id = ${s('userId')} and i.agent_id = ${s('agentId')} and coalesce(nullif(i.thread_id, ''), i.id::text) = ${s('threadId')})`,
     trigger: (id) =>
       `(t.bucket, t.intent_id) in (select i.bucket, i.id from wakeful.scheduled_intents i where i.id = ${id}::uuid)`,
   },
@@ -159,7 +153,7 @@ const SOURCES: readonly Source[] = [
     // The sessions of one user are one range of the primary key: ';' is the character after ':'.
     user: (bucket, user) =>
       `t.bucket = ${bucket} and t.session_key >= ${user} || ':' and t.session_key < ${user} || ';'`,
-    session: (s) => `t.bucket = ${s.bucket} and t.session_key = ${s.key}`,
+    session: (s) => `t.bucket = ${s('bucket')} and t.session_key = ${s('key')}`,
     trigger: (id) => `t.id = ${id}::uuid`,
   },
   {
@@ -178,7 +172,7 @@ const SOURCES: readonly Source[] = [
       and not exists (select 1 from wakeful.alarm_wakes w where w.bucket = t.bucket and w.delivery_id = t.delivery_id)`,
     user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
     session: (s) =>
-      `t.bucket = ${s.bucket} and t.user_id = ${s.user} and t.agent_id = ${s.agent} and t.conversation_id = ${s.thread}`,
+      `t.bucket = ${s('bucket')} and t.user_id = ${s('userId')} and t.agent_id = ${s('agentId')} and t.conversation_id = ${s('threadId')}`,
     trigger: (id) => `(t.id = ${id}::uuid or t.parent_id = ${id}::uuid)`,
   },
 ]
@@ -252,47 +246,15 @@ function scopeOf(
   const where: string[] = []
   if (triggerId !== null) where.push(source.trigger(put(triggerId)))
   if (session !== null) {
-    const { bucket, key, userId: user, agentId: agent, threadId: thread } = session
-    const placed = { bucket, key, user, agent, thread }
-    where.push(source.session(placeholders(placed, put), long))
+    const placed: Placed = (part) =>
+      `${put(session[part])}::${part === 'bucket' ? 'smallint' : 'text'}`
+    where.push(source.session(placed, long))
   } else if (userId !== null) {
     const bucket = `${put(bucketOf(userId))}::smallint`
     where.push(source.user(bucket, `${put(userId)}::text`))
   }
   if (where.length === 0) where.push(source.everybody)
   return where
-}
-
-/** Only those that are used become parameters: PostgreSQL refuses one it cannot give a type. */
-function placeholders(
-  parts: Record<keyof Placed, string | number>,
-  put: (value: unknown) => string,
-): Placed {
-  const made = new Map<keyof Placed, string>()
-  const of = (name: keyof Placed): string => {
-    const known = made.get(name)
-    if (known !== undefined) return known
-    const text = `${put(parts[name])}::${name === 'bucket' ? 'smallint' : 'text'}`
-    made.set(name, text)
-    return text
-  }
-  return {
-    get bucket() {
-      return of('bucket')
-    },
-    get key() {
-      return of('key')
-    },
-    get user() {
-      return of('user')
-    },
-    get agent() {
-      return of('agent')
-    },
-    get thread() {
-      return of('thread')
-    },
-  }
 }
 
 export async function ledgerNow(db: Db): Promise<Date> {

@@ -1,5 +1,10 @@
 /** The report on what a person's agents did: figures in, document out. */
 import { formatLocal } from '../../../core/schedule/index.ts'
+import type {
+  CheckFigure,
+  OutputFigure,
+  TroubledAlarm,
+} from '../../../store/ledger/report-figures.ts'
 import type { Block, Document, Section } from './document.ts'
 import { type Counts, type Fire, firedOf, KINDS, type Kind, tally } from './tally.ts'
 
@@ -16,29 +21,11 @@ export interface ActivityFigures {
   readonly fires: readonly Fire[]
   /** What a trigger is called, by the name it has in `fires`. */
   readonly names: ReadonlyMap<string, string>
-  readonly checks: readonly {
-    readonly status: string
-    readonly name: string | null
-    readonly checks: number
-    readonly error: string | null
-  }[]
-  readonly runs: readonly {
-    readonly work_id: string
-    readonly task: string
-    readonly run_number: number
-    readonly title: string | null
-    readonly status: string
-    readonly error_message: string | null
-    readonly created_at: Date
-  }[]
-  readonly troubled: readonly {
-    readonly name: string
-    readonly status: string
-    readonly failure_count: number
-    readonly last_error: string
-  }[]
+  readonly checks: readonly CheckFigure[]
+  readonly runs: readonly OutputFigure[]
+  readonly troubled: readonly TroubledAlarm[]
   readonly upcoming: readonly {
-    readonly kind: string
+    readonly kind: Kind
     readonly name: string
     readonly due_at: Date
   }[]
@@ -138,7 +125,7 @@ function oneOf(upcoming: ActivityFigures['upcoming']): string {
   return next === undefined ? 'nothing' : `${kindWord(next.kind)} “${short(next.name)}”`
 }
 
-const kindWord = (kind: string) => KIND_WORDS[kind as Kind]?.[0] ?? kind
+const kindWord = (kind: Kind) => KIND_WORDS[kind][0]
 
 function dayTable(days: readonly { day: string; counts: Counts }[]): Block {
   return {
@@ -160,7 +147,7 @@ function triggerSection(
 ): Section {
   if (triggers.length === 0) return section('By trigger', [text('Nothing fired.')])
   const rows = triggers.map(({ trigger, kind, counts }) => [
-    names.get(trigger) ?? `${trigger} (no longer there)`,
+    names.get(trigger) ?? trigger,
     kindWord(kind),
     firedOf(counts),
     counts.delivered,
@@ -177,6 +164,7 @@ const RULE_WORDS: Readonly<Record<string, string>> = {
   cooldown_active: 'Too soon after the message before.',
   gate_blocked: 'An intent was ready and its gate said no.',
   condition_not_met: 'An intent was checked and its condition did not hold.',
+  expired: 'An intent had passed its end.',
 }
 
 function heldBackSection(
@@ -190,7 +178,7 @@ function heldBackSection(
     RULE_WORDS[rule] ?? '',
   ])
   for (const check of checks) {
-    if (check.status !== 'gate_blocked' && check.status !== 'condition_not_met') continue
+    if (check.status === 'success' || check.status === 'failed') continue
     const name = check.name ?? 'a deleted intent'
     rows.push([`intent “${name}”`, check.status, check.checks, RULE_WORDS[check.status] ?? ''])
   }

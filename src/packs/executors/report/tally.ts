@@ -1,9 +1,10 @@
 /** Counts what happened, by local day and by trigger. Pure: rows in, figures out. */
+import type { TriggerKind } from '../../../core/ledger/ledger.ts'
 import { dateText } from '../../../core/schedule/calendar.ts'
 import { localDay, zoneOf } from '../../../core/schedule/zone.ts'
 
 export const KINDS = ['alarm', 'timer', 'intent', 'work'] as const
-export type Kind = (typeof KINDS)[number]
+export type Kind = TriggerKind
 
 /** One event that nobody typed, and what came of it. */
 export interface Fire {
