@@ -5,8 +5,8 @@
  */
 import type { Actor } from '../src/api/contract.ts'
 import { execute } from '../src/api/contract.ts'
-import { operations } from '../src/app/operations.ts'
 import type { App } from '../src/app/app.ts'
+import { operations } from '../src/app/operations.ts'
 import { newId } from '../src/core/ids.ts'
 import { bucketOf } from '../src/core/sessions/session.ts'
 import type { Db } from '../src/store/db/db.ts'
