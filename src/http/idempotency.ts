@@ -72,7 +72,7 @@ function ownerOf({ actor }: Context, body: unknown): string {
 
 type Run = (op: Operation, ctx: Context, input: Input, request: KeyedRequest) => Promise<Answer>
 
-/** Runs operations at most once per key. One per process: it knows what is in flight here. */
+/** Runs operations at most once per key. What is in flight at the same door is refused at once; the rest the database decides. */
 export function onceByKey(store: IdempotencyStore): Run {
   const inFlight = new Set<string>()
   return async (op, ctx, input, request) => {
