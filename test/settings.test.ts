@@ -1,7 +1,8 @@
 /** docs/settings.md and the code: the same variables, the same defaults. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { readConfig, readRemote } from '../src/config.ts'
+import { readConfig } from '../src/app/packs.ts'
+import { readRemote } from '../src/config.ts'
 
 const PAGE = readFileSync(new URL('../docs/settings.md', import.meta.url), 'utf8')
 const ROW = /^\| `(?<name>[A-Z0-9_]+)` \| (?:–|`(?<preset>[^`]+)`) \|/gm

@@ -113,6 +113,32 @@ describe('each rule bites', () => {
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date(at)' })).toEqual([])
   })
 
+  it('also on packs in the kernel, on the way in by another file than the list, and on rooms it does not know', () => {
+    const bad = (path: string, from: string) =>
+      RULES.importDirection({ path, text: `import { x } from '${from}'` })
+    expect(bad('src/config.ts', './packs/sources/json-path.ts')).toHaveLength(1)
+    expect(bad('src/api/operations.ts', '../packs/telegram/operations.ts')).toHaveLength(1)
+    expect(bad('src/app/parts.ts', '../packs/telegram/bot.ts')).toHaveLength(1)
+    expect(bad('src/packs/telegram/bot.ts', `${'../'.repeat(2)}app/app.ts`)).toHaveLength(1)
+    expect(bad('src/app/packs.ts', '../packs/telegram/pack.ts')).toEqual([])
+    expect(bad('src/packs/telegram/bot.ts', `${'../'.repeat(2)}app/pack.ts`)).toEqual([])
+    expect(bad('src/newroom/x.ts', './y.ts')[0]).toContain('is in no room')
+  })
+
+  it('also on functions whose signature takes several lines, and not on calls that do', () => {
+    const bad = (text: string) => RULES.shortFunctions({ path: 'src/core/x.ts', text })
+    const body = long(70, '    work()')
+    const over = [
+      `  private constructor(\n    a: A,\n  ) {\n${body}\n  }`,
+      `  async #take(\n    a: A,\n  ): Promise<A> {\n${body}\n  }`,
+      `  const take = async (\n    a: A,\n  ): Promise<A> => {\n${body}\n  }`,
+      `  function take<\n    A extends B,\n  >(a: A): A {\n${body}\n  }`,
+      `  function take<\n    A extends B,\n  >(\n    a: A,\n  ): A {\n${body}\n  }`,
+    ]
+    for (const text of over) expect(bad(text), text.slice(0, 40)).toHaveLength(1)
+    expect(bad(`  take(\n${body}\n  )\n  if (a) {\n  }`)).toEqual([])
+  })
+
   it('also on sleeps and on looks that give up after a second, and not on paths that stay inside', () => {
     const bad = (text: string) => TEST_RULES.noRealTime({ path: 'test/core/x.test.ts', text })
     expect(bad('await new Promise((done) => setTimeout(done, 50))')).toHaveLength(1)

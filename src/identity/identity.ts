@@ -22,8 +22,6 @@ export interface IdentityOptions {
   readonly onError: (error: unknown) => void
 }
 
-export type Identity = ReturnType<typeof openIdentity>
-
 export function openIdentity(options: IdentityOptions) {
   const { config, now } = options
   const elapsedMs = () => now?.().getTime() ?? performance.now()

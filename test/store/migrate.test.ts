@@ -127,6 +127,29 @@ eachStore('migrations', (store) => {
     ).toEqual([{ cause: 'expired' }, { cause: null }])
   })
 
+  it('sessions that chats were linked to are pushed there from then on', async () => {
+    const db = await empty()
+    const upTo = ALL.findIndex(({ name }) => name === '0011_pushed_to')
+    await migrateUp(db, ALL.slice(0, upTo))
+    for (const thread of ['linked', 'alone'])
+      await db.query(
+        `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+         values (1, 'ann:bot:' || $1, 'ann', 'bot', $1, now(), now())`,
+        [thread],
+      )
+    await db.query(
+      `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at)
+       values (1, 'ann:bot:linked', 'ann', 4242, now())`,
+    )
+    await migrateUp(db, ALL.slice(0, upTo + 1))
+    expect(
+      await db.query('select thread_id, pushed_to from wakeful.sessions order by thread_id'),
+    ).toEqual([
+      { thread_id: 'alone', pushed_to: null },
+      { thread_id: 'linked', pushed_to: 'telegram:4242' },
+    ])
+  })
+
   it('a step down takes back the newest that is applied, not the newest that is known', async () => {
     const db = await empty()
     const [first, ...rest] = ALL
