@@ -179,17 +179,18 @@ export async function upcoming(
   return { rows, total: Math.min(COUNTED_MAX, counted?.total ?? rows.length) }
 }
 
-const OF_AGENT = '($4::text is null or t.agent_id = $4)'
-const OF_SESSION: Record<TriggerKind, string> = {
-  timer: '($3::text is null or t.session_key = $3)',
+const OF_AGENT = `t.bucket = $1::smallint and t.user_id = $2::text and ($5::text is null or t.agent_id = $5)`
+const STANDING_OF: Record<TriggerKind, string> = {
+  timer: 't.bucket = $1::smallint and t.session_key >= $3::text and t.session_key <= $4::text',
   alarm: OF_AGENT,
   intent: OF_AGENT,
-  work: 'true',
+  work: 't.bucket = $1::smallint and t.user_id = $2::text',
 }
+// The order is said so that no index is in it: else the planner might walk through everybody's for the few of one person.
 const STANDING = TRIGGER_KINDS.map((kind) => {
   const { table, next, stands, name } = FAMILIES[kind]
   return `(select ${selected(kind, next, name)} from ${table} t
-    where ${ownedBy(kind, '$1::smallint', '$2::text')} and t.${stands} and ${OF_SESSION[kind]} order by t.${next} limit ${STANDING_MAX})`
+    where ${STANDING_OF[kind]} and t.${stands} order by t.${next} + interval '0' limit ${STANDING_MAX})`
 }).join(' union all ')
 
 /** What a person has ahead; with a session only its own timers and what wakes its agent, and all work. */
@@ -198,8 +199,9 @@ export async function standing(
   userId: string,
   session: SessionRef | null = null,
 ): Promise<Standing[]> {
-  const { key = null, agentId = null } = session ?? {}
-  return db.query<Standing>(STANDING, [bucketOf(userId), userId, key, agentId])
+  const timers = session === null ? [`${userId}:`, `${userId};`] : [session.key, session.key]
+  const values = [bucketOf(userId), userId, ...timers, session?.agentId ?? null]
+  return db.query<Standing>(STANDING, values)
 }
 
 export interface Waiting {
