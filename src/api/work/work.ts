@@ -1,7 +1,7 @@
 /** Work: a task that an executor does once, or again and again, and what came of each run. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
-import { keyPart } from '../../core/fields.ts'
+import { INT_MAX, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER } from '../../core/sessions/session.ts'
 import { newWork, runsAtOnce, workErrors } from '../../core/work/draft.ts'
@@ -36,7 +36,6 @@ import { queueRun, workRules } from './run.ts'
 import { outputSchema, outputView, workSchema, workView } from './view.ts'
 
 const OUTPUTS = { max: 100, default: 20 } as const
-const RUN_NUMBER_MAX = 2_147_483_647
 
 const body = z.object({
   ...workFields,
@@ -270,7 +269,7 @@ const listOutputsOp = operation({
   tag: 'Work',
   summary: 'Outputs of one work, newest first',
   params,
-  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(RUN_NUMBER_MAX)]) }),
+  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(INT_MAX)]) }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(outputSchema),
   async run(ctx, { params, query }) {
@@ -295,7 +294,7 @@ const getOutputOp = operation({
   async run(ctx, { params }) {
     const work = await found(ctx, params.id)
     const number = /^[1-9]\d{0,9}$/.test(params.run_number) ? Number(params.run_number) : 0
-    const row = number < 1 || number > RUN_NUMBER_MAX ? null : await getOutput(ctx.db, work, number)
+    const row = number < 1 || number > INT_MAX ? null : await getOutput(ctx.db, work, number)
     if (row === null) throw new Refusal('not_found', `work ${work.id} has no such run`)
     return { body: outputView(row) }
   },

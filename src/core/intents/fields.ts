@@ -69,12 +69,14 @@ const condition = z.strictObject({
 export const intentFields = {
   intent_name: z.string().max(NAME_MAX).refine(isSaid, NOT_BLANK),
   description: bytes(TEXT_MAX_BYTES).nullish().describe('In your own words.'),
-  trigger_type: z.enum(TRIGGER_TYPES),
-  trigger_schedule: schedule.nullish().describe('When it is looked at.'),
+  trigger_type: z.enum(TRIGGER_TYPES).describe(`One of ${TRIGGER_TYPES.join(', ')}.`),
+  trigger_schedule: schedule
+    .nullish()
+    .describe('Its times: {"cron":…}, {"interval_minutes":…} or {"datetime":…}.'),
   trigger_condition: condition.nullish().describe('What must hold.'),
-  action_type: z.enum(ACTION_TYPES),
+  action_type: z.enum(ACTION_TYPES).describe(`One of ${ACTION_TYPES.join(', ')}.`),
   action_context: words(TEXT_MAX_BYTES).describe('Handed to whoever acts when it fires.'),
-  action_priority: z.enum(PRIORITIES),
+  action_priority: z.enum(PRIORITIES).describe(`One of ${PRIORITIES.join(', ')}.`),
   enabled: z.boolean(),
   expires_at: instant.nullish().describe('Without an offset it is read in timezone.'),
   max_executions: z.int().min(1).max(INT_MAX).nullish().describe('How often at most.'),

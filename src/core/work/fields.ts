@@ -22,7 +22,8 @@ export const workFields = {
     .min(1)
     .max(PROJECT_ID_MAX)
     .refine((text) => !hasUnstorableText(text), 'must not hold a NUL or half of a surrogate pair')
-    .optional(),
+    .optional()
+    .describe('Of which project.'),
   parameters: opaqueJson
     .refine((raw) => raw.text.trimStart().startsWith('{'), 'must be an object')
     .describe('For the executor, verbatim. `notify_session`: a session told when a run completes.')
