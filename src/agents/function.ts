@@ -166,8 +166,7 @@ export class Turn {
 
   /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
   createWork(request: WorkRequest): string {
-    const given = storable('createWork: parameters', request.parameters ?? {})
-    const draft = workDraft(request, given, this.#input)
+    const draft = workDraft(request, this.#input)
     this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { create_work: draft } })
     return draft.id
   }

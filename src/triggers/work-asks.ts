@@ -1,12 +1,10 @@
 /** Work that turns ask for, written and deleted within their commit. */
-import { newId } from '../core/ids.ts'
-import { bucketOf } from '../core/sessions/session.ts'
-import type { WorkDraft } from '../core/work/draft.ts'
-import { planWork, workSession } from '../core/work/work.ts'
+import { newWork, runsAtOnce } from '../core/work/draft.ts'
+import { planWork } from '../core/work/work.ts'
 import { databaseNow } from '../store/alarms/alarms.ts'
 import type { Db } from '../store/db/db.ts'
-import { type QueuedRun, queueRuns } from '../store/work/slots.ts'
-import { deleteWork, insertWork } from '../store/work/work.ts'
+import { queueRuns } from '../store/work/slots.ts'
+import { deleteWork, insertWork, runNow } from '../store/work/work.ts'
 import type { Asked } from './trigger.ts'
 
 /** Files of deleted work are found and removed by the sweep of files that nothing speaks of. */
@@ -14,34 +12,27 @@ export async function writeWorkAsks(tx: Db, asked: readonly Asked[]): Promise<vo
   const gone = asked.flatMap(({ session, wish: { ask } }) =>
     'delete_work' in ask ? [{ id: ask.delete_work, userId: session.userId }] : [],
   )
-  const drafts = asked.flatMap(({ wish: { ask }, traceparent }) =>
+  const inOrder = gone.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  for (const { id, userId } of inOrder) await deleteWork(tx, userId, id)
+  const drafts = asked.flatMap(({ wish: { ask }, traceparent = null }) =>
     'create_work' in ask && !gone.some(({ id }) => id === ask.create_work.id)
-      ? [{ ...ask.create_work, traceparent: traceparent ?? null }]
+      ? [{ ...ask.create_work, traceparent }]
       : [],
   )
-  for (const { id, userId } of gone.toSorted(byId)) await deleteWork(tx, userId, id)
   if (drafts.length === 0) return
   const now = await databaseNow(tx)
-  const runs: QueuedRun[] = []
-  for (const draft of drafts.toSorted(byId)) {
-    // It was planned when it was asked for; what time has made impossible since is left out.
-    const plan = planWork(draft, now, [])
-    if (plan === null) continue
-    const { id, userId, task, agentType, parameters, projectId, traceparent } = draft
-    const made = { ...plan, id, userId, task, agentType, parameters, projectId, traceparent }
-    await insertWork(tx, made)
-    if (plan.frequency_cron === null || draft.runFirst) runs.push(runOf(draft))
-  }
+  // It was planned when it was asked for; what time has made impossible since is left out.
+  const planned = drafts.flatMap((draft) => {
+    const plan = planWork(draft.fields, now, [])
+    return plan === null ? [] : [{ draft, plan }]
+  })
+  const made = await insertWork(
+    tx,
+    planned.map(({ draft, plan }) => newWork(draft, plan)),
+  )
+  const running = new Set(
+    planned.flatMap(({ draft, plan }) => (runsAtOnce(plan, draft.fields) ? [draft.id] : [])),
+  )
+  const runs = made.filter(({ id }) => running.has(id)).map((row) => runNow(row, row.traceparent))
   if (runs.length > 0) await queueRuns(tx, runs)
-}
-
-function byId(a: { readonly id: string }, b: { readonly id: string }): number {
-  return a.id < b.id ? -1 : 1
-}
-
-function runOf(draft: WorkDraft & { readonly traceparent: string | null }): QueuedRun {
-  const { id: workId, userId, agentType, traceparent } = draft
-  const ids = { eventId: newId(), outputId: newId(), traceparent }
-  const sessionKey = workSession(userId, agentType, workId).key
-  return { bucket: bucketOf(userId), workId, ...ids, sessionKey, userId, agentType, slot: null }
 }

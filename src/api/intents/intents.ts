@@ -1,31 +1,22 @@
 /** Intents as their owners have them: made, listed, read, changed, deleted. Those of workers are in `intent-reports.ts`. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { keyPart, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { watchesOf } from '../../core/intents/condition.ts'
-import { instantIn, intentWish, jsonOf } from '../../core/intents/draft.ts'
-import {
-  firstCheck,
-  type IntentTerms,
-  isConditionType,
-  isExpired,
-  termsOf,
-} from '../../core/intents/intent.ts'
+import { type IntentWish, intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
+import { isConditionType, isExpired } from '../../core/intents/intent.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
-import type { RawJson } from '../../core/json/json.ts'
 import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
-  countEnabled,
   deleteIntent,
   getIntent,
   type IntentRow,
-  type IntentWish,
   insertIntent,
   listIntents,
   lockPerson,
+  roomForIntents,
   updateIntent,
-  writeWatches,
 } from '../../store/intents/intents.ts'
 import {
   type Actor,
@@ -36,18 +27,9 @@ import {
   ownerOf,
   tellIfSoon,
 } from '../contract.ts'
-import {
-  createBody,
-  intentView,
-  type UpdateBody,
-  updateBody,
-  userId,
-  viewOf,
-  whole,
-} from './shapes.ts'
+import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
 
 const OFFSET_MAX = 1_000_000
-const NOTHING = '{}'
 
 export const page = {
   limit: whole({ min: 1, max: 100, default: 50 }),
@@ -60,38 +42,6 @@ export function intentNotFound(id: string): Refusal {
   return new Refusal('not_found', `there is no intent ${id}`)
 }
 
-function metadataOf(given: RawJson | undefined): string {
-  return given === undefined || given.text === 'null' ? NOTHING : given.text
-}
-
-/** What is left out stays; null empties what may be empty. */
-function changedWish(row: IntentRow, body: UpdateBody): IntentWish {
-  const kept = <T>(given: T | undefined, now: T) => (given === undefined ? now : given)
-  const timezone = body.timezone ?? row.timezone
-  const { trigger_schedule: schedule, trigger_condition: condition, expires_at: expires } = body
-  return {
-    intent_name: body.intent_name ?? row.intent_name,
-    description: kept(body.description, row.description),
-    trigger_type: body.trigger_type ?? row.trigger_type,
-    trigger_schedule: schedule === undefined ? row.trigger_schedule : jsonOf(schedule),
-    trigger_condition: condition === undefined ? row.trigger_condition : jsonOf(condition),
-    action_type: body.action_type ?? row.action_type,
-    action_context: body.action_context ?? row.action_context,
-    action_priority: body.action_priority ?? row.action_priority,
-    enabled: body.enabled ?? row.enabled,
-    expires_at: expires === undefined ? row.expires_at : instantIn(expires, timezone),
-    max_executions: kept(body.max_executions, row.max_executions),
-    metadata: body.metadata === undefined ? row.metadata : metadataOf(body.metadata),
-    timezone,
-    agent_id: kept(body.agent_id, row.agent_id),
-    thread_id: kept(body.thread_id, row.thread_id),
-  }
-}
-
-function termsFrom(wish: IntentWish, anchor_at: Date): IntentTerms {
-  return termsOf({ ...wish, anchor_at, execution_count: 0, next_check: null, scheduled_for: null })
-}
-
 function agentErrors({ app }: Context, agentId: string | null): string[] {
   if (agentId === null || app.knowsAgent(agentId)) return []
   const { agentIds } = app
@@ -102,18 +52,11 @@ function agentErrors({ app }: Context, agentId: string | null): string[] {
 
 /** Under the lock of its person: the limit holds whoever else is adding at the same time. */
 async function limitErrors(tx: Db, owner: string): Promise<string[]> {
-  await lockPerson(tx, owner)
-  return (await countEnabled(tx, owner)) < INTENTS_MAX ? [] : [LIMIT_REACHED]
+  return (await roomForIntents(tx, owner)) > 0 ? [] : [LIMIT_REACHED]
 }
 
 function refuse(errors: readonly string[]): void {
   if (errors.length > 0) throw new Refusal('rule', errors)
-}
-
-/** Signals find only what our own agents wait for. */
-async function watch(tx: Db, row: IntentRow): Promise<void> {
-  const waits = row.enabled && row.agent_id !== null
-  await writeWatches(tx, row, waits ? watchesOf(termsOf(row)) : [])
 }
 
 function tellClock({ app }: Context, row: IntentRow): void {
@@ -142,19 +85,23 @@ const createIntentOp = operation({
   output: intentView,
   async run(ctx, { body }) {
     const owner = ownerOf(ctx.actor, body.user_id) ?? ''
-    const wish = intentWish(body, metadataOf(body.metadata))
+    const { user_id, created_by = null, ...said } = body
+    const wish = intentWish(said)
     const now = await databaseNow(ctx.db)
-    const terms = termsFrom(wish, now)
-    const errors = [...agentErrors(ctx, wish.agent_id), ...validateIntent(terms, now)]
-    const next_check = wish.enabled && errors.length === 0 ? firstCheck(terms, now) : null
-    const createdBy = makerOf(ctx.actor, body.created_by ?? null)
+    const errors = [
+      ...agentErrors(ctx, wish.agent_id),
+      ...validateIntent(termsFrom(wish, now), now),
+    ]
+    const draft = {
+      id: newId(),
+      userId: owner,
+      createdBy: makerOf(ctx.actor, created_by),
+      wish,
+      traceparent: ctx.traceparent ?? null,
+    }
     const row = await ctx.db.tx(async (tx) => {
       refuse([...errors, ...(wish.enabled ? await limitErrors(tx, owner) : [])])
-      const { traceparent = null } = ctx
-      const who = { id: newId(), userId: owner, createdBy, traceparent }
-      const made = await insertIntent(tx, who, { ...wish, anchor_at: now, next_check })
-      await watch(tx, made)
-      return made
+      return insertIntent(tx, draft, planIntent(wish, now))
     })
     tellClock(ctx, row)
     return { body: viewOf(row) }
@@ -168,7 +115,7 @@ const listIntentsOp = operation({
   tag: 'Intents',
   summary: 'Intents of one person, newest first',
   query: z.object({
-    user_id: userId.optional().describe('Required of admin and service keys.'),
+    user_id: keyPart.optional().describe('Required of admin and service keys.'),
     trigger_type: intentView.shape.trigger_type.optional(),
     enabled: flag.optional(),
     ticker: z.string().min(1).max(32).optional(),
@@ -211,7 +158,7 @@ function touches(row: IntentRow, wish: IntentWish) {
   const schedule = row.trigger_schedule !== wish.trigger_schedule
   const condition = row.trigger_condition !== wish.trigger_condition
   const type = row.trigger_type !== wish.trigger_type
-  const waitsAnew = condition && isConditionType(termsFrom(wish, row.anchor_at).trigger_type)
+  const waitsAnew = condition && isConditionType(wish.trigger_type)
   const timing = schedule || type || row.timezone !== wish.timezone || waitsAnew
   // What has expired does not count against the limit, so to give it more time is to enable it again.
   const revived = isExpired(row, row.now) && !isExpired(wish, row.now)
@@ -222,24 +169,21 @@ function touches(row: IntentRow, wish: IntentWish) {
 
 /** Changes a locked row; throws what is wrong with it. */
 async function change(ctx: Context, tx: Db, row: IntentRow, body: UpdateBody): Promise<IntentRow> {
-  const wish = changedWish(row, body)
+  const wish = intentWish(body, row)
   const touched = touches(row, wish)
   const { now } = row
-  const terms = termsFrom(wish, touched.grid ? now : row.anchor_at)
+  const anchor = touched.grid ? now : row.anchor_at
   const errors: string[] = []
   if (wish.agent_id !== row.agent_id) errors.push(...agentErrors(ctx, wish.agent_id))
   // Whatever its times are by now, it can be renamed.
   if (touched.timing || touched.condition || touched.enabling)
-    errors.push(...validateIntent(terms, now))
+    errors.push(...validateIntent(termsFrom(wish, anchor), now))
   if (touched.enabling) errors.push(...(await limitErrors(tx, row.user_id)))
   refuse(errors)
   const anew = touched.timing || touched.enabling
-  const next_check = anew ? firstCheck(terms, now) : row.next_check
-  const plan = { ...wish, anchor_at: terms.anchor_at, next_check: wish.enabled ? next_check : null }
-  const fresh = anew || touched.condition
-  const changed = await updateIntent(tx, row, plan, { fresh })
-  await watch(tx, changed)
-  return changed
+  const kept = { ...wish, anchor_at: anchor, next_check: wish.enabled ? row.next_check : null }
+  const plan = anew ? planIntent(wish, now, anchor) : kept
+  return updateIntent(tx, row, plan, { fresh: anew || touched.condition })
 }
 
 const updateIntentOp = operation({

@@ -1,6 +1,7 @@
 /** Intents as workers outside have them: what is due, taking it for a while, saying what came of it, and the record. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { INSTANT_FORM, INT_MAX, keyPart, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { afterReport, EXECUTION_STATUSES, isExpired, termsOf } from '../../core/intents/intent.ts'
 import { RawJson, writeJson } from '../../core/json/json.ts'
@@ -18,12 +19,11 @@ import {
 } from '../../store/intents/reports.ts'
 import { idParam, opaqueJson, operation, ownerOf } from '../contract.ts'
 import { intentNotFound, ownIntents, page } from './intents.ts'
-import { executionOf, executionView, intentView, userId, viewOf, whole } from './shapes.ts'
+import { executionOf, executionView, intentView, viewOf } from './shapes.ts'
 
 /** All that a worker can want to have in hand, and no more than a process can. */
 const PENDING_MAX = 1_000
 const CLAIM_SECONDS = { min: 1, max: 3_600 }
-const INT_MAX = 2 ** 31 - 1
 const KEPT_TEXT_MAX = 2_000
 const WORKERS = ['admin', 'service', 'agent', 'worker'] as const
 
@@ -44,7 +44,7 @@ const pendingOp = operation({
   description:
     'With `claim`, what is answered is leased for so many seconds: each has a `claim_token`, and nobody else is given it until then.',
   query: z.object({
-    user_id: userId.optional(),
+    user_id: keyPart.optional(),
     claim: whole(CLAIM_SECONDS).optional(),
     limit: whole({ min: 1, max: PENDING_MAX, default: PENDING_MAX }),
     offset: page.offset,
@@ -152,8 +152,7 @@ function deferUntil(report: IntentReport, timezone: string): Date | null {
   if (text === null) return null
   const at = typeof text === 'string' ? localInstant(text, timezone) : null
   if (at !== null) return new Date(at)
-  const wanted = 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000'
-  throw new Refusal('shape', `body.gate_result.defer_until: ${wanted}`)
+  throw new Refusal('shape', `body.gate_result.defer_until: ${INSTANT_FORM}`)
 }
 
 const fireOp = operation({

@@ -1,6 +1,7 @@
 /** Signals: facts from outside that the conditions of intents look at. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { bytes, instant, isSaid, keyPart, NOT_BLANK } from '../../core/fields.ts'
 import {
   BODY_MAX_BYTES,
   calendarSignal,
@@ -18,8 +19,7 @@ import {
   UID_MAX,
   URL_MAX,
 } from '../../core/intents/signal.ts'
-import { localInstant } from '../../core/schedule/index.ts'
-import { KEY_PART } from '../../core/sessions/session.ts'
+import { instantIn } from '../../core/schedule/index.ts'
 import { databaseNow } from '../../store/alarms/alarms.ts'
 import { operation, ownerOf } from '../contract.ts'
 
@@ -36,47 +36,30 @@ const FIELDS: Readonly<Record<SignalKind, Readonly<Record<string, 'required' | '
   },
 }
 
-const words = (max: number) =>
-  z
-    .string()
-    .max(max)
-    .refine((text) => text.trim() !== '', 'must not be blank')
-const long = z
-  .string()
-  .refine(
-    (text) => Buffer.byteLength(text) <= BODY_MAX_BYTES,
-    `must be at most ${BODY_MAX_BYTES} bytes`,
-  )
-const instant = z
-  .string()
-  .max(64)
-  .refine((text) => localInstant(text, 'UTC') !== null, {
-    error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
-  })
+const short = (max: number) => z.string().max(max).refine(isSaid, NOT_BLANK)
+const long = bytes(BODY_MAX_BYTES)
 
 const FIELD_NAMES = [...new Set(Object.values(FIELDS).flatMap((fields) => Object.keys(fields)))]
 
 const shape = z.object({
   kind: z.enum(SIGNAL_KINDS),
-  ticker: words(TICKER_MAX).optional().describe('Of a price; its case does not matter.'),
+  ticker: short(TICKER_MAX).optional().describe('Of a price; its case does not matter.'),
   price: z.number().optional(),
-  headline: words(TITLE_MAX).optional(),
+  headline: short(TITLE_MAX).optional(),
   body: long.optional(),
   url: z
     .string()
     .max(URL_MAX)
     .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be a web address')
     .optional(),
-  name: words(NAME_MAX).optional(),
+  name: short(NAME_MAX).optional(),
   text: long.optional(),
-  uid: words(UID_MAX).optional().describe('Of a calendar entry: told again, it replaces itself.'),
-  title: words(TITLE_MAX).optional(),
+  uid: short(UID_MAX).optional().describe('Of a calendar entry: told again, it replaces itself.'),
+  title: short(TITLE_MAX).optional(),
   starts_at: instant.optional(),
   ends_at: instant.optional(),
   at: instant.optional().describe('When it was so; now if not said.'),
-  user_id: z
-    .string()
-    .regex(KEY_PART)
+  user_id: keyPart
     .optional()
     .describe('For this person only; else for everybody. Agents and users: always their own.'),
 })
@@ -109,7 +92,7 @@ function kindError(field: string, given: Readonly<Record<string, unknown>>): str
 }
 
 const instantOf = (text: string | undefined): Date | null =>
-  text === undefined ? null : new Date(localInstant(text, 'UTC') ?? 0)
+  text === undefined ? null : instantIn(text, 'UTC')
 
 function signalOf(body: Body, userId: string | null, now: Date): NewSignal {
   const at = instantOf(body.at) ?? now

@@ -4,15 +4,17 @@ import { Refusal } from '../../core/errors.ts'
 import {
   isZone,
   localInstant,
+  NEXT_TIMES,
   next,
   parseCron,
   parseFrequency,
   parsePhrase,
   ScheduleError,
+  zoneError,
 } from '../../core/schedule/index.ts'
+import { databaseNow } from '../../store/alarms/alarms.ts'
 import { type Context, operation } from '../contract.ts'
 
-const COUNT_DEFAULT = 3
 const COUNT_MAX = 100
 const SPELLINGS = ['schedule', 'cron_expr', 'frequency'] as const
 
@@ -26,7 +28,7 @@ const body = z
     frequency: z.string().optional().describe('A frequency of work, such as "daily at 9am".'),
     timezone: z.string().default('UTC').describe('An IANA name, such as "Europe/Berlin".'),
     after: z.string().optional().describe('An instant; without an offset it is read in timezone.'),
-    count: z.int().min(1).max(COUNT_MAX).default(COUNT_DEFAULT),
+    count: z.int().min(1).max(COUNT_MAX).default(NEXT_TIMES),
   })
   .refine(hasOneSpelling, {
     error: 'needs exactly one of schedule, cron_expr and frequency',
@@ -64,7 +66,7 @@ export const schedules = [
     output,
     async run(ctx, { body }) {
       if (!isZone(body.timezone)) {
-        throw new Refusal('rule', `timezone: ${unknownZone(body.timezone)}`)
+        throw new Refusal('rule', zoneError(body.timezone))
       }
       const after = await instantAfter(ctx, body)
       const { schedule, canonical, description, notes } = read(body, after)
@@ -83,22 +85,13 @@ export const schedules = [
   }),
 ]
 
-function unknownZone(zone: string): string {
-  return `${JSON.stringify(zone.slice(0, 64))} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`
-}
-
 async function instantAfter(ctx: Context, body: Body): Promise<number> {
   if (body.after !== undefined) {
     const instant = localInstant(body.after, body.timezone)
     if (instant !== null) return instant
     throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
   }
-  const [row] = await ctx.db.query<{ now: Date }>(
-    'select coalesce($1::timestamptz, now()) as now',
-    [ctx.now],
-  )
-  if (row === undefined) throw new Error('the database did not tell the time')
-  return row.now.getTime()
+  return (await databaseNow(ctx.db)).getTime()
 }
 
 function read(body: Body, now: number) {

@@ -1,5 +1,6 @@
 /** What happened in a session, row by row: events, what turns asked for, and the turns themselves. */
 import { z } from 'zod'
+import { INT_MAX, whole } from '../../core/fields.ts'
 import { RawJson } from '../../core/json/json.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
@@ -12,28 +13,15 @@ import { type Context, listQuery, operation, page, pageOf } from '../contract.ts
 import { rowsOf, sessionOf, sessionParams } from './ref.ts'
 
 const LIST = { max: 500, default: 100 } as const
-const SEQ_MAX = 2_147_483_647
 
 /** A position in a cursor: anybody can write one, and the column is an int. */
-const seq = z.int().min(0).max(SEQ_MAX)
-
-function seqField(words: string) {
-  return z
-    .unknown()
-    .transform((value, ctx) => {
-      const number = /^\d{1,10}$/.test(String(value)) ? Number(value) : SEQ_MAX + 1
-      if (number <= SEQ_MAX) return number
-      ctx.addIssue({ code: 'custom', message: `must be a whole number from 0 to ${SEQ_MAX}` })
-      return z.NEVER
-    })
-    .optional()
-    .meta({ type: 'integer', minimum: 0, maximum: SEQ_MAX, description: words })
-}
+const seq = z.int().min(0).max(INT_MAX)
+const position = whole({ min: 0, max: INT_MAX })
 
 /** Which part of a session, and from which end. */
 const span = {
-  after_seq: seqField('Only of events after this one.'),
-  before_seq: seqField('Only of events before this one.'),
+  after_seq: position.optional().describe('Only of events after this one.'),
+  before_seq: position.optional().describe('Only of events before this one.'),
   order: z.enum(['asc', 'desc']).default('asc').describe('desc: the newest first.'),
 }
 type SpanQuery = z.output<z.ZodObject<typeof span>>
@@ -170,7 +158,7 @@ async function runningTurn(ctx: Context, session: SessionRef, head: SessionHead)
 
 /** The turn under way is the newest of all: on the last page, or with the newest first on the first. */
 function showsNewest(query: SpanQuery & { cursor?: unknown }, seq: number, more: boolean): boolean {
-  const { after_seq = 0, before_seq = SEQ_MAX + 1 } = query
+  const { after_seq = 0, before_seq = INT_MAX + 1 } = query
   if (seq <= after_seq || seq >= before_seq) return false
   return query.order === 'desc' ? query.cursor === undefined : !more
 }

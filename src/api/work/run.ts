@@ -1,35 +1,16 @@
 /** What a run of work needs before it may be queued, and the queueing itself. */
 import { Refusal } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import { notifySession, workSession } from '../../core/work/work.ts'
+import type { WorkRules } from '../../core/work/draft.ts'
 import type { Db } from '../../store/db/db.ts'
 import { queueRuns } from '../../store/work/slots.ts'
-import { type OutputRow, outputById, type WorkRow } from '../../store/work/work.ts'
+import { type OutputRow, outputById, runNow, type WorkRow } from '../../store/work/work.ts'
 import type { Context } from '../contract.ts'
 
-/** What the rules have against it, all at once. `agentType` null: it was accepted before. */
-export function runRules(
-  { app }: Context,
-  asked: { readonly agentType: string | null; readonly userId: string; readonly given: unknown },
-): string[] {
-  const errors: string[] = []
-  const { agentType, userId, given } = asked
-  if (agentType !== null && !app.work.types.includes(agentType)) {
-    const named = JSON.stringify(agentType)
-    const known = app.work.types.slice(0, 20).join(', ')
-    const help = known === '' ? 'none is registered here' : `there are ${known}`
-    errors.push(`agent_type: no executor ${named} does work here; ${help}`)
-  }
-  if (Object.hasOwn(given as object, 'notify_session')) {
-    const session = notifySession(given, userId)
-    if (session === null)
-      errors.push(
-        `parameters.notify_session: takes a session key of this user, ${userId}:agent:thread`,
-      )
-    else if (!app.knowsAgent(session.agentId))
-      errors.push(`parameters.notify_session: there is no agent ${session.agentId} here`)
-  }
-  return errors
+export function workRules({ app }: Context, userId: string): WorkRules {
+  const whom = `takes a session key of this user, ${userId}:agent:thread`
+  const refuses = (agentId: string) =>
+    app.knowsAgent(agentId) ? null : `there is no agent ${agentId} here`
+  return { types: app.work.types, userId, told: { whom, refuses } }
 }
 
 /** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */
@@ -38,14 +19,11 @@ export async function queueRun(
   tx: Db,
   work: WorkRow,
 ): Promise<OutputRow> {
-  const { bucket, id: workId, user_id: userId, agent_type: agentType } = work
-  const ids = { eventId: newId(), outputId: newId() }
-  const sessionKey = workSession(userId, agentType, workId).key
-  const run = { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null, traceparent }
+  const run = runNow(work, traceparent)
   const queued = await queueRuns(tx, [run])
   // Deleted between our look and our lock. Refusing undoes the number its session has given.
-  if (!queued.has(ids.eventId)) throw new Refusal('not_found', `there is no work ${workId}`)
-  const output = await outputById(tx, bucket, ids.outputId)
+  if (!queued.has(run.eventId)) throw new Refusal('not_found', `there is no work ${work.id}`)
+  const output = await outputById(tx, work.bucket, run.outputId)
   if (output === null) throw new Error('the output was not written')
   return output
 }

@@ -1,18 +1,12 @@
 /** Work: a task that an executor does once, or again and again, and what came of each run. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { INT_MAX, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { parseRaw, RawJson } from '../../core/json/json.ts'
-import { KEY_PART, LOCAL_USER } from '../../core/sessions/session.ts'
-import { hasUnstorableText } from '../../core/text.ts'
-import {
-  changeWork,
-  PROJECT_ID_MAX,
-  planWork,
-  TASK_MAX_BYTES,
-  WAIT_MAX_SECONDS,
-  WAITING_MAX,
-} from '../../core/work/work.ts'
+import { LOCAL_USER } from '../../core/sessions/session.ts'
+import { newWork, runsAtOnce, workErrors } from '../../core/work/draft.ts'
+import { workFields } from '../../core/work/fields.ts'
+import { changeWork, planWork, WAIT_MAX_SECONDS, WAITING_MAX } from '../../core/work/work.ts'
 import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
@@ -34,52 +28,18 @@ import {
   flag,
   idParam,
   listQuery,
-  opaqueJson,
   operation,
   page,
   pageOf,
 } from '../contract.ts'
-import { queueRun, runRules } from './run.ts'
+import { queueRun, workRules } from './run.ts'
 import { outputSchema, outputView, workSchema, workView } from './view.ts'
 
 const OUTPUTS = { max: 100, default: 20 } as const
-const RUN_NUMBER_MAX = 2_147_483_647
-
-const task = z
-  .string()
-  .refine((text) => text.trim() !== '', 'must not be blank')
-  .refine(
-    (text) => Buffer.byteLength(text) <= TASK_MAX_BYTES,
-    `must be at most ${TASK_MAX_BYTES} bytes`,
-  )
-  .describe('What to do, in words.')
-const frequency = z
-  .string()
-  .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
-const timezone = z.string().min(1).max(64).describe('An IANA name.')
-const parameters = opaqueJson
-  .refine((raw) => raw.text.trimStart().startsWith('{'), 'must be an object')
-  .describe('For the executor, verbatim. `notify_session`: a session told when a run completes.')
-
-const projectId = z
-  .string()
-  .min(1)
-  .max(PROJECT_ID_MAX)
-  .refine((text) => !hasUnstorableText(text), 'must not hold a NUL or half of a surrogate pair')
 
 const body = z.object({
-  task,
-  agent_type: z.string().min(1).max(64).describe('Which executor does it.'),
-  frequency: frequency.default('once'),
-  timezone: timezone.default('UTC'),
-  run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
-  project_id: projectId.optional(),
-  parameters: parameters.optional(),
-  user_id: z
-    .string()
-    .regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -')
-    .optional()
-    .describe('Whose work it is; for admin and service.'),
+  ...workFields,
+  user_id: keyPart.optional().describe('Whose work it is; for admin and service.'),
   wait_seconds: z
     .number()
     .min(0)
@@ -124,26 +84,17 @@ const createWorkOp = operation({
   output: z.object({ work: workSchema, output: outputSchema.optional() }),
   async run(ctx, { body }) {
     const userId = ownerOf(ctx, body.user_id)
-    const given = body.parameters ?? new RawJson('{}')
+    const { user_id, wait_seconds, ...fields } = body
     const id = newId()
     const made = await ctx.db.tx(async (tx) => {
-      const now = await databaseNow(tx)
-      const errors = runRules(ctx, { agentType: body.agent_type, userId, given: parseRaw(given) })
-      const plan = planWork(body, now, errors)
+      const errors = workErrors(fields, workRules(ctx, userId))
+      const plan = planWork(fields, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
-      await insertWork(tx, {
-        ...plan,
-        id,
-        userId,
-        task: body.task,
-        agentType: body.agent_type,
-        parameters: given.text,
-        projectId: body.project_id ?? null,
-        traceparent: ctx.traceparent ?? null,
-      })
-      const row = await found({ ...ctx, actor: { ...ctx.actor, userId } }, id, tx)
-      const runs = plan.frequency_cron === null || body.run_first
-      return { row, notes: plan.notes, output: runs ? await queueRun(ctx, tx, row) : null }
+      const draft = { id, userId, fields, traceparent: ctx.traceparent ?? null }
+      const [row] = await insertWork(tx, [newWork(draft, plan)])
+      if (row === undefined) throw new Error(`work ${id} was not written`)
+      const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null
+      return { row, notes: plan.notes, output }
     })
     const { row, output, notes } = made
     ctx.app.changed(output === null ? 'clock' : 'turns')
@@ -154,11 +105,11 @@ const createWorkOp = operation({
         output: output === null ? undefined : outputView(output),
       },
     })
-    if (output === null || body.wait_seconds === 0) return answer(output, row)
+    if (output === null || wait_seconds === 0) return answer(output, row)
     const later = async () => {
       await ctx.app.work.ended(
         { bucket: row.bucket, id: output.id },
-        body.wait_seconds * 1000,
+        wait_seconds * 1000,
         ctx.signal,
       )
       const db = ctx.app.work.db
@@ -185,7 +136,7 @@ const listWorkOp = operation({
   summary: 'Work, newest first',
   query: listQuery({ max: 500, default: 100 }).extend({
     active,
-    project_id: projectId.optional(),
+    project_id: workFields.project_id,
   }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(workSchema),
@@ -228,10 +179,10 @@ const getWorkOp = operation({
 const changes = z
   .object({
     is_active: z.boolean().optional().describe('false pauses, true resumes.'),
-    frequency: frequency.optional(),
-    timezone: timezone.optional(),
-    task: task.optional(),
-    parameters: parameters.optional(),
+    frequency: workFields.frequency.unwrap().optional(),
+    timezone: workFields.timezone.unwrap().optional(),
+    task: workFields.task.optional(),
+    parameters: workFields.parameters,
   })
   .refine((value) => Object.values(value).some((each) => each !== undefined), {
     error: 'needs at least one of is_active, frequency, timezone, task and parameters',
@@ -253,8 +204,7 @@ const updateWorkOp = operation({
   async run(ctx, { params, body }) {
     const row = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx, true)
-      const given = body.parameters === undefined ? {} : parseRaw(body.parameters)
-      const errors = runRules(ctx, { agentType: null, userId: work.user_id, given })
+      const errors = workErrors({ parameters: body.parameters }, workRules(ctx, work.user_id))
       const schedule = changeWork(work, body, work.now, errors)
       if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
       return updateWork(tx, work, {
@@ -319,7 +269,7 @@ const listOutputsOp = operation({
   tag: 'Work',
   summary: 'Outputs of one work, newest first',
   params,
-  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(RUN_NUMBER_MAX)]) }),
+  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(INT_MAX)]) }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(outputSchema),
   async run(ctx, { params, query }) {
@@ -344,7 +294,7 @@ const getOutputOp = operation({
   async run(ctx, { params }) {
     const work = await found(ctx, params.id)
     const number = /^[1-9]\d{0,9}$/.test(params.run_number) ? Number(params.run_number) : 0
-    const row = number < 1 || number > RUN_NUMBER_MAX ? null : await getOutput(ctx.db, work, number)
+    const row = number < 1 || number > INT_MAX ? null : await getOutput(ctx.db, work, number)
     if (row === null) throw new Refusal('not_found', `work ${work.id} has no such run`)
     return { body: outputView(row) }
   },

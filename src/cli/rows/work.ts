@@ -1,13 +1,13 @@
 /** Commands about work and its outputs. */
+import { workFields } from '../../core/work/fields.ts'
 import {
   column,
+  fieldsOf,
   flag,
-  json,
   PAGED,
   type Resource,
   relative,
   status,
-  TIMEZONE,
   text,
   valueAt,
   when,
@@ -68,12 +68,10 @@ export const work: Resource = {
       about: 'have something done: wakeful work create "summarise the news" --type research',
       args: ['<task>'],
       fields: [
-        text('agent_type', 'which executor does it', 'type'),
-        text('frequency', 'once, "daily at 9am", or cron'),
-        TIMEZONE,
+        ...fieldsOf(workFields, {
+          ...{ task: null, agent_type: 'type', run_first: null, project_id: 'project' },
+        }),
         flag('run_first', 'recurring work does not also run at once', 'no-run-first'),
-        text('project_id', 'of which project', 'project'),
-        json('parameters', 'for the executor'),
         text('user_id', 'whose it is', 'user'),
       ],
       at: 'work',

@@ -1,69 +1,74 @@
 /** An intent on its way to a row: what was asked for, in the words of its columns, JSON as text. Pure. */
-import type { z } from 'zod'
-import { isZone, localInstant } from '../schedule/index.ts'
-import type { intentFields } from './fields.ts'
-import type { IntentTrigger } from './intent.ts'
+import type { RowOf } from '../columns.ts'
+import { instantIn } from '../schedule/index.ts'
+import type { INTENT_PLAN, IntentFields } from './fields.ts'
+import { firstCheck, type IntentTerms, onceAt, termsOf } from './intent.ts'
 
-/** What an owner says of an intent, its shape checked. */
-export type IntentBody = {
-  readonly [K in keyof typeof intentFields]: z.output<(typeof intentFields)[K]>
-}
-
-type Optional = 'description' | 'trigger_schedule' | 'trigger_condition' | 'expires_at'
-type Asked = Omit<IntentBody, Optional | 'max_executions' | 'agent_id' | 'thread_id'> &
-  Partial<Pick<IntentBody, Optional | 'max_executions' | 'agent_id' | 'thread_id'>>
-
-/** As the database keeps it; `metadata` is JSON text. */
-export function intentWish(body: Asked, metadata: string) {
-  return {
-    intent_name: body.intent_name,
-    description: body.description ?? null,
-    trigger_type: body.trigger_type,
-    trigger_schedule: jsonOf(body.trigger_schedule),
-    trigger_condition: jsonOf(body.trigger_condition),
-    action_type: body.action_type,
-    action_context: body.action_context,
-    action_priority: body.action_priority,
-    enabled: body.enabled,
-    expires_at: instantIn(body.expires_at, body.timezone),
-    max_executions: body.max_executions ?? null,
-    metadata,
-    timezone: body.timezone,
-    agent_id: body.agent_id ?? null,
-    thread_id: body.thread_id ?? null,
-  }
-}
-
-/** JSON of an object's members, without those that are null. Null for nothing at all. */
-export function jsonOf(value: object | null | undefined): string | null {
-  if (value === null || value === undefined) return null
-  const kept = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
-  return JSON.stringify(Object.fromEntries(kept))
-}
-
-/** An unknown zone has its own error: until then the instant is read as UTC. */
-export function instantIn(text: string | null | undefined, timezone: string): Date | null {
-  if (text === null || text === undefined) return null
-  return new Date(localInstant(text, isZone(timezone) ? timezone : 'UTC') ?? 0)
-}
+/** What an owner says of an intent, as it is kept, with when it is looked at next. */
+export type IntentPlan = RowOf<typeof INTENT_PLAN>
+export type IntentWish = Omit<IntentPlan, 'anchor_at' | 'next_check'>
 
 export interface IntentDraft {
   readonly id: string
   readonly userId: string
   readonly createdBy: string
-  readonly wish: ReturnType<typeof intentWish>
+  readonly wish: IntentWish
+  /** The trace it was made in. */
+  readonly traceparent?: string | null
 }
 
 /** What a turn may ask of intents. */
 export type IntentAsk = { readonly create_intent: IntentDraft } | { readonly delete_intent: string }
 
-/** The trigger of a wish, its JSON read. */
-export function triggerOf({ wish }: Pick<IntentDraft, 'wish'>): IntentTrigger {
-  const read = (text: string | null) => (text === null ? {} : (JSON.parse(text) as object))
-  return {
-    trigger_type: wish.trigger_type,
-    trigger_schedule: read(wish.trigger_schedule),
-    trigger_condition: read(wish.trigger_condition),
-    timezone: wish.timezone,
+const NOTHING = {
+  description: null,
+  trigger_schedule: null,
+  trigger_condition: null,
+  expires_at: null,
+  max_executions: null,
+  metadata: '{}',
+  agent_id: null,
+  thread_id: null,
+}
+
+type Said = { readonly [K in keyof IntentFields]?: IntentFields[K] | undefined }
+type New = Said & Omit<IntentFields, keyof typeof NOTHING>
+
+/** As the database keeps it. What is left out stays as it was before; null empties what may be empty. */
+export function intentWish(said: New): IntentWish
+export function intentWish(said: Said, before: IntentWish): IntentWish
+export function intentWish(said: Said, before: Partial<IntentWish> = NOTHING): IntentWish {
+  const { trigger_schedule, trigger_condition, expires_at, metadata, ...plain } = said
+  const zone = said.timezone ?? before.timezone ?? 'UTC'
+  const columns = {
+    ...plain,
+    trigger_schedule: jsonOf(trigger_schedule),
+    trigger_condition: jsonOf(trigger_condition),
+    expires_at: typeof expires_at === 'string' ? instantIn(expires_at, zone) : expires_at,
+    metadata: metadata?.text === 'null' ? NOTHING.metadata : metadata?.text,
   }
+  const given = Object.entries(columns).filter(([, value]) => value !== undefined)
+  return { ...before, ...Object.fromEntries(given) } as IntentWish
+}
+
+/** JSON of an object's members, without those that are null. */
+function jsonOf(value: object | null | undefined): string | null | undefined {
+  if (value === null || value === undefined) return value
+  const kept = Object.entries(value).filter(([, member]) => member !== null && member !== undefined)
+  return JSON.stringify(Object.fromEntries(kept))
+}
+
+/** What its trigger says, as if it began at `anchor`. */
+export function termsFrom(wish: IntentWish, anchor: Date): IntentTerms {
+  const fresh = { execution_count: 0, next_check: null, scheduled_for: null }
+  return termsOf({ ...wish, ...fresh, anchor_at: anchor })
+}
+
+/** With when it is looked at first. */
+export function planIntent(wish: IntentWish, now: Date, anchor = now): IntentPlan {
+  const terms = termsFrom(wish, anchor)
+  // A turn's commit comes later than its asking: what was ahead then still fires, at once.
+  const late = wish.trigger_type === 'once' ? onceAt(terms) : null
+  const next_check = wish.enabled ? (firstCheck(terms, now) ?? late) : null
+  return { ...wish, anchor_at: anchor, next_check }
 }

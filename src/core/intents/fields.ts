@@ -1,38 +1,34 @@
-/** The shape of what an intent's owner may say of it, whoever asks: a request or a turn. Rules that go beyond shape are in `intent-rules.ts`. */
+/** What an intent's owner may say of it, whoever asks: a request or a turn; and what is kept of it. Rules beyond shape are in `rules.ts`. */
 import { z } from 'zod'
-import { localInstant } from '../schedule/index.ts'
-import { KEY_PART } from '../sessions/session.ts'
-import { ACTION_TYPES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './intent.ts'
+import { kept, shown, word, wordOrNull } from '../columns.ts'
+import {
+  bytes,
+  cron,
+  INT_MAX,
+  instant,
+  isSaid,
+  keyPart,
+  NOT_BLANK,
+  opaqueJson,
+  shortName,
+  timezone,
+  words,
+} from '../fields.ts'
+import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './intent.ts'
 import { wordsOf } from './keywords.ts'
 
 const NAME_MAX = 256
 const TEXT_MAX_BYTES = 8 * 1024
-const CRON_MAX = 256
 /** A hundred years; longer waits would leave the years we can write. */
 const INTERVAL_MAX_MINUTES = 100 * 365 * 1440
 const YEAR_MINUTES = 365 * 1440
 const WEEK_MINUTES = 7 * 1440
 const YEAR_HOURS = 365 * 24
 const KEYWORDS_MAX = 25
-const INT_MAX = 2 ** 31 - 1
-
-const isSaid = (value: string) => value.trim() !== ''
-const text = z.string().refine((value) => Buffer.byteLength(value) <= TEXT_MAX_BYTES, {
-  error: `must be at most ${TEXT_MAX_BYTES} bytes`,
-})
-
-const instant = z.string().refine((value) => localInstant(value, 'UTC') !== null, {
-  error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
-})
 
 /** Members that are null count as left out: so do clients that send every field they know. */
 const schedule = z.strictObject({
-  cron: z
-    .string()
-    .min(1)
-    .max(CRON_MAX)
-    .nullish()
-    .describe('Five fields, several of them joined by " | ", or "@every 30m".'),
+  cron: cron.nullish().describe('Five fields, several of them joined by " | ", or "@every 30m".'),
   interval_minutes: z.int().max(INTERVAL_MAX_MINUTES).nullish().describe('At least 5.'),
   datetime: instant.nullish().describe('Of type once; without an offset it is read in timezone.'),
   trigger_at: instant.nullish().describe('Another spelling of datetime.'),
@@ -69,32 +65,82 @@ const condition = z.strictObject({
   cooldown_minutes: z.number().min(0).max(YEAR_MINUTES).nullish(),
 })
 
+/** Each under the name of its column. */
 export const intentFields = {
-  intent_name: z.string().max(NAME_MAX).refine(isSaid, 'must not be blank'),
-  description: text.nullish(),
-  trigger_type: z.enum(TRIGGER_TYPES),
-  trigger_schedule: schedule.nullish(),
-  trigger_condition: condition.nullish(),
-  action_type: z.enum(ACTION_TYPES),
-  action_context: text
-    .refine(isSaid, 'must not be blank')
-    .describe('Handed to whoever acts when it fires.'),
-  action_priority: z.enum(PRIORITIES),
+  intent_name: z.string().max(NAME_MAX).refine(isSaid, NOT_BLANK),
+  description: bytes(TEXT_MAX_BYTES).nullish().describe('In your own words.'),
+  trigger_type: z.enum(TRIGGER_TYPES).describe(`One of ${TRIGGER_TYPES.join(', ')}.`),
+  trigger_schedule: schedule
+    .nullish()
+    .describe('Its times: {"cron":…}, {"interval_minutes":…} or {"datetime":…}.'),
+  trigger_condition: condition.nullish().describe('What must hold.'),
+  action_type: z.enum(ACTION_TYPES).describe(`One of ${ACTION_TYPES.join(', ')}.`),
+  action_context: words(TEXT_MAX_BYTES).describe('Handed to whoever acts when it fires.'),
+  action_priority: z.enum(PRIORITIES).describe(`One of ${PRIORITIES.join(', ')}.`),
   enabled: z.boolean(),
   expires_at: instant.nullish().describe('Without an offset it is read in timezone.'),
-  max_executions: z.int().min(1).max(INT_MAX).nullish(),
-  timezone: z.string().min(1).max(64).describe('An IANA name.'),
-  agent_id: z
-    .string()
-    .min(1)
-    .max(64)
+  max_executions: z.int().min(1).max(INT_MAX).nullish().describe('How often at most.'),
+  metadata: opaqueJson.optional().describe('Handed back verbatim.'),
+  timezone,
+  agent_id: shortName
     .nullish()
     .describe(
       'Wakeful itself checks the intent and wakes this agent; without it, /pending serves it.',
     ),
-  thread_id: z
-    .string()
-    .regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -')
+  thread_id: keyPart
     .nullish()
     .describe('The conversation of that agent; a conversation of its own when left out.'),
+}
+
+export type IntentFields = z.output<z.ZodObject<typeof intentFields>>
+
+/** Of a new one. */
+export const newIntentFields = {
+  ...intentFields,
+  action_type: intentFields.action_type.default('notify'),
+  action_priority: intentFields.action_priority.default('normal'),
+  enabled: intentFields.enabled.default(true),
+  timezone: intentFields.timezone.default('UTC'),
+}
+
+/** What its owner says of it, as it is kept; and what follows from that: when it is looked at. */
+export const INTENT_PLAN = {
+  intent_name: shown('text'),
+  description: shown('text?'),
+  trigger_type: word(TRIGGER_TYPES),
+  trigger_schedule: shown('json?'),
+  trigger_condition: shown('json?'),
+  action_type: word(ACTION_TYPES),
+  action_context: shown('text'),
+  action_priority: word(PRIORITIES),
+  enabled: shown('boolean'),
+  expires_at: shown('timestamptz?'),
+  max_executions: shown('int?'),
+  metadata: shown('json'),
+  timezone: shown('text'),
+  agent_id: shown('text?'),
+  thread_id: shown('text?'),
+  anchor_at: kept('timestamptz'),
+  next_check: shown('timestamptz?'),
+}
+
+export const INTENT = {
+  bucket: kept('smallint'),
+  id: shown('uuid'),
+  user_id: shown('text'),
+  ...INTENT_PLAN,
+  last_checked: shown('timestamptz?'),
+  last_executed: shown('timestamptz?'),
+  execution_count: shown('int'),
+  last_execution_status: wordOrNull(EXECUTION_STATUSES),
+  last_execution_error: shown('text?'),
+  last_message_id: shown('text?'),
+  created_at: shown('timestamptz'),
+  updated_at: shown('timestamptz'),
+  created_by: shown('text?'),
+  scheduled_for: kept('timestamptz?'),
+  claim_token: kept('uuid?'),
+  claimed_until: kept('timestamptz?'),
+  checks: kept('bigint'),
+  calls_avoided: kept('bigint'),
 }

@@ -6,6 +6,7 @@ import {
   describe,
   localInstant,
   next,
+  nextTimes,
   parsedOf,
   type Schedule,
   ScheduleError,
@@ -40,7 +41,6 @@ export const CHECK_INTERVAL_MINUTES = 5
 /** After `condition_not_met`, and after `gate_blocked` that names no instant. */
 const NOT_NOW_MS = 5 * MINUTE_MS
 const FAILED_MS = 15 * MINUTE_MS
-const NEXT_CHECKS = 3
 
 export interface TriggerSchedule {
   readonly cron?: string
@@ -256,10 +256,7 @@ export const CALENDAR_MINUTES = 15
 export function nextChecks(terms: IntentTerms, now: Date): Date[] | null {
   const schedule = scheduleOf(terms)
   if (schedule === null) return null
-  const { next_check: first } = terms
+  const { next_check: first, anchor_at: anchor } = terms
   if (first === null) return []
-  if (schedule instanceof ScheduleError) return [first]
-  const after = Math.max(first.getTime(), now.getTime())
-  const options = { anchor: terms.anchor_at.getTime(), count: NEXT_CHECKS - 1 }
-  return [first, ...next(schedule, after, options).map((at) => new Date(at))]
+  return nextTimes(first, schedule instanceof ScheduleError ? null : schedule, anchor, now)
 }

@@ -8,6 +8,7 @@ import {
   minSpacingMs,
   parsedOf,
   ScheduleError,
+  zoneError,
 } from '../schedule/index.ts'
 import { type IntentTrigger, onceAt, type TriggerCondition } from './intent.ts'
 
@@ -31,10 +32,8 @@ const CONDITION_NEEDS: Readonly<Record<string, readonly (keyof TriggerCondition)
 export function validateIntent(trigger: IntentTrigger, now: Date): string[] {
   const { trigger_type: type, timezone } = trigger
   if (!isZone(timezone)) {
-    const given = JSON.stringify(timezone.slice(0, 64))
-    const zone = `timezone: ${given} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`
     // Read as UTC, so that what else is wrong is told, too.
-    return [zone, ...validateIntent({ ...trigger, timezone: 'UTC' }, now)]
+    return [zoneError(timezone), ...validateIntent({ ...trigger, timezone: 'UTC' }, now)]
   }
   switch (type) {
     case 'cron':

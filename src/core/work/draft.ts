@@ -1,17 +1,64 @@
-/** Work that a turn asks for, on its way to a row. */
+/** Work on its way to a row. */
+import { bucketOf } from '../sessions/session.ts'
+import type { WorkFields } from './fields.ts'
+import { notifySession, type WorkPlan } from './work.ts'
+
 export interface WorkDraft {
   readonly id: string
   readonly userId: string
-  readonly task: string
-  readonly agentType: string
-  readonly frequency: string
-  readonly timezone: string
-  /** Recurring work also runs at once; one-time work always does. */
-  readonly runFirst: boolean
-  readonly projectId: string | null
-  /** JSON text, kept verbatim. */
-  readonly parameters: string
+  readonly fields: WorkFields
+  /** The trace it was made in. */
+  readonly traceparent?: string | null
 }
 
 /** What a turn may ask of work, beside the output of its own run. */
 export type WorkWish = { readonly create_work: WorkDraft } | { readonly delete_work: string }
+
+/** The row of new work, but for what its columns begin with by themselves. */
+export function newWork({ id, userId, fields, traceparent = null }: WorkDraft, plan: WorkPlan) {
+  return {
+    ...fields,
+    ...plan,
+    bucket: bucketOf(userId),
+    id,
+    user_id: userId,
+    project_id: fields.project_id ?? null,
+    parameters: fields.parameters?.text ?? '{}',
+    traceparent,
+  }
+}
+export type NewWork = ReturnType<typeof newWork>
+
+/** One-time work always runs at once, recurring work if it is to. */
+export function runsAtOnce(plan: WorkPlan, { run_first }: Pick<WorkFields, 'run_first'>): boolean {
+  return plan.frequency_cron === null || run_first
+}
+
+export interface WorkRules {
+  /** The executors there are; undefined: nobody can tell. */
+  readonly types: readonly string[] | undefined
+  readonly userId: string
+  /** Who may be told of runs, in words, and whether this agent is one. */
+  readonly told: { readonly whom: string; readonly refuses: (agentId: string) => string | null }
+}
+
+/** What the rules have against it, all at once. What is undefined was accepted before. */
+export function workErrors(
+  asked: Partial<Pick<WorkFields, 'agent_type' | 'parameters'>>,
+  { types, userId, told }: WorkRules,
+): string[] {
+  const errors: string[] = []
+  const { agent_type: type, parameters } = asked
+  if (type !== undefined && types !== undefined && !types.includes(type)) {
+    const known = types.slice(0, 20).join(', ')
+    const help = known === '' ? 'none is registered here' : `there are ${known}`
+    errors.push(`agent_type: no executor ${JSON.stringify(type)} does work here; ${help}`)
+  }
+  const given = parameters === undefined ? {} : (JSON.parse(parameters.text) as object)
+  if (Object.hasOwn(given, 'notify_session')) {
+    const session = notifySession(given, userId)
+    const wrong = session === null ? told.whom : told.refuses(session.agentId)
+    if (wrong !== null) errors.push(`parameters.notify_session: ${wrong}`)
+  }
+  return errors
+}

@@ -4,13 +4,16 @@
  */
 import { Refusal } from '../errors.ts'
 import {
+  cronSchedule,
   isZone,
   missed,
   next,
+  nextTimes,
   type Parsed,
   parsedOf,
   parseFrequency,
   ScheduleError,
+  zoneError,
 } from '../schedule/index.ts'
 import { parseSessionKey, type SessionRef } from '../sessions/session.ts'
 
@@ -18,8 +21,6 @@ export const OUTPUT_STATUSES = ['pending', 'running', 'completed', 'failed'] as 
 export type OutputStatus = (typeof OUTPUT_STATUSES)[number]
 
 export const WORK_TIMEOUT_MS = 300_000
-export const TASK_MAX_BYTES = 8 * 1024
-export const PROJECT_ID_MAX = 64
 export const TITLE_MAX = 256
 export const CONTENT_MAX_BYTES = 256 * 1024
 export const METADATA_MAX_BYTES = 64 * 1024
@@ -28,7 +29,6 @@ export const ERROR_MAX = 2000
 /** Runs of one work that may wait at once. */
 export const WAITING_MAX = 100
 export const WAIT_MAX_SECONDS = 60
-const NEXT_RUNS = 3
 
 /** What a row says of its schedule, under the names of its columns. */
 export interface WorkSchedule {
@@ -61,8 +61,7 @@ export function planWork(
 ): WorkPlan | null {
   const { frequency, timezone } = asked
   if (!isZone(timezone)) {
-    const given = JSON.stringify(timezone.slice(0, 64))
-    errors.push(`timezone: ${given} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`)
+    errors.push(zoneError(timezone))
     return null
   }
   try {
@@ -192,11 +191,8 @@ export function afterRun(work: WorkSchedule, now: Date): Advance {
 /** The next times while it is active: the one it waits for, then what follows. */
 export function nextRuns(work: WorkSchedule, now: Date): Date[] {
   if (work.next_run_at === null) return []
-  const parsed = parsedSchedule(work)
-  if (parsed instanceof ScheduleError) return [work.next_run_at]
-  const options = { anchor: work.anchor_at.getTime(), count: NEXT_RUNS - 1 }
-  const after = later(work.next_run_at, now).getTime()
-  return [work.next_run_at, ...next(parsed.schedule, after, options).map((at) => new Date(at))]
+  const schedule = cronSchedule({ ...work, cron_expr: work.frequency_cron ?? '' })
+  return nextTimes(work.next_run_at, schedule, work.anchor_at, now)
 }
 
 /** Its frequency in words. */

@@ -8,8 +8,11 @@ import type { Turn } from '../../agents/function.ts'
 import type { IntentRequest } from '../../agents/intent-request.ts'
 import type { Planned } from '../../agents/planned.ts'
 import type { WorkRequest } from '../../agents/work-request.ts'
+import { alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
+import { intentFields } from '../../core/intents/fields.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
+import { workFields } from '../../core/work/fields.ts'
 import { placeOf } from './act.ts'
 import { withdraw } from './plans.ts'
 import { planText, timeText, whyText } from './replies.ts'
@@ -46,6 +49,11 @@ const removing = (kind: Planned['kind']): TurnTool => ({
   },
 })
 
+/** What people say of it; the rest is for programs. */
+function without(fields: object, left: readonly string[]): string[] {
+  return Object.keys(fields).filter((name) => !left.includes(name))
+}
+
 /** The user's zone where none is given. */
 function inZone<T>(turn: Turn, given: Given): T {
   return { ...given, timezone: given.timezone ?? placeOf(turn).timezone } as T
@@ -53,15 +61,12 @@ function inZone<T>(turn: Turn, given: Given): T {
 
 export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
   set_alarm: {
-    takes: [
-      'schedule',
-      'fire_at',
-      'delay_seconds',
-      'cron_expr',
-      'timezone',
-      'label',
-      'wake_message',
-    ],
+    takes: without({ ...alarmTimes, ...alarmFields }, [
+      'conversation_id',
+      'payload',
+      'idempotency_key',
+      'max_failures',
+    ]),
     changes: true,
     run(turn, given) {
       const request = inZone<AlarmRequest>(turn, given)
@@ -70,24 +75,14 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     },
   },
   create_intent: {
-    takes: [
-      ...['intent_name', 'description', 'trigger_type', 'trigger_schedule', 'trigger_condition'],
-      ...[
-        'action_type',
-        'action_context',
-        'action_priority',
-        'expires_at',
-        'max_executions',
-        'timezone',
-      ],
-    ],
+    takes: without(intentFields, ['enabled', 'metadata', 'agent_id', 'thread_id']),
     changes: true,
     async run(turn, given) {
       return `Created intent ${await turn.createIntent(inZone<IntentRequest>(turn, given))}.`
     },
   },
   create_work: {
-    takes: ['task', 'agent_type', 'frequency', 'timezone', 'run_first'],
+    takes: without(workFields, ['project_id', 'parameters']),
     changes: true,
     run(turn, given) {
       const parameters = { notify_session: turn.session.key }

@@ -1,88 +1,21 @@
 /** Intents as their owners see them: made, listed, read, changed, deleted. What checks come to is in `intent-reports.ts`. */
-import type { StoredTerms } from '../../core/intents/intent.ts'
+import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
+import { watchesOf } from '../../core/intents/condition.ts'
+import type { IntentDraft, IntentPlan } from '../../core/intents/draft.ts'
+import { INTENT, INTENT_PLAN } from '../../core/intents/fields.ts'
+import { termsOf } from '../../core/intents/intent.ts'
+import { INTENTS_MAX } from '../../core/intents/rules.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW } from '../db/due.ts'
+import { rows, statement } from '../db/statement.ts'
 
-/** What an owner says of an intent, under the names of its columns; JSON as text. */
-export interface IntentWish {
-  readonly intent_name: string
-  readonly description: string | null
-  readonly trigger_type: string
-  readonly trigger_schedule: string | null
-  readonly trigger_condition: string | null
-  readonly action_type: string
-  readonly action_context: string
-  readonly action_priority: string
-  readonly enabled: boolean
-  readonly expires_at: Date | null
-  readonly max_executions: number | null
-  readonly metadata: string
-  readonly timezone: string
-  readonly agent_id: string | null
-  readonly thread_id: string | null
-}
-
-/** With what follows from it: when it is looked at next. */
-export interface IntentPlan extends IntentWish {
-  readonly anchor_at: Date
-  readonly next_check: Date | null
-}
-
-export interface IntentRow extends IntentPlan, StoredTerms {
-  readonly bucket: number
-  readonly id: string
-  readonly user_id: string
-  readonly last_checked: Date | null
-  readonly last_executed: Date | null
-  readonly last_execution_status: string | null
-  readonly last_execution_error: string | null
-  readonly last_message_id: string | null
-  readonly created_at: Date
-  readonly updated_at: Date
-  readonly created_by: string | null
-  readonly claim_token: string | null
-  readonly claimed_until: Date | null
-  readonly checks: number
-  readonly calls_avoided: number
+export interface IntentRow extends RowOf<typeof INTENT> {
   /** The database's time when it was read. */
   readonly now: Date
 }
 
-export const INTENT = `t.bucket, t.id, t.user_id, t.intent_name, t.description, t.trigger_type, t.trigger_schedule, t.trigger_condition,
-  t.action_type, t.action_context, t.action_priority, t.next_check, t.last_checked, t.last_executed, t.execution_count,
-  t.last_execution_status, t.last_execution_error, t.last_message_id, t.enabled, t.expires_at, t.max_executions, t.created_at,
-  t.updated_at, t.created_by, t.metadata, t.timezone, t.agent_id, t.thread_id, t.anchor_at, t.scheduled_for, t.claim_token,
-  t.claimed_until, t.checks::float8 as checks, t.calls_avoided::float8 as calls_avoided, ${NOW} as now`
-
-/** One of these columns for each member of a plan, in this order, from parameter `first` on. */
-const PLAN = [
-  ['intent_name', 'text'],
-  ['description', 'text'],
-  ['trigger_type', 'text'],
-  ['trigger_schedule', 'json'],
-  ['trigger_condition', 'json'],
-  ['action_type', 'text'],
-  ['action_context', 'text'],
-  ['action_priority', 'text'],
-  ['enabled', 'boolean'],
-  ['expires_at', 'timestamptz'],
-  ['max_executions', 'int'],
-  ['metadata', 'json'],
-  ['timezone', 'text'],
-  ['agent_id', 'text'],
-  ['thread_id', 'text'],
-  ['anchor_at', 'timestamptz'],
-  ['next_check', 'timestamptz'],
-] as const satisfies readonly (readonly [keyof IntentPlan, string])[]
-
-function planValues(plan: IntentPlan): unknown[] {
-  return PLAN.map(([name]) => plan[name])
-}
-
-function planParameters(first: number): string[] {
-  return PLAN.map(([, type], index) => `$${first + index}::${type}`)
-}
+export const INTENT_ROW = `${listOf(INTENT, 't')}, ${NOW} as now`
 
 /**
  * Holds the person's row until the end of the transaction: what counts their intents and what adds to them
@@ -107,24 +40,44 @@ export async function countEnabled(tx: Db, userId: string): Promise<number> {
   return row?.count ?? 0
 }
 
-const INSERT = `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, created_at, updated_at,
-    ${PLAN.map(([name]) => name).join(', ')})
-  values ($2, $3::uuid, $4, $5, $6, ${NOW}, ${NOW}, ${planParameters(7).join(', ')})
-  returning ${INTENT}`
+/** Under the lock of its person: how many more may be enabled, whoever else is adding at the same time. */
+export async function roomForIntents(tx: Db, userId: string): Promise<number> {
+  await lockPerson(tx, userId)
+  return Math.max(0, INTENTS_MAX - (await countEnabled(tx, userId)))
+}
 
+const PLAN = typesOf(INTENT_PLAN)
+const NAMES = Object.keys(PLAN)
+
+const INSERT = statement(
+  {
+    i: rows({
+      ...{
+        bucket: 'smallint',
+        id: 'uuid',
+        user_id: 'text',
+        created_by: 'text',
+        traceparent: 'text?',
+      },
+      ...PLAN,
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, created_at, updated_at, ${NAMES})
+  select bucket, id, user_id, created_by, traceparent, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
+)
+
+/** With what signals find it by. */
 export async function insertIntent(
   tx: Db,
-  who: {
-    readonly id: string
-    readonly userId: string
-    readonly createdBy: string
-    readonly traceparent: string | null
-  },
+  { id, userId, createdBy, traceparent = null }: IntentDraft,
   plan: IntentPlan,
 ): Promise<IntentRow> {
-  const owner = [bucketOf(who.userId), who.id, who.userId, who.createdBy, who.traceparent]
-  const [row] = await tx.query<IntentRow>(INSERT, [tx.now(), ...owner, ...planValues(plan)])
-  if (row === undefined) throw new Error(`intent ${who.id} was not written`)
+  const who = { bucket: bucketOf(userId), id, user_id: userId, created_by: createdBy, traceparent }
+  const [row] = await INSERT.run<IntentRow>(tx, { i: [{ ...plan, ...who }] })
+  if (row === undefined) throw new Error(`intent ${id} was not written`)
+  await writeWatches(tx, row)
   return row
 }
 
@@ -134,41 +87,58 @@ const FRESH = `, was_met = false, seen_at = null, again = null, fact = null, sch
 /** The lease of a worker outside ends with what it was a lease on. */
 const UNCLAIMED = ', claim_token = null, claimed_until = null'
 
+const SET = NAMES.map((name) => `${name} = i.${name}`)
+
+function updating(more: string) {
+  return statement(
+    { i: rows({ bucket: 'smallint', id: 'uuid', ...PLAN }) },
+    ({ i }) => `update wakeful.scheduled_intents t set ${SET}, updated_at = ${NOW}${more} from ${i}
+    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')} returning ${INTENT_ROW}`,
+  )
+}
+
+/** Of a row that is locked; with what signals find it by. */
 export async function updateIntent(
   tx: Db,
-  row: IntentRow,
+  { bucket, id }: IntentRow,
   plan: IntentPlan,
   options: { readonly fresh: boolean },
 ): Promise<IntentRow> {
-  const set = PLAN.map(([name], index) => `${name} = ${planParameters(4)[index]}`).join(', ')
   const unclaimed = !plan.enabled || plan.agent_id !== null
-  const [changed] = await tx.query<IntentRow>(
-    `update wakeful.scheduled_intents t set ${set}, updated_at = ${NOW}${options.fresh ? FRESH : ''}${unclaimed ? UNCLAIMED : ''}
-     where t.bucket = $2 and t.id = $3::uuid returning ${INTENT}`,
-    [tx.now(), row.bucket, row.id, ...planValues(plan)],
-  )
-  if (changed === undefined) throw new Error(`intent ${row.id} was not written`)
-  return changed
+  const update = updating(`${options.fresh ? FRESH : ''}${unclaimed ? UNCLAIMED : ''}`)
+  const [row] = await update.run<IntentRow>(tx, { i: [{ ...plan, bucket, id }] })
+  if (row === undefined) throw new Error(`intent ${id} was not written`)
+  await dropWatches(tx, row)
+  await writeWatches(tx, row)
+  return row
 }
 
-/** Sets what signals find this intent by. */
-export async function writeWatches(
-  tx: Db,
-  intent: Pick<IntentRow, 'bucket' | 'id' | 'user_id'>,
-  watches: readonly { readonly kind: string; readonly key: string }[],
-): Promise<void> {
-  const wanted = [watches.map((watch) => watch.kind), watches.map((watch) => watch.key)]
+/** Signals find only what our own agents wait for. */
+function watched(row: IntentRow): ReturnType<typeof watchesOf> {
+  return row.enabled && row.agent_id !== null ? watchesOf(termsOf(row)) : []
+}
+
+async function dropWatches(tx: Db, row: IntentRow): Promise<void> {
+  const kept = watched(row)
   await tx.query(
     `delete from wakeful.intent_watches where bucket = $1 and intent_id = $2::uuid
        and (kind, key) not in (select * from unnest($3::text[], $4::text[]))`,
-    [intent.bucket, intent.id, ...wanted],
+    [row.bucket, row.id, kept.map(({ kind }) => kind), kept.map(({ key }) => key)],
   )
-  if (watches.length === 0) return
-  await tx.query(
-    `insert into wakeful.intent_watches (bucket, intent_id, kind, key, user_id)
-     select $1, $2::uuid, kind, key, $5 from unnest($3::text[], $4::text[]) w(kind, key) on conflict do nothing`,
-    [intent.bucket, intent.id, ...wanted, intent.user_id],
-  )
+}
+
+const WATCH = statement(
+  {
+    w: rows({ bucket: 'smallint', intent_id: 'uuid', kind: 'text', key: 'text', user_id: 'text' }),
+  },
+  ({ w }) => `insert into wakeful.intent_watches (bucket, intent_id, kind, key, user_id)
+  select bucket, intent_id, kind, key, user_id from ${w} on conflict do nothing`,
+)
+
+async function writeWatches(tx: Db, row: IntentRow): Promise<void> {
+  const { bucket, id: intent_id, user_id } = row
+  const w = watched(row).map(({ kind, key }) => ({ bucket, intent_id, kind, key, user_id }))
+  if (w.length > 0) await WATCH.run(tx, { w })
 }
 
 /** The condition and its values from $`first` on. Null: everybody's. */
@@ -196,7 +166,7 @@ export interface IntentsPage {
 export async function listIntents(db: Db, page: IntentsPage): Promise<IntentRow[]> {
   const { where, values: owner } = ofUser(page.userId, 4)
   const values: unknown[] = [db.now(), page.limit, page.offset, ...owner]
-  let text = `select ${INTENT} from wakeful.scheduled_intents t where ${where}`
+  let text = `select ${INTENT_ROW} from wakeful.scheduled_intents t where ${where}`
   if (page.triggerType !== null) text += ` and t.trigger_type = $${values.push(page.triggerType)}`
   if (page.enabled !== null) text += ` and t.enabled = $${values.push(page.enabled)}::boolean`
   if (page.ticker !== null)
@@ -216,28 +186,27 @@ export async function getIntent(
 ): Promise<IntentRow | null> {
   const { where, values } = ofUser(userId, 3)
   const [row] = await db.query<IntentRow>(
-    `select ${INTENT} from wakeful.scheduled_intents t where t.id = $2::uuid and ${where}${lock ? ' for update' : ''}`,
+    `select ${INTENT_ROW} from wakeful.scheduled_intents t where t.id = $2::uuid and ${where}${lock ? ' for update' : ''}`,
     [db.now(), id, ...values],
   )
   return row ?? null
 }
+
+const DELETE_OWN = statement(
+  { d: rows({ bucket: 'smallint', id: 'uuid', user_id: 'text', agent_id: 'text' }) },
+  ({ d }) => `delete from wakeful.scheduled_intents t using ${d}
+  where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} and t.user_id = d.user_id and t.agent_id = d.agent_id`,
+)
 
 /** Deletes those of them that are this person's and this agent's; the executions stay. */
 export async function deleteOwnIntents(
   tx: Db,
   intents: readonly { id: string; userId: string; agentId: string }[],
 ): Promise<void> {
-  await tx.query(
-    `delete from wakeful.scheduled_intents t
-     using unnest($1::smallint[], $2::uuid[], $3::text[], $4::text[]) d(bucket, id, user_id, agent_id)
-     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} and t.user_id = d.user_id and t.agent_id = d.agent_id`,
-    [
-      intents.map((each) => bucketOf(each.userId)),
-      intents.map((each) => each.id),
-      intents.map((each) => each.userId),
-      intents.map((each) => each.agentId),
-    ],
-  )
+  const d = intents.map(({ id, userId, agentId }) => ({
+    ...{ bucket: bucketOf(userId), id, user_id: userId, agent_id: agentId },
+  }))
+  await DELETE_OWN.run(tx, { d })
 }
 
 /** Its executions stay. False when there is no such intent. */

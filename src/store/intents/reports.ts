@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
-import { INTENT, type IntentRow, ofUser } from './intents.ts'
+import { INTENT_ROW, type IntentRow, ofUser } from './intents.ts'
 
 /** Due and nobody's own here; the same words as the index that is read. */
 const PENDING: DueTable = {
@@ -33,7 +33,7 @@ export interface PendingPage {
  */
 export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentRow[]> {
   const { where, values } = ofUser(page.userId, 4)
-  const text = `select ${INTENT} from ${PENDING.name} t
+  const text = `select ${INTENT_ROW} from ${PENDING.name} t
     where t.${PENDING.live} and t.next_check <= ${NOW} and (t.claimed_until is null or t.claimed_until <= ${NOW})
       and ${NOT_EXPIRED} and ${where}
     order by t.next_check limit $2::int offset $3::int`
@@ -56,7 +56,7 @@ export async function claimPending(
       `update ${PENDING.name} t
        set claim_token = ($4::uuid[])[d.place], claimed_until = ${NOW} + $3::int * interval '1 second'
        from (select bucket, id, row_number() over () as place from (${due}) f) d
-       where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT}`,
+       where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT_ROW}`,
       [tx.now(), claim.tokens.length, claim.seconds, claim.tokens, ...values],
     ),
   )
@@ -76,7 +76,7 @@ export async function claimIntent(
 ): Promise<IntentRow> {
   const [claimed] = await tx.query<IntentRow>(
     `update ${PENDING.name} t set claim_token = $4::uuid, claimed_until = ${NOW} + $5::int * interval '1 second'
-     where t.bucket = $2 and t.id = $3::uuid returning ${INTENT}`,
+     where t.bucket = $2 and t.id = $3::uuid returning ${INTENT_ROW}`,
     [tx.now(), row.bucket, row.id, claim.token, claim.seconds],
   )
   if (claimed === undefined) throw new Error(`intent ${row.id} was not claimed`)

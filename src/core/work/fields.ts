@@ -1,0 +1,79 @@
+/** What the owner of work may say of it, whoever asks: a request or a turn; and what is kept of it and of its runs. */
+import { z } from 'zod'
+import { kept, shown, word } from '../columns.ts'
+import { opaqueJson, shortName, timezone, words } from '../fields.ts'
+import { hasUnstorableText } from '../text.ts'
+import { OUTPUT_STATUSES } from './work.ts'
+
+const TASK_MAX_BYTES = 8 * 1024
+const PROJECT_ID_MAX = 64
+
+export const workFields = {
+  task: words(TASK_MAX_BYTES).describe('What to do, in words.'),
+  agent_type: shortName.describe('Which executor does it.'),
+  frequency: z
+    .string()
+    .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
+    .default('once'),
+  timezone: timezone.default('UTC'),
+  run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
+  project_id: z
+    .string()
+    .min(1)
+    .max(PROJECT_ID_MAX)
+    .refine((text) => !hasUnstorableText(text), 'must not hold a NUL or half of a surrogate pair')
+    .optional()
+    .describe('Of which project.'),
+  parameters: opaqueJson
+    .refine((raw) => raw.text.trimStart().startsWith('{'), 'must be an object')
+    .describe('For the executor, verbatim. `notify_session`: a session told when a run completes.')
+    .optional(),
+}
+
+export type WorkFields = z.output<z.ZodObject<typeof workFields>>
+
+export const WORK = {
+  bucket: kept('smallint'),
+  id: shown('uuid'),
+  task: shown('text'),
+  agent_type: shown('text'),
+  parameters: shown('json'),
+  project_id: shown('text?'),
+  user_id: shown('text'),
+  frequency: shown('text'),
+  frequency_cron: shown('text?'),
+  timezone: shown('text'),
+  anchor_at: kept('timestamptz'),
+  is_active: shown('boolean'),
+  next_run_at: shown('timestamptz?'),
+  last_run_at: shown('timestamptz?'),
+  scheduled_for: kept('timestamptz?'),
+  traceparent: kept('text?'),
+  created_at: shown('timestamptz'),
+  updated_at: shown('timestamptz'),
+}
+
+export const OUTPUT = {
+  id: shown('uuid'),
+  work_id: shown('uuid'),
+  user_id: shown('text'),
+  run_number: shown('int'),
+  status: word(OUTPUT_STATUSES),
+  title: shown('text?'),
+  content: shown('text?'),
+  output_type: word(['text', 'file']),
+  metadata: shown('json'),
+  file_url: shown('text?'),
+  file_format: shown('text?'),
+  file_name: shown('text?'),
+  file_bytes: shown('int?'),
+  progress: shown('float8?'),
+  progress_note: shown('text?'),
+  scheduled_for: shown('timestamptz'),
+  missed_count: shown('int'),
+  attempt: shown('int'),
+  started_at: shown('timestamptz?'),
+  completed_at: shown('timestamptz?'),
+  error_message: shown('text?'),
+  created_at: shown('timestamptz'),
+}
