@@ -3,8 +3,8 @@ import { watchesOf } from '../core/intents/condition.ts'
 import { type IntentDraft, triggerOf } from '../core/intents/draft.ts'
 import { firstCheck, onceAt, termsOf } from '../core/intents/intent.ts'
 import { INTENTS_MAX } from '../core/intents/rules.ts'
-import { databaseNow } from '../store/alarms/alarms.ts'
 import type { Db } from '../store/db/db.ts'
+import { databaseNow } from '../store/db/due.ts'
 import {
   countEnabled,
   deleteOwnIntents,

@@ -1,10 +1,9 @@
 /** Work that turns ask for, written and deleted within their commit. */
 import { newId } from '../core/ids.ts'
-import { bucketOf } from '../core/sessions/session.ts'
 import type { WorkDraft } from '../core/work/draft.ts'
 import { planWork, workSession } from '../core/work/work.ts'
-import { databaseNow } from '../store/alarms/alarms.ts'
 import type { Db } from '../store/db/db.ts'
+import { databaseNow } from '../store/db/due.ts'
 import { type QueuedRun, queueRuns } from '../store/work/slots.ts'
 import { deleteWork, insertWork } from '../store/work/work.ts'
 import type { Asked } from './trigger.ts'
@@ -41,7 +40,6 @@ function byId(a: { readonly id: string }, b: { readonly id: string }): number {
 
 function runOf(draft: WorkDraft & { readonly traceparent: string | null }): QueuedRun {
   const { id: workId, userId, agentType, traceparent } = draft
-  const ids = { eventId: newId(), outputId: newId(), traceparent }
-  const sessionKey = workSession(userId, agentType, workId).key
-  return { bucket: bucketOf(userId), workId, ...ids, sessionKey, userId, agentType, slot: null }
+  const session = workSession(userId, agentType, workId)
+  return { session, workId, eventId: newId(), outputId: newId(), slot: null, traceparent }
 }

@@ -13,8 +13,8 @@ import {
 } from '../../core/intents/intent.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
 import type { RawJson } from '../../core/json/json.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import {
   countEnabled,
   deleteIntent,

@@ -20,7 +20,7 @@ import {
 } from '../../core/intents/signal.ts'
 import { localInstant } from '../../core/schedule/index.ts'
 import { KEY_PART } from '../../core/sessions/session.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import { operation, ownerOf } from '../contract.ts'
 
 /** Which fields each kind takes, and which of them it cannot do without. */

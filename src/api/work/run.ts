@@ -40,8 +40,8 @@ export async function queueRun(
 ): Promise<OutputRow> {
   const { bucket, id: workId, user_id: userId, agent_type: agentType } = work
   const ids = { eventId: newId(), outputId: newId() }
-  const sessionKey = workSession(userId, agentType, workId).key
-  const run = { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null, traceparent }
+  const session = workSession(userId, agentType, workId)
+  const run = { session, workId, ...ids, slot: null, traceparent }
   const queued = await queueRuns(tx, [run])
   // Deleted between our look and our lock. Refusing undoes the number its session has given.
   if (!queued.has(ids.eventId)) throw new Refusal('not_found', `there is no work ${workId}`)

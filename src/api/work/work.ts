@@ -13,8 +13,8 @@ import {
   WAIT_MAX_SECONDS,
   WAITING_MAX,
 } from '../../core/work/work.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import {
   deleteWork,
   getOutput,

@@ -35,12 +35,6 @@ export interface AlarmScope {
   readonly userId: string | null
 }
 
-export async function databaseNow(db: Db): Promise<Date> {
-  const [row] = await db.query<{ now: Date }>(`select ${NOW} as now`, [db.now()])
-  if (row === undefined) throw new Error('the database did not tell the time')
-  return row.now
-}
-
 /** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
 const INSERT = `insert into wakeful.alarms (bucket, id, owner_did, user_id, agent_id, label, kind, fire_at, cron_expr, timezone,
     anchor_at, next_fire_at, scheduled_for, due_at, conversation_id, wake_message, payload, idempotency_key, max_failures,

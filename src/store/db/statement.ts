@@ -19,7 +19,8 @@ interface Values {
   text: string
   uuid: string
   json: string
-  timestamptz: Date
+  /** As text it keeps the microseconds that a cursor needs and a `Date` has no place for. */
+  timestamptz: Date | string
   bytea: Uint8Array
 }
 
