@@ -3,8 +3,7 @@ import { newId } from '../core/ids.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
-import type { BlobWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
-import type { CheckpointWrite } from '../store/sessions/turns.ts'
+import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
 
 export interface TurnEvent {
   readonly id: string

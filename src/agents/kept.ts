@@ -1,7 +1,6 @@
 /** What a run of a graph has put and no commit has written yet: rows in memory, newest last. */
-import type { BlobWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
+import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
 import type { BlobRef, GraphRows, PointRef } from '../store/sessions/graph-checkpoints.ts'
-import type { CheckpointWrite } from '../store/sessions/turns.ts'
 import type { Point, TurnResult } from './agent.ts'
 
 export type TurnRows = Required<

@@ -23,7 +23,7 @@ import {
 } from '@langchain/langgraph-checkpoint'
 import { bucketOf, parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
-import type { BlobWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
+import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
 import {
   deleteGraphThread,
   GRAPH_POINT,
@@ -37,7 +37,6 @@ import {
   readWrites,
   writeGraphRows,
 } from '../store/sessions/graph-checkpoints.ts'
-import type { CheckpointWrite } from '../store/sessions/turns.ts'
 import { joined, Kept, type TurnRows } from './kept.ts'
 
 /** The one session a turn may see, and the checkpoint its last turn ended in. */

@@ -30,14 +30,14 @@ export function clockService(options: ClockOptions): Service {
     async tick(): Promise<Tick> {
       if (!options.enabled) return IDLE
       const startedMs = performance.now()
-      const { promoted, more, nextMs, rows, ...found } = await promote(db, trigger, busy)
+      const { promoted, more, nextMs, rows } = await promote(db, trigger, busy)
       busy = more
       if (promoted > 0) {
         hints.hint('turns')
-        const latenessMs = rows?.map((row) => row.latenessMs) ?? found.latenessMs
-        const again = rows?.filter((row) => row.again).length ?? 0
+        const latenessMs = rows.map((row) => row.latenessMs)
+        const again = rows.filter((row) => row.again).length
         meter.promoted(trigger.type, promoted, latenessMs, again)
-        fireSpans(tracer, trigger.type, startedMs, rows ?? [])
+        fireSpans(tracer, trigger.type, startedMs, rows)
         batchSpan(tracer, `promote ${trigger.type}`, startedMs, promoted)
       }
       return { did: promoted, more, nextMs }
@@ -57,12 +57,11 @@ async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promoti
     return lane.value
   })
   const soon = promotions.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs]))
-  const rows = promotions.flatMap((each) => each.rows ?? [])
+  const rows = promotions.flatMap((each) => each.rows)
   return {
     promoted: promotions.reduce((sum, each) => sum + each.promoted, 0),
     more: promotions.some((each) => each.more),
     nextMs: soon.length === 0 ? null : Math.min(...soon),
-    latenessMs: Math.max(...promotions.map((each) => each.latenessMs)),
-    ...(promotions.every((each) => each.rows !== undefined) && { rows }),
+    rows,
   }
 }

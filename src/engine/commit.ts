@@ -9,15 +9,13 @@ import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn
 import { afterFailure, decide, openingCounters } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey } from '../store/db/due.ts'
-import { writeBlobs, writePendingWrites } from '../store/sessions/checkpoints.ts'
-import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import {
   type CheckpointWrite,
-  type HeldHead,
-  lockHeads,
-  type TurnWrite,
-  writeTurns,
-} from '../store/sessions/turns.ts'
+  writeBlobs,
+  writePendingWrites,
+} from '../store/sessions/checkpoints.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
+import { type HeldHead, lockHeads, type TurnWrite, writeTurns } from '../store/sessions/turns.ts'
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 
 export interface Finished {

@@ -7,68 +7,64 @@ import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from '../core/al
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { bucketOf } from '../core/sessions/session.ts'
+import { bucketOf, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
   alarmsByKey,
   cancelOwnAlarms,
-  databaseNow,
   insertAlarms,
   keyOf,
   type SetAlarm,
 } from '../store/alarms/alarms.ts'
+import { lockByEvent, lockByToken, type SettledSlot, settleSlots } from '../store/alarms/settle.ts'
 import {
   type AlarmEvent,
   type AlarmSlot,
   type ClaimedWake,
   claimWakes,
-  lockByEvent,
-  lockByToken,
-  promoteAlarms,
-  type SettledSlot,
+  dueSlots,
+  takeSlots,
   withdrawnEvents,
-  writeSlots,
 } from '../store/alarms/slots.ts'
 import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
-import { WAKES } from '../store/db/due.ts'
+import { databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
 import { writeAudit } from '../store/identity/audit.ts'
-import type {
-  PromotedRow,
-  SlotOutcome,
-  Trigger,
-  WakeCall,
-  WakeResult,
-  WakeSource,
+import {
+  BATCH,
+  type PromotedRow,
+  promotedRow,
+  type SlotOutcome,
+  type Trigger,
+  type WakeCall,
+  type WakeResult,
+  type WakeSource,
 } from './trigger.ts'
 
-const BATCH = 1000
 const ERROR_MAX = 2000
 
 export const alarmTrigger: Trigger = {
   type: 'alarm',
 
-  async promote(db) {
-    let events: readonly AlarmEvent[] = []
-    const { slots, nextMs } = await promoteAlarms(db, BATCH, (due) => {
-      events = due.toSorted(bySlot).flatMap(eventOf)
-      return events
-    })
-    const sessions = new Map(events.map(({ id, sessionKey }) => [id, sessionKey]))
-    const rows = slots.map((slot) => promotedRow(slot, sessions.get(slot.id) ?? ''))
-    const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
-    return { promoted: slots.length, more: slots.length === BATCH, nextMs, latenessMs, rows }
-  },
+  promote: (db) =>
+    inIndexOrder(db, async (tx) => {
+      const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
+      const events = slots.toSorted(bySlot).map(eventOf)
+      await takeSlots(tx, events)
+      return {
+        ...{ promoted: slots.length, more: slots.length === BATCH, nextMs },
+        rows: events.map(rowOf),
+      }
+    }),
 
   async settle(tx, outcomes) {
     const slots = await lockByEvent(tx, outcomes)
-    const settled: SettledSlot[] = []
-    for (const outcome of outcomes) {
+    const settled = outcomes.flatMap((outcome): SettledSlot[] => {
       const slot = slots.get(outcome.eventId)
-      if (slot === undefined) continue
-      settled.push({ slot, state: settleAlarm(slot, attemptOf(outcome), slot.now) })
-    }
-    if (settled.length > 0) await writeSlots(tx, settled)
+      if (slot === undefined) return []
+      return [{ slot, state: settleAlarm(slot, attemptOf(outcome), slot.now) }]
+    })
+    await settleSlots(tx, settled)
   },
 
   withdrawn: withdrawnEvents,
@@ -94,23 +90,25 @@ function bySlot(a: AlarmSlot, b: AlarmSlot): number {
   return a.scheduled_for.getTime() - b.scheduled_for.getTime() || (a.id < b.id ? -1 : 1)
 }
 
+/** With the slot it was. */
+type Fire = AlarmEvent & { readonly slot: AlarmSlot }
+
 /** All attempts at one slot share a thread: an empty conversation is fresh for each slot, not for each attempt. */
-function eventOf(slot: AlarmSlot): AlarmEvent[] {
-  const { bucket, id, user_id: userId, agent_id: agentId } = slot
-  if (agentId === null) return []
+function eventOf(slot: AlarmSlot): Fire {
+  const { id, user_id: userId, agent_id: agentId } = slot
+  if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
   const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
-  const sessionKey = `${userId}:${agentId}:${threadId}`
+  const session = sessionOf(userId, agentId, threadId)
   const missedCount = missedBy(slot, slot.scheduled_for, slot.now)
-  return [{ bucket, id, eventId: newId(), missedCount, sessionKey, userId, agentId, threadId }]
+  return { slot, id, session, eventId: newId(), missedCount }
 }
 
-function promotedRow(slot: AlarmSlot, sessionKey: string): PromotedRow {
+function rowOf({ slot, session }: Fire): PromotedRow {
   const { now, due_at: dueAt, traceparent, scheduled_for: scheduledFor } = slot
   const latenessMs = dueAt === null ? 0 : now.getTime() - dueAt.getTime()
-  const again = slot.failure_count > 0
-  if (traceparent === null) return { latenessMs, again }
   const triggerId = slot.parent_id ?? slot.id
-  return { latenessMs, again, trace: { traceparent, sessionKey, triggerId, scheduledFor } }
+  const again = slot.failure_count > 0
+  return { ...promotedRow(latenessMs, { traceparent, session, triggerId, scheduledFor }), again }
 }
 
 function attemptOf(outcome: SlotOutcome): Attempt {
@@ -206,10 +204,8 @@ export function alarmWakes(target: { url: string; bearer: string | null }): Wake
       const slots = await lockByToken(tx, held)
       const slotOf = ({ call, token }: WakeResult) => slots.get(`${call.id} ${token}`)
       const settled = results.flatMap((result) => settledWake(slotOf(result), result))
-      if (settled.length > 0) {
-        await recordWakes(tx, settled.map(recordOf))
-        await writeSlots(tx, settled)
-      }
+      await recordWakes(tx, settled.map(recordOf))
+      await settleSlots(tx, settled)
       return results.map((result) => slotOf(result) !== undefined)
     },
   }

@@ -1,7 +1,7 @@
 /** Intents that turns ask for, written and deleted within their commit. */
 import { type IntentDraft, planIntent } from '../core/intents/draft.ts'
-import { databaseNow } from '../store/alarms/alarms.ts'
 import type { Db } from '../store/db/db.ts'
+import { databaseNow } from '../store/db/due.ts'
 import { deleteOwnIntents, insertIntent, roomForIntents } from '../store/intents/intents.ts'
 import type { Asked } from './trigger.ts'
 

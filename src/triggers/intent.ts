@@ -6,32 +6,31 @@ import { performance } from 'node:perf_hooks'
 import { newId } from '../core/ids.ts'
 import { afterReport, EXPIRED, isConditionType, termsOf } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
-import { parseSessionKey } from '../core/sessions/session.ts'
+import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { inIndexOrder } from '../store/db/due.ts'
 import {
   type Execution,
-  lockInFlight,
+  lockByEvent,
   recordExecutions,
-  type SettledIntent,
-  settleIntents,
-  withdrawnIntents,
+  type SettledSlot,
+  settleSlots,
 } from '../store/intents/settle.ts'
 import { useFacts } from '../store/intents/signals.ts'
 import {
   type Check,
-  dueIntents,
+  dueSlots,
   type Fire,
   type IntentSlot,
-  takeIntents,
+  takeSlots,
+  withdrawnEvents,
   writeChecks,
 } from '../store/intents/slots.ts'
 import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
-import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
+import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
 
-const BATCH = 1000
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
 
@@ -43,41 +42,42 @@ export const intentTrigger: Trigger = {
   promote: (db) =>
     inIndexOrder(db, async (tx) => {
       const startedMs = performance.now()
-      const { slots, nextMs } = await dueIntents(tx, BATCH)
-      if (slots.length === 0) return { promoted: 0, more: false, nextMs, latenessMs: 0 }
+      const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
+      if (slots.length === 0) return { promoted: 0, more: false, nextMs, rows: [] }
       const looks = await lookAround(tx, slots)
       const { fired, checks } = await act(tx, looks, { startedMs, regular: true })
-      const rows = fired.map((fire) => promotedRow(fire, lateMs(fire.slot)))
-      const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
-      const more = slots.length === BATCH
-      return { promoted: rows.length, more, nextMs: soonest(nextMs, checks), latenessMs, rows }
+      return {
+        ...{
+          promoted: fired.length,
+          more: slots.length === BATCH,
+          nextMs: soonest(nextMs, checks),
+        },
+        rows: fired.map((fire) => rowOf(fire, lateMs(fire.slot))),
+      }
     }),
 
   async settle(tx, outcomes) {
-    const slots = await lockInFlight(tx, outcomes)
+    const slots = await lockByEvent(tx, outcomes)
     const executions = outcomes.map((outcome) =>
       executionOf(outcome, slots.get(outcome.eventId) ?? null),
     )
     await recordExecutions(tx, executions)
     const settled = executions.flatMap(settledOf)
-    if (settled.length > 0) await settleIntents(tx, settled)
+    await settleSlots(tx, settled)
     const used = settled.flatMap(({ slot, execution }) =>
       slot.fact !== null && execution.status === 'success'
         ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact }]
         : [],
     )
-    if (used.length > 0) await useFacts(tx, used)
+    await useFacts(tx, used)
   },
 
-  withdrawn: withdrawnIntents,
+  withdrawn: withdrawnEvents,
   wishes: writeIntentAsks,
 }
 
-export function promotedRow(fire: Fire, latenessMs: number): PromotedRow {
-  const { traceparent, sessionKey, scheduledFor } = fire
-  if (traceparent === null) return { latenessMs }
-  const triggerId = fire.slot.id
-  return { latenessMs, trace: { traceparent, sessionKey, triggerId, scheduledFor } }
+export function rowOf(fire: Fire, latenessMs: number): PromotedRow {
+  return promotedRow(latenessMs, { ...fire, triggerId: fire.slot.id })
 }
 
 function lateMs({ now, next_check }: IntentSlot): number {
@@ -119,11 +119,11 @@ export async function act(
   const fired = firing.map((look): Fired => {
     const { slot, signal } = look
     const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
-    const made = { ...sessionOf(slot), ...fireOf(look), eventId: newId(), evaluationMs }
+    const made = { session: sessionOfSlot(slot), ...fireOf(look), eventId: newId(), evaluationMs }
     return { ...made, signal, traceparent: traceparent ?? null }
   })
   await writeChecks(tx, checks)
-  await takeIntents(tx, fired)
+  await takeSlots(tx, fired)
   return { fired, checks }
 }
 
@@ -134,9 +134,8 @@ function bySlot({ slot: a }: Look, { slot: b }: Look): number {
 }
 
 /** Without a thread of its own choosing an intent has one conversation: its fires and the answers to them belong together. */
-function sessionOf({ bucket, id, user_id: userId, agent_id: agentId, thread_id }: IntentSlot) {
-  const threadId = thread_id || id
-  return { bucket, sessionKey: `${userId}:${agentId}:${threadId}`, userId, agentId, threadId }
+function sessionOfSlot({ id, user_id, agent_id, thread_id }: IntentSlot): SessionRef {
+  return sessionOf(user_id, agent_id, thread_id || id)
 }
 
 function fireOf(look: Look) {
@@ -211,7 +210,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
   }
 }
 
-function settledOf(execution: Execution): SettledIntent[] {
+function settledOf(execution: Execution): SettledSlot[] {
   const { slot, status } = execution
   if (slot === null) return []
   return [{ slot, execution, next: afterTurn(termsOf(slot), slot, status, slot.now) }]

@@ -20,7 +20,7 @@ import {
   watchers,
 } from '../store/intents/signals.ts'
 import { type IntentSlot, lockIntents, type Note, writeNotes } from '../store/intents/slots.ts'
-import { act, promotedRow } from './intent.ts'
+import { act, rowOf } from './intent.ts'
 import { LOOK_AGAIN, type Look, lookAtSignals, type Told } from './intent-look.ts'
 import type { PromotedRow } from './trigger.ts'
 
@@ -174,7 +174,7 @@ async function fireWaiting(
     traceOf: (signal) => signals[signal]?.traceparent ?? null,
   })
   await writeNotes(tx, later.map(noteOf))
-  for (const fire of fired) if (fire.signal !== null) rows[fire.signal]?.push(promotedRow(fire, 0))
+  for (const fire of fired) if (fire.signal !== null) rows[fire.signal]?.push(rowOf(fire, 0))
   return left
 }
 

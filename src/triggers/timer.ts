@@ -1,9 +1,8 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
 import { type Promoted, promoteTimers } from '../store/sessions/timers.ts'
-import type { PromotedRow, Trigger } from './trigger.ts'
+import { BATCH, type PromotedRow, type Trigger } from './trigger.ts'
 
-const BATCH = 1000
 /** Most looks find nothing or little: a thousand ids for each of them took 5 ms, the look itself takes 0.4. */
 const FEW = 20
 
@@ -16,7 +15,6 @@ export const timerTrigger: Trigger = {
       promoted: row.promoted,
       more: row.seen === ids.length,
       nextMs: row.next_ms,
-      latenessMs: row.lateness_ms.reduce((most, ms) => Math.max(most, ms), 0),
       rows: rowsOf(row),
     }
   },

@@ -11,11 +11,12 @@ export interface Promotion {
   /** More is due than one batch held. */
   readonly more: boolean
   readonly nextMs: number | null
-  /** How late the latest of them was, for the lateness histogram where there are no `rows`. */
-  readonly latenessMs: number
-  /** Each of them, as far as it is known. */
-  readonly rows?: readonly PromotedRow[]
+  /** Each of them. */
+  readonly rows: readonly PromotedRow[]
 }
+
+/** How many due rows are taken at once. */
+export const BATCH = 1000
 
 /** One slot that has become an event. */
 export interface PromotedRow {
@@ -30,6 +31,21 @@ export interface PromotedRow {
     readonly triggerId: string
     readonly scheduledFor: Date
   }
+}
+
+/** `fire`: what became of the slot; its trace is null where its trigger was set outside of any. */
+export function promotedRow(
+  latenessMs: number,
+  fire: {
+    readonly traceparent: string | null
+    readonly session: SessionRef
+    readonly triggerId: string
+    readonly scheduledFor: Date
+  },
+): PromotedRow {
+  const { traceparent, session, triggerId, scheduledFor } = fire
+  if (traceparent === null) return { latenessMs }
+  return { latenessMs, trace: { traceparent, sessionKey: session.key, triggerId, scheduledFor } }
 }
 
 /** What the turn over a slot's event came to, told within the turn's own transaction. */

@@ -1,8 +1,8 @@
 /** Work that turns ask for, written and deleted within their commit. */
 import { newWork, runsAtOnce } from '../core/work/draft.ts'
 import { planWork } from '../core/work/work.ts'
-import { databaseNow } from '../store/alarms/alarms.ts'
 import type { Db } from '../store/db/db.ts'
+import { databaseNow } from '../store/db/due.ts'
 import { queueRuns } from '../store/work/slots.ts'
 import { deleteWork, insertWork, runNow } from '../store/work/work.ts'
 import type { Asked } from './trigger.ts'

@@ -1,77 +1,83 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
 import { newId } from '../core/ids.ts'
+import type { SessionRef } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import { afterRun, ERROR_MAX, type FinishedRun, takeSlot, workSession } from '../core/work/work.ts'
-import { appendNotices, type EndedRun, type Notice, settleRuns } from '../store/work/settle.ts'
+import { inIndexOrder } from '../store/db/due.ts'
+import {
+  appendNotices,
+  type EndedRun,
+  type FreedSlot,
+  lockByEvent,
+  type Notice,
+  settleSlots,
+} from '../store/work/settle.ts'
 import {
   beginRuns,
-  type DueWork,
-  lockInFlight,
-  promoteWork,
+  dueSlots,
   type QueuedRun,
-  withdrawnRuns,
+  queueRuns,
+  type WorkSlot,
+  withdrawnEvents,
 } from '../store/work/slots.ts'
-import type { PromotedRow, SlotOutcome, Trigger } from './trigger.ts'
+import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
 import { writeWorkAsks } from './work-asks.ts'
-
-const BATCH = 1000
 
 export const workTrigger: Trigger = {
   type: 'work',
   abortsWithdrawn: true,
-  withdrawn: withdrawnRuns,
+  withdrawn: withdrawnEvents,
   began: beginRuns,
   wishes: writeWorkAsks,
 
-  async promote(db) {
-    const { due, nextMs } = await promoteWork(db, BATCH, (due) => due.map(runOf))
-    const rows = due.map(promotedRow)
-    const latenessMs = rows.reduce((most, row) => Math.max(most, row.latenessMs), 0)
-    return { promoted: rows.length, more: rows.length === BATCH, nextMs, latenessMs, rows }
-  },
+  promote: (db) =>
+    inIndexOrder(db, async (tx) => {
+      const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
+      await queueRuns(tx, slots.map(runOf))
+      const promoted = slots.length
+      return { promoted, more: promoted === BATCH, nextMs, rows: slots.map(rowOf) }
+    }),
 
   /** A failed run is not tried again: its output says why, and the schedule goes on. */
   async settle(tx, outcomes) {
-    const works = await lockInFlight(tx, outcomes)
+    const slots = await lockByEvent(tx, outcomes)
     const ended: EndedRun[] = []
-    const freed: { work: DueWork; nextRunAt: Date | null }[] = []
+    const freed: FreedSlot[] = []
     for (const outcome of outcomes) {
       const { bucket, eventId } = outcome
-      const work = works.get(eventId)
-      const ahead = work === undefined ? null : afterRun(work, work.now)
-      if (work !== undefined && ahead !== null) freed.push({ work, nextRunAt: ahead.nextRunAt })
-      ended.push({
-        bucket,
-        eventId,
-        result: resultOf(outcome),
-        missedMore: ahead?.missedCount ?? 0,
-      })
+      const slot = slots.get(eventId)
+      const ahead = slot === undefined ? null : afterRun(slot, slot.now)
+      if (slot !== undefined && ahead !== null) freed.push({ slot, nextRunAt: ahead.nextRunAt })
+      const missedMore = ahead?.missedCount ?? 0
+      ended.push({ bucket, eventId, result: resultOf(outcome), missedMore })
     }
-    const written = await settleRuns(tx, ended, freed)
+    const written = await settleSlots(tx, ended, freed)
     const notices = outcomes.flatMap((outcome) =>
       written.has(outcome.eventId) ? noticeOf(outcome, written.get(outcome.eventId) ?? null) : [],
     )
-    if (notices.length > 0) await appendNotices(tx, notices)
+    await appendNotices(tx, notices)
   },
 }
 
-function promotedRow(work: DueWork): PromotedRow {
-  const { now, next_run_at: scheduledFor, traceparent } = work
-  if (scheduledFor === null) return { latenessMs: 0 }
-  const latenessMs = now.getTime() - scheduledFor.getTime()
-  if (traceparent === null) return { latenessMs }
-  const sessionKey = workSession(work.user_id, work.agent_type, work.id).key
-  return { latenessMs, trace: { traceparent, sessionKey, triggerId: work.id, scheduledFor } }
+function sessionOfSlot({ id, user_id, agent_type }: WorkSlot): SessionRef {
+  return workSession(user_id, agent_type, id)
 }
 
-function runOf(work: DueWork): QueuedRun {
-  const { bucket, id: workId, user_id: userId, agent_type: agentType } = work
-  if (work.next_run_at === null) throw new Error(`work ${workId} is due without a time`)
-  const ids = { eventId: newId(), outputId: newId() }
-  const sessionKey = workSession(userId, agentType, workId).key
-  const slot = { at: work.next_run_at, ...takeSlot(work, work.now) }
-  return { bucket, workId, ...ids, sessionKey, userId, agentType, slot, traceparent: null }
+function rowOf(slot: WorkSlot): PromotedRow {
+  const { id: triggerId, now, next_run_at: scheduledFor, traceparent } = slot
+  if (scheduledFor === null) return { latenessMs: 0 }
+  const latenessMs = now.getTime() - scheduledFor.getTime()
+  const session = sessionOfSlot(slot)
+  return promotedRow(latenessMs, { traceparent, session, triggerId, scheduledFor })
+}
+
+function runOf(work: WorkSlot): QueuedRun {
+  const { id: workId, next_run_at: at } = work
+  if (at === null) throw new Error(`work ${workId} is due without a time`)
+  const slot = { at, ...takeSlot(work, work.now) }
+  const ids = { workId, eventId: newId(), outputId: newId() }
+  return { session: sessionOfSlot(work), ...ids, slot, traceparent: null }
 }
 
 function resultOf(outcome: SlotOutcome): EndedRun['result'] {

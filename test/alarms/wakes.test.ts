@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { wallClock } from '../../src/clock.ts'
-import { claimWakes, lockByToken } from '../../src/store/alarms/slots.ts'
+import { lockByToken } from '../../src/store/alarms/settle.ts'
+import { claimWakes } from '../../src/store/alarms/slots.ts'
 import {
   type Receiver,
   type Row,

@@ -37,7 +37,7 @@ async function everything(db: Db): Promise<Record<string, object[]>> {
 /** A trigger that settles its slots: what it writes belongs to the same transaction. */
 const settling: Trigger = {
   type: 'alarm',
-  promote: async () => ({ promoted: 0, more: false, nextMs: null, latenessMs: 0 }),
+  promote: async () => ({ promoted: 0, more: false, nextMs: null, rows: [] }),
   settle: async (tx, outcomes) => {
     for (const outcome of outcomes)
       await tx.query(

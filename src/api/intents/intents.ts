@@ -6,8 +6,8 @@ import { newId } from '../../core/ids.ts'
 import { type IntentWish, intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
 import { isConditionType, isExpired } from '../../core/intents/intent.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import {
   deleteIntent,
   getIntent,

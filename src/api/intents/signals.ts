@@ -20,7 +20,7 @@ import {
   URL_MAX,
 } from '../../core/intents/signal.ts'
 import { instantIn } from '../../core/schedule/index.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import { operation, ownerOf } from '../contract.ts'
 
 /** Which fields each kind takes, and which of them it cannot do without. */

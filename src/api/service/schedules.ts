@@ -12,7 +12,7 @@ import {
   ScheduleError,
   zoneError,
 } from '../../core/schedule/index.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import { type Context, operation } from '../contract.ts'
 
 const COUNT_MAX = 100

@@ -7,8 +7,8 @@ import { LOCAL_USER } from '../../core/sessions/session.ts'
 import { newWork, runsAtOnce, workErrors } from '../../core/work/draft.ts'
 import { workFields } from '../../core/work/fields.ts'
 import { changeWork, planWork, WAIT_MAX_SECONDS, WAITING_MAX } from '../../core/work/work.ts'
-import { databaseNow } from '../../store/alarms/alarms.ts'
 import type { Db } from '../../store/db/db.ts'
+import { databaseNow } from '../../store/db/due.ts'
 import {
   deleteWork,
   getOutput,

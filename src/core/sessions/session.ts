@@ -29,6 +29,12 @@ export interface SessionRef {
 export function parseSessionKey(key: string): SessionRef | null {
   if (!SESSION_KEY.test(key)) return null
   const [userId = '', agentId = '', threadId = ''] = key.split(':')
+  return sessionOf(userId, agentId, threadId)
+}
+
+/** From parts that are known to be good ones. */
+export function sessionOf(userId: string, agentId: string, threadId: string): SessionRef {
+  const key = `${userId}:${agentId}:${threadId}`
   return { key, userId, agentId, threadId, bucket: bucketOf(userId) }
 }
 
@@ -37,7 +43,11 @@ export function ownerDidOf(userId: string): string {
   return `did:matrix:${userId}:0000000000000000`
 }
 
-/** FNV-1a over the UTF-8 of the user id. Stable for ever: it is part of every primary key. */
+/**
+ * A person's bucket: a hash of the user id (FNV-1a over its UTF-8) into 1,024 numbers. It comes first in every key, so
+ * that the rows of one person lie together, and so that people can be spread over servers, some buckets on each.
+ * Stable for ever: another hash would find nobody's rows.
+ */
 export function bucketOf(userId: string): number {
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(userId, 'utf8')) {

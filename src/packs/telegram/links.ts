@@ -2,6 +2,7 @@
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { NOW } from '../../store/db/due.ts'
+import { statement } from '../../store/db/statement.ts'
 import { lockSessions, startPushing, stopPushing } from '../../store/sessions/pushed.ts'
 
 export interface LinkRow {
@@ -40,6 +41,17 @@ export async function listLinks(
   )
 }
 
+const KEEP_CODE = statement(
+  { hash: 'text', bucket: 'smallint', key: 'text', ttlMs: 'int' },
+  ({
+    hash,
+    bucket,
+    key,
+    ttlMs,
+  }) => `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at)
+    values (${hash}, ${bucket}, ${key}, ${NOW} + ${ttlMs} * interval '1 millisecond', ${NOW}) returning expires_at`,
+)
+
 /** A new code takes the place of earlier unused ones of its session; expired ones go with it. */
 export async function createCode(
   db: Db,
@@ -52,14 +64,23 @@ export async function createCode(
      where expires_at <= ${NOW} or (bucket = $2 and session_key = $3 and chat_id is null)`,
     [db.now(), session.bucket, session.key],
   )
-  const [row] = await db.query<{ expires_at: Date }>(
-    `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at)
-     values ($2, $3, $4, ${NOW} + $5::int * interval '1 millisecond', ${NOW}) returning expires_at`,
-    [db.now(), hash, session.bucket, session.key, ttlMs],
-  )
+  const { bucket, key } = session
+  const [row] = await KEEP_CODE.run<{ expires_at: Date }>(db, { hash, bucket, key, ttlMs })
   if (row === undefined) throw new Error('the code was not kept')
   return row.expires_at
 }
+
+const LINK_CHAT = statement(
+  { bucket: 'smallint', key: 'text', userId: 'text', chatId: 'bigint' },
+  ({
+    bucket,
+    key,
+    userId,
+    chatId,
+  }) => `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at)
+    values (${bucket}, ${key}, ${userId}, ${chatId}, ${NOW})
+    on conflict (bucket, session_key) do update set chat_id = excluded.chat_id, created_at = excluded.created_at`,
+)
 
 /**
  * Uses up a code: from now on the chat stands for its session, and for no other; what the session has not
@@ -80,12 +101,7 @@ export async function linkChat(db: Db, hash: string, chatId: number): Promise<Se
     const old = before === null ? null : parseSessionKey(before.session_key)
     await lockSessions(tx, old === null || old.key === session.key ? [session] : [old, session])
     if (old !== null) await endLink(tx, old, chatId)
-    await tx.query(
-      `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at)
-       values ($2, $3, $4, $5, ${NOW})
-       on conflict (bucket, session_key) do update set chat_id = excluded.chat_id, created_at = excluded.created_at`,
-      [tx.now(), session.bucket, session.key, session.userId, chatId],
-    )
+    await LINK_CHAT.run(tx, { ...session, chatId })
     await tx.query('update wakeful.telegram_codes set chat_id = $2 where code_hash = $1', [
       hash,
       chatId,
@@ -123,6 +139,20 @@ export async function endLink(
   return true
 }
 
+const TAKE_BOT = statement(
+  { botId: 'bigint', token: 'uuid', leaseMs: 'int' },
+  ({
+    botId,
+    token,
+    leaseMs,
+  }) => `insert into wakeful.telegram_bots as b (bot_id, claim_token, leased_until, updated_at)
+    values (${botId}, ${token}, ${NOW} + ${leaseMs} * interval '1 millisecond', ${NOW})
+    on conflict (bot_id) do update
+      set claim_token = excluded.claim_token, leased_until = excluded.leased_until, updated_at = excluded.updated_at
+      where b.claim_token is null or b.claim_token = excluded.claim_token or b.leased_until <= ${NOW}
+    returning next_update_id`,
+)
+
 /** Takes or keeps the reading of a bot's updates. Null while another process has it; else where to go on. */
 export async function takeBot(
   db: Db,
@@ -130,17 +160,19 @@ export async function takeBot(
   token: string,
   leaseMs: number,
 ): Promise<number | null> {
-  const [row] = await db.query<{ next_update_id: number }>(
-    `insert into wakeful.telegram_bots as b (bot_id, claim_token, leased_until, updated_at)
-     values ($2, $3::uuid, ${NOW} + $4::int * interval '1 millisecond', ${NOW})
-     on conflict (bot_id) do update
-       set claim_token = excluded.claim_token, leased_until = excluded.leased_until, updated_at = excluded.updated_at
-       where b.claim_token is null or b.claim_token = excluded.claim_token or b.leased_until <= ${NOW}
-     returning next_update_id`,
-    [db.now(), botId, token, leaseMs],
-  )
+  const [row] = await TAKE_BOT.run<{ next_update_id: number }>(db, { botId, token, leaseMs })
   return row?.next_update_id ?? null
 }
+
+const ADVANCE_BOT = statement(
+  { botId: 'bigint', token: 'uuid', nextUpdateId: 'bigint' },
+  ({
+    botId,
+    token,
+    nextUpdateId,
+  }) => `update wakeful.telegram_bots set next_update_id = ${nextUpdateId}, updated_at = ${NOW}
+    where bot_id = ${botId} and claim_token = ${token} returning bot_id`,
+)
 
 /** Everything before this update is durable. False when the bot is another process's by now. */
 export async function advanceBot(
@@ -149,11 +181,7 @@ export async function advanceBot(
   token: string,
   nextUpdateId: number,
 ): Promise<boolean> {
-  const rows = await db.query(
-    `update wakeful.telegram_bots set next_update_id = $4, updated_at = ${NOW}
-     where bot_id = $2 and claim_token = $3::uuid returning bot_id`,
-    [db.now(), botId, token, nextUpdateId],
-  )
+  const rows = await ADVANCE_BOT.run(db, { botId, token, nextUpdateId })
   return rows.length > 0
 }
 

@@ -23,12 +23,6 @@ export interface AlarmScope {
   readonly userId: string | null
 }
 
-export async function databaseNow(db: Db): Promise<Date> {
-  const [row] = await db.query<{ now: Date }>(`select ${NOW} as now`, [db.now()])
-  if (row === undefined) throw new Error('the database did not tell the time')
-  return row.now
-}
-
 /** What its columns begin with by themselves. */
 const BEGINNING = {
   status: 'active',

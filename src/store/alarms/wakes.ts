@@ -1,6 +1,7 @@
 /** The record of wakes that were delivered by a call: one row for each slot, kept up to date by the settle of each attempt. */
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW } from '../db/due.ts'
+import { rows, statement } from '../db/statement.ts'
 
 export interface WakeRecord {
   readonly bucket: number
@@ -16,27 +17,32 @@ export interface WakeRecord {
 const NAME_MAX = 120
 
 /** The name goes from the alarm's row into the record: the parent of an extra wake outlives it. */
-const RECORD = `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, user_id, name, scheduled_for, missed_count, attempts, status, error,
-    created_at, finished_at)
-  select i.bucket, i.delivery_id, i.alarm_id, a.user_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}), i.scheduled_for,
-    i.missed_count, i.attempts, i.status, i.error, ${NOW}, ${NOW}
-  from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::int[], $8::text[], $9::text[])
-    i(bucket, delivery_id, alarm_id, scheduled_for, missed_count, attempts, status, error)
-  join wakeful.alarms a on ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.alarm_id')}
-  on conflict (bucket, delivery_id) do update
-    set missed_count = excluded.missed_count, attempts = excluded.attempts, status = excluded.status, error = excluded.error,
-        finished_at = excluded.finished_at`
+const RECORD = statement(
+  {
+    i: rows({
+      bucket: 'smallint',
+      deliveryId: 'uuid',
+      alarmId: 'uuid',
+      scheduledFor: 'timestamptz',
+      missedCount: 'int',
+      attempts: 'int',
+      status: 'text',
+      error: 'text?',
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, user_id, name, scheduled_for, missed_count, attempts, status, error,
+      created_at, finished_at)
+    select i.bucket, i.delivery_id, i.alarm_id, a.user_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}), i.scheduled_for,
+      i.missed_count, i.attempts, i.status, i.error, ${NOW}, ${NOW}
+    from ${i}
+    join wakeful.alarms a on ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.alarm_id')}
+    on conflict (bucket, delivery_id) do update
+      set missed_count = excluded.missed_count, attempts = excluded.attempts, status = excluded.status, error = excluded.error,
+          finished_at = excluded.finished_at`,
+)
 
 export async function recordWakes(tx: Db, wakes: readonly WakeRecord[]): Promise<void> {
-  await tx.query(RECORD, [
-    tx.now(),
-    wakes.map((w) => w.bucket),
-    wakes.map((w) => w.deliveryId),
-    wakes.map((w) => w.alarmId),
-    wakes.map((w) => w.scheduledFor),
-    wakes.map((w) => w.missedCount),
-    wakes.map((w) => w.attempts),
-    wakes.map((w) => w.status),
-    wakes.map((w) => w.error),
-  ])
+  if (wakes.length > 0) await RECORD.run(tx, { i: wakes })
 }

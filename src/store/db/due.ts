@@ -11,9 +11,16 @@
  * not do: claims commit without waiting for the disk, so a crash may forget one and count the same number again.
  */
 import type { Db, Reading } from './db.ts'
+import { type Names, type RowOf, rows, statement } from './statement.ts'
 
 /** Parameter $1 of every statement that needs the time: the injected instant, or null for the database's own. */
 export const NOW = 'coalesce($1::timestamptz, now())'
+
+export async function databaseNow(db: Db): Promise<Date> {
+  const [row] = await db.query<{ now: Date }>(`select ${NOW} as now`, [db.now()])
+  if (row === undefined) throw new Error('the database did not tell the time')
+  return row.now
+}
 
 /**
  * Statistics of a hot table are always old, so how it is read is not left to the planner. A claim analysed
@@ -72,11 +79,6 @@ export function keyIs(column: string, value: string): string {
 /** The order in which rows are locked, said so that no index is in it: see `keyIs`. */
 export function keyOrder(table: string, key: string): string {
   return `order by ${table}.bucket + 0, ${table}.${key}`
-}
-
-/** The row in whose hands the event `h` is: by a look-up of its own, since the index of those in flight has a condition and would be walked, too. */
-export function inFlight(table: string): string {
-  return `(select f.id from ${table} f where f.bucket = h.bucket and f.in_flight = h.event_id limit 1)`
 }
 
 export interface DueTable {
@@ -172,24 +174,27 @@ function free(table: DueTable): string {
     : `(t.${table.lease} is null or t.${table.lease} <= ${NOW})`
 }
 
+/** What a claim takes: how many at most, for how long, and the token that says whose they are. */
+export const LEASE = { limit: 'int', leaseMs: 'int', token: 'uuid' } as const
+
 /**
- * Leases up to $2 due rows for $3 ms under token $4; `returning` may name `t.` (the row as it now is)
- * and `d.` (its due column and token as they were). For tables whose columns are `due_at`,
- * `claim_token` and `claimed_at`.
+ * Leases due rows; `returning` may name `t.` (the row as it now is) and `d.` (its due column and token as they were).
+ * For tables whose columns are `due_at`, `claim_token` and `claimed_at`.
  */
 export function claimRows(
   table: DueTable,
+  { limit, leaseMs, token }: Names<typeof LEASE>,
   returning: string,
-  options: { set?: string; where?: string; was?: string } = {},
+  options: { set?: string; where?: string } = {},
 ): string {
   const { within } = table
   const also = within === undefined ? '' : ` and t.${within} = d.${within}`
   const named = within === undefined ? '' : ` t.${within},`
-  const was = `t.bucket,${named} t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token${options.was ?? ''}`
+  const was = `t.bucket,${named} t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token`
   return `update ${table.name} t
-    set ${table.lease ?? table.due} = ${NOW} + $3::int * interval '1 millisecond',
-        claim_token = $4::uuid, claimed_at = ${NOW}${options.set ?? ''}
-    from (${dueRows(table, was, '$2::int', options.where === undefined ? {} : { where: options.where })}) d
+    set ${table.lease ?? table.due} = ${NOW} + ${leaseMs} * interval '1 millisecond',
+        claim_token = ${token}, claimed_at = ${NOW}${options.set ?? ''}
+    from (${dueRows(table, was, limit, options.where === undefined ? {} : { where: options.where })}) d
     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs(`t.${table.key}`, `d.${table.key}`)}${also}
     returning ${returning}`
 }
@@ -207,11 +212,34 @@ export function nextDueMs(table: DueTable): string {
   return `(select extract(epoch from least((${next})${lease}) - ${NOW})::float8 * 1000)`
 }
 
-interface Claimed {
-  readonly bucket: number
-  readonly key: string
-  readonly token: string
+/** The rows that `taking` takes, the time, and when the next one is due: that last also where nothing is taken. */
+export function takenAndNext(table: DueTable, taking: string): string {
+  return `with taken as materialized (${taking})
+    select n.next_ms, ${NOW} as now, t.* from (select ${nextDueMs(table)} as next_ms) n left join taken t on true`
 }
+
+export interface Taken<R> {
+  readonly taken: R[]
+  /** Milliseconds to the next that is not due yet. */
+  readonly nextMs: number | null
+}
+
+/** Reads the answer of a statement that takes what is due. Where nothing was, its one row says only when the next is. */
+export function takenOf<R extends { readonly bucket: number }>(
+  answer: readonly (R & { readonly next_ms: number | null })[],
+): Taken<R> {
+  const taken = answer.filter((row) => row.bucket !== null)
+  return { taken, nextMs: answer[0]?.next_ms ?? null }
+}
+
+type Claimed = RowOf<ReturnType<typeof claimsOn>>
+
+function claimsOn(table: DueTable) {
+  return rows({ bucket: 'smallint', key: table.keyType ?? 'text', token: 'uuid' })
+}
+
+const isHeld = (table: DueTable) =>
+  `${keyIs('t.bucket', 'c.bucket')} and ${keyIs(`t.${table.key}`, 'c.key')} and t.claim_token = c.token`
 
 /** Heartbeat: moves the end of the leases. Returns the keys still held; the others were lost. */
 export async function extendClaims(
@@ -220,14 +248,14 @@ export async function extendClaims(
   claims: readonly Claimed[],
   leaseMs: number,
 ): Promise<Set<string>> {
-  const rows = await db.query<{ key: string }>(
-    `update ${table.name} t set ${table.lease ?? table.due} = ${NOW} + $2::int * interval '1 millisecond'
-     from unnest($3::smallint[], $4::${table.keyType ?? 'text'}[], $5::uuid[]) c(bucket, key, token)
-     where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs(`t.${table.key}`, 'c.key')} and t.claim_token = c.token
-     returning t.${table.key} as key`,
-    [db.now(), leaseMs, ...columns(claims)],
+  const extend = statement(
+    { c: claimsOn(table), leaseMs: 'int' },
+    ({ c, leaseMs }) =>
+      `update ${table.name} t set ${table.lease ?? table.due} = ${NOW} + ${leaseMs} * interval '1 millisecond'
+       from ${c} where ${isHeld(table)} returning t.${table.key} as key`,
   )
-  return new Set(rows.map((row) => row.key))
+  const held = await extend.run<{ key: string }>(db, { c: claims, leaseMs })
+  return new Set(held.map((row) => row.key))
 }
 
 /** Gives rows back untouched, due at once, as on a clean stop. */
@@ -236,16 +264,13 @@ export async function releaseClaims(
   table: DueTable,
   claims: readonly Claimed[],
 ): Promise<void> {
-  await db.query(
-    `update ${table.name} t set ${table.lease ?? table.due} = ${NOW}, claim_token = null, claimed_at = null
-     from unnest($2::smallint[], $3::${table.keyType ?? 'text'}[], $4::uuid[]) c(bucket, key, token)
-     where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs(`t.${table.key}`, 'c.key')} and t.claim_token = c.token`,
-    [db.now(), ...columns(claims)],
+  const release = statement(
+    { c: claimsOn(table) },
+    ({ c }) =>
+      `update ${table.name} t set ${table.lease ?? table.due} = ${NOW}, claim_token = null, claimed_at = null
+       from ${c} where ${isHeld(table)}`,
   )
-}
-
-function columns(claims: readonly Claimed[]): [number[], string[], string[]] {
-  return [claims.map((c) => c.bucket), claims.map((c) => c.key), claims.map((c) => c.token)]
+  await release.run(db, { c: claims })
 }
 
 /** How long the oldest due row has waited, in ms; 0 when nothing is late. For health and metrics. */

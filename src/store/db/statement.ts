@@ -2,21 +2,30 @@
  * Statements with named parameters. A statement says once which lists of rows and which single values it takes; from that
  * come the `unnest` with its types, the values in their order, and the type of a row. What is written in SQL stays SQL:
  *
- *     const MARK = statement({ i: rows({ bucket: 'smallint', id: 'uuid', error: 'text?' }), status: 'text' }, ({ i, status }) =>
- *       `update wakeful.alarms a set status = ${status}, last_error = i.error, updated_at = ${NOW} from ${i} where …`)
- *     await MARK.run(tx, { i: [{ bucket, id, error: null }], status: 'failed' })
+ *     const MARK = statement({ i: rows({ bucket: 'smallint', id: 'uuid', lastError: 'text?' }), status: 'text' }, ({ i, status }) =>
+ *       `update wakeful.alarms a set status = ${status}, last_error = i.last_error, updated_at = ${NOW} from ${i} where …`)
+ *     await MARK.run(tx, { i: [{ bucket, id, lastError: null }], status: 'failed' })
  *
- * `${i}` becomes `unnest($2::smallint[], $3::uuid[], $4::text[]) i(bucket, id, error)`, as often as it stands there.
+ * `${i}` becomes `unnest($2::smallint[], $3::uuid[], $4::text[]) i(bucket, id, last_error)`, as often as it stands there.
  */
-import type { SqlValues as Values } from '../../core/columns.ts'
+import type { SqlValues } from '../../core/columns.ts'
 import type { Db, Row } from './db.ts'
+
+interface Values extends Omit<SqlValues, 'timestamptz'> {
+  /** As text it keeps the microseconds that a cursor needs and a `Date` has no place for. */
+  timestamptz: Date | string
+}
 
 type Type = keyof Values
 /** A question mark: may be null. */
 type Nullable = `${Type}?`
-type Value<T extends Type | Nullable> = T extends `${infer B extends Type}?`
+/** Several values as one parameter, for `= any(…)`. */
+type Several = `${Type}[]`
+type Value<T extends Type | Nullable | Several> = T extends `${infer B extends Type}?`
   ? Values[B] | null
-  : Values[T & Type]
+  : T extends `${infer B extends Type}[]`
+    ? readonly Values[B][]
+    : Values[T & Type]
 
 interface Column<S> {
   readonly name: string
@@ -27,22 +36,29 @@ interface Column<S> {
 /** A list of rows as a parameter of a statement. */
 export class List<S> {
   readonly columns: readonly Column<S>[]
+  /** The name of one more column that counts the rows from 1. */
+  readonly place: string | undefined
 
-  constructor(columns: readonly Column<S>[]) {
+  constructor(columns: readonly Column<S>[], place?: string) {
     this.columns = columns
+    this.place = place
+  }
+
+  numbered(place: string): List<S> {
+    return new List(this.columns, place)
   }
 }
 
 /** What a list takes for each row. */
 export type RowOf<L> = L extends List<infer S> ? S : never
 
-/** Rows whose members have the names of the columns. */
+/** Rows whose members have the names of the columns; `eventId` is the column `event_id`. */
 export function rows<const C extends Readonly<Record<string, Type | Nullable>>>(
   columns: C,
 ): List<{ readonly [K in keyof C]: Value<C[K]> }> {
   return new List(
     Object.entries(columns).map(([name, type]) => ({
-      name,
+      name: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
       type: type.replace('?', ''),
       of: (source) => source[name],
     })),
@@ -52,9 +68,14 @@ export function rows<const C extends Readonly<Record<string, Type | Nullable>>>(
 type Read<S> = { readonly [T in Type | Nullable]: readonly [T, (source: S) => Value<T>] }[
   | Type
   | Nullable]
+/** Columns of rows that are found in a source; several lists may share some. */
+export type Columns<S> = Readonly<Record<string, Read<S>>>
 
-/** Rows out of something else: each column says where it is found, so that nothing is copied on the way. */
-export function rowsOf<S>(columns: Readonly<Record<string, Read<S>>>): List<S> {
+/**
+ * Rows out of something else: each column says where it is found, so that nothing is copied on the way. For hot
+ * statements too: an accessor with the member's name in it is quicker than one that is told the name.
+ */
+export function rowsOf<S>(columns: Columns<S>): List<S> {
   return new List(
     Object.entries(columns).map(([name, [type, of]]) => ({
       name,
@@ -65,15 +86,18 @@ export function rowsOf<S>(columns: Readonly<Record<string, Read<S>>>): List<S> {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of whatever; each statement says of what.
-type Takes = Readonly<Record<string, List<any> | Type | Nullable>>
+type Takes = Readonly<Record<string, List<any> | Type | Nullable | Several>>
 
 type Given<P extends Takes> = {
   readonly [K in keyof P]: P[K] extends List<infer S>
     ? readonly S[]
-    : P[K] extends Type | Nullable
+    : P[K] extends Type | Nullable | Several
       ? Value<P[K]>
       : never
 }
+
+/** How the parameters are called in the text. */
+export type Names<P> = { readonly [K in keyof P]: string }
 
 export interface Statement<P extends Takes> {
   readonly text: string
@@ -84,15 +108,15 @@ export interface Statement<P extends Takes> {
 /** `NOW` in the text is $1, the injected instant; a text without it has no such parameter. */
 export function statement<const P extends Takes>(
   takes: P,
-  write: (names: { readonly [K in keyof P]: string }) => string,
+  write: (names: Names<P>) => string,
 ): Statement<P> {
   const timed = write(named(takes, 2))
   const needsNow = timed.includes('$1::')
   const text = needsNow ? timed : write(named(takes, 1))
-  const readers = Object.entries(takes)
+  const parameters = Object.entries(takes)
   const values = (db: Pick<Db, 'now'>, given: Given<P>) => {
     const all: unknown[] = needsNow ? [db.now()] : []
-    for (const [name, takes] of readers) {
+    for (const [name, takes] of parameters) {
       if (takes instanceof List) columnsOf(takes, given[name] as readonly unknown[], all)
       else all.push(given[name])
     }
@@ -105,16 +129,17 @@ function columnsOf(list: List<unknown>, sources: readonly unknown[], into: unkno
   for (const { of } of list.columns) into.push(sources.map(of))
 }
 
-/** How each parameter is called in the text, from number `first` on. */
-function named<P extends Takes>(takes: P, first: number): { readonly [K in keyof P]: string } {
+/** From parameter number `first` on. */
+function named<P extends Takes>(takes: P, first: number): Names<P> {
   let next = first
   const names = Object.entries(takes).map(([name, takes]) => {
     if (!(takes instanceof List)) return [name, `$${next++}::${takes.replace('?', '')}`]
-    const types = takes.columns.map(({ type }) => `$${next++}::${type}[]`)
-    return [
-      name,
-      `unnest(${types.join(', ')}) ${name}(${takes.columns.map((c) => c.name).join(', ')})`,
-    ]
+    const { columns, place } = takes
+    const types = columns.map(({ type }) => `$${next++}::${type}[]`).join(', ')
+    const called = columns.map((column) => column.name)
+    if (place !== undefined) called.push(place)
+    const counted = place === undefined ? '' : ' with ordinality'
+    return [name, `unnest(${types})${counted} ${name}(${called.join(', ')})`]
   })
   return Object.fromEntries(names)
 }

@@ -1,6 +1,7 @@
 /** Remote agents. Few rows: every process reads them all. A removed one keeps its name, and nothing else of use. */
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 
 export interface AgentRow {
   readonly id: string
@@ -59,18 +60,29 @@ export interface NewAgent {
   readonly enabled: boolean
 }
 
+const INSERT = statement(
+  {
+    id: 'text',
+    url: 'text',
+    secret: 'text',
+    timeoutMs: 'int',
+    userId: 'text?',
+    enabled: 'boolean',
+  },
+  (
+    a,
+  ) => `insert into wakeful.agents as a (id, url, secret, timeout_ms, user_id, enabled, created_at, updated_at)
+    values (${a.id}, ${a.url}, ${a.secret}, ${a.timeoutMs}, ${a.userId}, ${a.enabled}, ${NOW}, ${NOW})
+    on conflict (id) do update
+      set url = excluded.url, secret = excluded.secret, timeout_ms = excluded.timeout_ms, user_id = excluded.user_id,
+          enabled = excluded.enabled, removed_at = null, created_at = excluded.created_at, updated_at = excluded.updated_at
+      where a.removed_at is not null
+    returning ${ROW}`,
+)
+
 /** Null when the name is taken. A name that was removed may be taken again. */
 export async function insertAgent(db: Db, agent: NewAgent): Promise<AgentRow | null> {
-  const [row] = await db.query<AgentRow>(
-    `insert into wakeful.agents as a (id, url, secret, timeout_ms, user_id, enabled, created_at, updated_at)
-     values ($2, $3, $4, $5, $6, $7, ${NOW}, ${NOW})
-     on conflict (id) do update
-       set url = excluded.url, secret = excluded.secret, timeout_ms = excluded.timeout_ms, user_id = excluded.user_id,
-           enabled = excluded.enabled, removed_at = null, created_at = excluded.created_at, updated_at = excluded.updated_at
-       where a.removed_at is not null
-     returning ${ROW}`,
-    [db.now(), agent.id, agent.url, agent.secret, agent.timeoutMs, agent.userId, agent.enabled],
-  )
+  const [row] = await INSERT.run<AgentRow>(db, agent)
   return row ?? null
 }
 
@@ -81,6 +93,22 @@ export interface AgentChange {
   readonly enabled: boolean | null
 }
 
+const UPDATE = statement(
+  {
+    owner: 'text?',
+    id: 'text',
+    url: 'text?',
+    secret: 'text?',
+    timeoutMs: 'int?',
+    enabled: 'boolean?',
+  },
+  ({ owner, id, url, secret, timeoutMs, enabled }) => `update wakeful.agents
+    set url = coalesce(${url}, url), secret = coalesce(${secret}, secret), timeout_ms = coalesce(${timeoutMs}, timeout_ms),
+        enabled = coalesce(${enabled}, enabled), updated_at = ${NOW}
+    where removed_at is null and (${owner} is null or user_id = ${owner}) and id = ${id}
+    returning ${ROW}`,
+)
+
 /** Null leaves a field as it is. */
 export async function updateAgent(
   db: Db,
@@ -88,14 +116,7 @@ export async function updateAgent(
   id: string,
   change: AgentChange,
 ): Promise<AgentRow | null> {
-  const [row] = await db.query<AgentRow>(
-    `update wakeful.agents
-     set url = coalesce($4, url), secret = coalesce($5, secret), timeout_ms = coalesce($6::int, timeout_ms),
-         enabled = coalesce($7::boolean, enabled), updated_at = ${NOW}
-     where removed_at is null and ($2::text is null or user_id = $2) and id = $3
-     returning ${ROW}`,
-    [db.now(), scope.userId, id, change.url, change.secret, change.timeoutMs, change.enabled],
-  )
+  const [row] = await UPDATE.run<AgentRow>(db, { owner: scope.userId, id, ...change })
   return row ?? null
 }
 

@@ -4,29 +4,34 @@ import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
+import { rowsOf, statement } from '../db/statement.ts'
 
-const INSERT = `insert into wakeful.audit_log (at, bucket, id, actor_key, actor_role, actor_user, acted_for, operation, object_id,
-    owner, request_id, summary)
-  select ${NOW}, * from unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::text[],
-    $9::text[], $10::text[], $11::text[], $12::text[])`
+const INSERT = statement(
+  {
+    i: rowsOf<AuditEntry>({
+      bucket: ['smallint', (e) => bucketOf(e.owner ?? '')],
+      id: ['uuid', () => newId()],
+      actor_key: ['text?', (e) => e.keyId],
+      actor_role: ['text', (e) => e.role],
+      actor_user: ['text?', (e) => e.userId],
+      acted_for: ['boolean', (e) => e.actedFor],
+      operation: ['text', (e) => e.operation],
+      object_id: ['text?', (e) => e.objectId],
+      owner: ['text?', (e) => e.owner],
+      request_id: ['text', (e) => e.requestId],
+      summary: ['text', (e) => e.summary],
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.audit_log (at, bucket, id, actor_key, actor_role, actor_user, acted_for, operation, object_id,
+      owner, request_id, summary)
+    select ${NOW}, bucket, id, actor_key, actor_role, actor_user, acted_for, operation, object_id, owner, request_id, summary from ${i}`,
+)
 
 /** All of them in one statement. `tx` is the transaction of what they tell of. */
 export async function writeAudit(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length === 0) return
-  await tx.query(INSERT, [
-    tx.now(),
-    entries.map((e) => bucketOf(e.owner ?? '')),
-    entries.map(() => newId()),
-    entries.map((e) => e.keyId),
-    entries.map((e) => e.role),
-    entries.map((e) => e.userId),
-    entries.map((e) => e.actedFor),
-    entries.map((e) => e.operation),
-    entries.map((e) => e.objectId),
-    entries.map((e) => e.owner),
-    entries.map((e) => e.requestId),
-    entries.map((e) => e.summary),
-  ])
+  if (entries.length > 0) await INSERT.run(tx, { i: entries })
 }
 
 export interface AuditRow {

@@ -3,6 +3,8 @@
  * that the key is taken if and only if what it guards has happened.
  */
 import type { Db } from '../db/db.ts'
+import { NOW } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 
 /** A key older than this counts as never used. */
 export const IDEMPOTENCY_RETENTION_HOURS = 24
@@ -20,22 +22,26 @@ export interface KeptAnswer {
   readonly body: string | null
 }
 
+const CLAIM = statement(
+  { owner: 'text', key: 'text', fingerprint: 'text' },
+  ({
+    owner,
+    key,
+    fingerprint,
+  }) => `insert into wakeful.idempotency_keys as kept (owner, key, fingerprint, created_at)
+    values (${owner}, ${key}, ${fingerprint}, ${NOW})
+    on conflict (owner, key) do update
+      set fingerprint = excluded.fingerprint, status = null, body = null, created_at = excluded.created_at
+      where kept.created_at <= excluded.created_at - interval '${IDEMPOTENCY_RETENTION_HOURS} hours'
+    returning kept.key`,
+)
+
 /**
  * True if the key is now ours. While another transaction holds it, this waits for that one's end:
  * after its commit the answer is false, after its rollback true. An expired row is taken over.
  */
 export async function claimKey(db: Db, claim: KeyClaim): Promise<boolean> {
-  const rows = await db.query(
-    `insert into wakeful.idempotency_keys as kept (owner, key, fingerprint, created_at)
-     values ($1, $2, $3, coalesce($4::timestamptz, now()))
-     on conflict (owner, key) do update
-       set fingerprint = excluded.fingerprint, status = null, body = null,
-           created_at = excluded.created_at
-       where kept.created_at <= excluded.created_at - make_interval(hours => $5::int)
-     returning kept.key`,
-    [claim.owner, claim.key, claim.fingerprint, db.now(), IDEMPOTENCY_RETENTION_HOURS],
-  )
-  return rows.length > 0
+  return (await CLAIM.run(db, claim)).length > 0
 }
 
 /** What the first request was answered. The body is read as text: a driver would parse `json`. */
@@ -52,15 +58,22 @@ export async function keptAnswer(
   return row
 }
 
+const COMPLETE = statement(
+  { owner: 'text', key: 'text', status: 'int', body: 'json?' },
+  ({
+    owner,
+    key,
+    status,
+    body,
+  }) => `update wakeful.idempotency_keys set status = ${status}, body = ${body}
+    where owner = ${owner} and key = ${key}`,
+)
+
 export async function completeKey(
   db: Db,
-  { owner, key, status, body }: { owner: string; key: string; status: number; body: string | null },
+  answer: { owner: string; key: string; status: number; body: string | null },
 ): Promise<void> {
-  await db.query(
-    `update wakeful.idempotency_keys set status = $3::int, body = $4::text::json
-     where owner = $1 and key = $2`,
-    [owner, key, status, body],
-  )
+  await COMPLETE.run(db, answer)
 }
 
 /** Returns how many went, at most `limit` at once so that no statement holds on for long. */
@@ -68,10 +81,9 @@ export async function deleteExpired(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from wakeful.idempotency_keys where (owner, key) in (
        select owner, key from wakeful.idempotency_keys
-       where created_at <= coalesce($1::timestamptz, now()) - make_interval(hours => $2::int)
-       limit $3::int)
+       where created_at <= ${NOW} - interval '${IDEMPOTENCY_RETENTION_HOURS} hours' limit $2::int)
      returning key`,
-    [db.now(), IDEMPOTENCY_RETENTION_HOURS, limit],
+    [db.now(), limit],
   )
   return rows.length
 }

@@ -2,6 +2,7 @@
 import type { Role } from '../../core/identity/key.ts'
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 
 export interface KeyRow {
   readonly id: string
@@ -30,15 +31,27 @@ export interface NewKey {
   readonly expiresAt: Date | null
 }
 
+const INSERT = statement(
+  {
+    id: 'uuid',
+    hash: 'bytea',
+    role: 'text',
+    userId: 'text?',
+    agentId: 'text?',
+    ownerDid: 'text?',
+    expiresAt: 'timestamptz?',
+  },
+  (
+    k,
+  ) => `insert into wakeful.api_keys (id, hash, role, user_id, agent_id, owner_did, expires_at, created_at)
+    select ${k.id}, ${k.hash}, ${k.role}, ${k.userId}, ${k.agentId}, ${k.ownerDid}, ${k.expiresAt}, ${NOW}
+    where ${k.expiresAt} is null or ${k.expiresAt} > ${NOW}
+    returning ${ROW}`,
+)
+
 /** Null, and nothing written, when it would have ended already. */
 export async function insertKey(db: Db, key: NewKey): Promise<KeyRow | null> {
-  const [row] = await db.query<KeyRow>(
-    `insert into wakeful.api_keys (id, hash, role, user_id, agent_id, owner_did, expires_at, created_at)
-     select $2::uuid, $3::bytea, $4, $5, $6, $7, $8::timestamptz, ${NOW}
-     where $8::timestamptz is null or $8::timestamptz > ${NOW}
-     returning ${ROW}`,
-    [db.now(), key.id, key.hash, key.role, key.userId, key.agentId, key.ownerDid, key.expiresAt],
-  )
+  const [row] = await INSERT.run<KeyRow>(db, key)
   return row ?? null
 }
 
@@ -118,20 +131,22 @@ export async function hasAdminKey(db: Db): Promise<boolean> {
   return rows.length > 0
 }
 
+const INSERT_TOKEN = statement(
+  { id: 'uuid', hash: 'bytea', did: 'text', seconds: 'int' },
+  ({ id, hash, did, seconds }) => `insert into wakeful.api_keys
+      (id, hash, role, user_id, agent_id, owner_did, parent_id, expires_at, created_at)
+    select ${id}, ${hash}, 'agent', k.user_id, k.agent_id, k.owner_did, k.id, ${NOW} + ${seconds} * interval '1 second', ${NOW}
+    from (select * from wakeful.api_keys k
+          where k.owner_did = ${did} and k.role = 'agent' and k.parent_id is null and ${LIVE('k')}
+          order by k.created_at desc limit 1) k
+    returning parent_id, user_id`,
+)
+
 /** A token with the rights of the newest valid agent key made for this DID; null when there is none. */
 export async function insertToken(
   db: Db,
   token: { id: string; hash: Buffer; did: string; seconds: number },
 ): Promise<{ parent_id: string; user_id: string } | null> {
-  const [row] = await db.query<{ parent_id: string; user_id: string }>(
-    `insert into wakeful.api_keys (id, hash, role, user_id, agent_id, owner_did, parent_id, expires_at, created_at)
-     select $2::uuid, $3::bytea, 'agent', k.user_id, k.agent_id, k.owner_did, k.id,
-       ${NOW} + $5::int * interval '1 second', ${NOW}
-     from (select * from wakeful.api_keys k
-           where k.owner_did = $4 and k.role = 'agent' and k.parent_id is null and ${LIVE('k')}
-           order by k.created_at desc limit 1) k
-     returning parent_id, user_id`,
-    [db.now(), token.id, token.hash, token.did, token.seconds],
-  )
+  const [row] = await INSERT_TOKEN.run<{ parent_id: string; user_id: string }>(db, token)
   return row ?? null
 }

@@ -1,6 +1,14 @@
 /** What may be used once and soon: the nonces of challenges, and the tickets of sockets. Kept as hashes. */
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
+
+const KEEP_CHALLENGE = statement(
+  { hash: 'bytea', did: 'text', seconds: 'int' },
+  ({ hash, did, seconds }) => `insert into wakeful.auth_challenges (hash, did, expires_at)
+    select ${hash}, ${did}, ${NOW} + ${seconds} * interval '1 second'
+    where exists (select 1 from wakeful.api_keys where owner_did = ${did} and role = 'agent' and parent_id is null)`,
+)
 
 /**
  * Keeps a nonce if an agent key was made for the DID. For others nothing is kept, so that strangers cannot fill
@@ -10,12 +18,7 @@ export async function keepChallenge(
   db: Db,
   challenge: { hash: Buffer; did: string; seconds: number },
 ): Promise<void> {
-  await db.query(
-    `insert into wakeful.auth_challenges (hash, did, expires_at)
-     select $2::bytea, $3, ${NOW} + $4::int * interval '1 second'
-     where exists (select 1 from wakeful.api_keys where owner_did = $3 and role = 'agent' and parent_id is null)`,
-    [db.now(), challenge.hash, challenge.did, challenge.seconds],
-  )
+  await KEEP_CHALLENGE.run(db, challenge)
 }
 
 /** The DID a nonce was made for; null when it is unknown, used or too old. It is used up in any case. */
@@ -27,15 +30,22 @@ export async function takeChallenge(db: Db, hash: Buffer): Promise<string | null
   return row?.fresh ? row.did : null
 }
 
+const KEEP_TICKET = statement(
+  { hash: 'bytea', keyId: 'uuid?', actor: 'json', seconds: 'int' },
+  ({
+    hash,
+    keyId,
+    actor,
+    seconds,
+  }) => `insert into wakeful.tickets (hash, key_id, actor, expires_at)
+    values (${hash}, ${keyId}, ${actor}, ${NOW} + ${seconds} * interval '1 second')`,
+)
+
 export async function keepTicket(
   db: Db,
   ticket: { hash: Buffer; keyId: string | null; actor: string; seconds: number },
 ): Promise<void> {
-  await db.query(
-    `insert into wakeful.tickets (hash, key_id, actor, expires_at)
-     values ($2::bytea, $3::uuid, $4::json, ${NOW} + $5::int * interval '1 second')`,
-    [db.now(), ticket.hash, ticket.keyId, ticket.actor, ticket.seconds],
-  )
+  await KEEP_TICKET.run(db, ticket)
 }
 
 export interface TakenTicket {

@@ -3,6 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 import { INTENT_ROW, type IntentRow, ofUser } from './intents.ts'
 
 /** Due and nobody's own here; the same words as the index that is read. */
@@ -68,18 +69,21 @@ function dueTime(row: IntentRow): number {
   return row.next_check?.getTime() ?? 0
 }
 
+const CLAIM = statement(
+  { bucket: 'smallint', id: 'uuid', token: 'uuid', seconds: 'int' },
+  ({ bucket, id, token, seconds }) => `update ${PENDING.name} t
+    set claim_token = ${token}, claimed_until = ${NOW} + ${seconds} * interval '1 second'
+    where t.bucket = ${bucket} and t.id = ${id} returning ${INTENT_ROW}`,
+)
+
 /** Of a row that is locked. */
 export async function claimIntent(
   tx: Db,
-  row: IntentRow,
+  { bucket, id }: IntentRow,
   claim: { readonly seconds: number; readonly token: string },
 ): Promise<IntentRow> {
-  const [claimed] = await tx.query<IntentRow>(
-    `update ${PENDING.name} t set claim_token = $4::uuid, claimed_until = ${NOW} + $5::int * interval '1 second'
-     where t.bucket = $2 and t.id = $3::uuid returning ${INTENT_ROW}`,
-    [tx.now(), row.bucket, row.id, claim.token, claim.seconds],
-  )
-  if (claimed === undefined) throw new Error(`intent ${row.id} was not claimed`)
+  const [claimed] = await CLAIM.run<IntentRow>(tx, { bucket, id, ...claim })
+  if (claimed === undefined) throw new Error(`intent ${id} was not claimed`)
   return claimed
 }
 
@@ -113,19 +117,45 @@ export async function reportUnder(
 }
 
 /** The state and the record of one report, in one statement. */
-const REPORT = `with settled as (
+const REPORT = statement(
+  {
+    bucket: 'smallint',
+    intentId: 'uuid',
+    next_check: 'timestamptz?',
+    enabled: 'boolean',
+    execution_count: 'int',
+    executed: 'boolean',
+    id: 'uuid',
+    status: 'text',
+    trigger_data: 'json?',
+    gate_result: 'json?',
+    message_id: 'text?',
+    message_preview: 'text?',
+    evaluation_ms: 'int?',
+    generation_ms: 'int?',
+    delivery_ms: 'int?',
+    error_message: 'text?',
+    claim_token: 'uuid?',
+    answer: 'json?',
+    dueAt: 'timestamptz?',
+  },
+  (r) => `with settled as (
     update wakeful.scheduled_intents t
-    set next_check = $4::timestamptz, enabled = $5::boolean, execution_count = $6::int, last_checked = ${NOW},
-        last_executed = case when $7::boolean then ${NOW} else t.last_executed end,
-        last_execution_status = $9, last_execution_error = $17, last_message_id = coalesce($12, t.last_message_id),
+    set next_check = ${r.next_check}, enabled = ${r.enabled}, execution_count = ${r.execution_count}, last_checked = ${NOW},
+        last_executed = case when ${r.executed} then ${NOW} else t.last_executed end,
+        last_execution_status = ${r.status}, last_execution_error = ${r.error_message},
+        last_message_id = coalesce(${r.message_id}, t.last_message_id),
         claim_token = null, claimed_until = null, updated_at = ${NOW}
-    where t.bucket = $2 and t.id = $3::uuid
+    where t.bucket = ${r.bucket} and t.id = ${r.intentId}
     returning t.bucket, t.id, t.user_id, t.trigger_type)
   insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, trigger_data, gate_result,
     message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer, scheduled_for)
-  select bucket, $8::uuid, id, user_id, ${NOW}, trigger_type, $9, $10::json, $11::json, $12, $13, $14::int, $15::int, $16::int,
-    $17, $18::uuid, $19::json, case when trigger_type in ('cron', 'interval', 'once') and $20::timestamptz <= ${NOW} then $20::timestamptz end
-  from settled`
+  select bucket, ${r.id}, id, user_id, ${NOW}, trigger_type, ${r.status}, ${r.trigger_data}, ${r.gate_result}, ${r.message_id},
+    ${r.message_preview}, ${r.evaluation_ms}, ${r.generation_ms}, ${r.delivery_ms}, ${r.error_message}, ${r.claim_token}, ${r.answer},
+    -- The slot of a schedule is the time it was due at; a report that came sooner is about none.
+    case when trigger_type in ('cron', 'interval', 'once') and ${r.dueAt} <= ${NOW} then ${r.dueAt} end
+  from settled`,
+)
 
 /** Of a row that is locked. `answer` is kept with a report under a token, for when it comes again. */
 export async function writeReport(
@@ -135,29 +165,14 @@ export async function writeReport(
   settled: Settled,
   answer: string,
 ): Promise<void> {
-  await tx.query(REPORT, [
-    tx.now(),
-    row.bucket,
-    row.id,
-    settled.next_check,
-    settled.enabled,
-    settled.execution_count,
-    settled.executed,
-    report.id,
-    report.status,
-    report.trigger_data,
-    report.gate_result,
-    report.message_id,
-    report.message_preview,
-    report.evaluation_ms,
-    report.generation_ms,
-    report.delivery_ms,
-    report.error_message,
-    report.claim_token,
-    report.claim_token === null ? null : answer,
-    // The slot of a schedule is the time it was due at; a report that came sooner is about none.
-    row.next_check,
-  ])
+  await REPORT.run(tx, {
+    ...settled,
+    ...report,
+    bucket: row.bucket,
+    intentId: row.id,
+    answer: report.claim_token === null ? null : answer,
+    dueAt: row.next_check,
+  })
 }
 
 export interface ExecutionRow extends Omit<IntentReport, 'status'> {
@@ -173,19 +188,27 @@ export interface ExecutionRow extends Omit<IntentReport, 'status'> {
   readonly last_seen_at: Date | null
 }
 
+const LIST = statement(
+  { bucket: 'smallint', id: 'uuid', limit: 'int', offset: 'int' },
+  ({
+    bucket,
+    id,
+    limit,
+    offset,
+  }) => `select id, intent_id, user_id, executed_at, trigger_type, trigger_data, status, gate_result, message_id,
+      message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, scheduled_for, session_key, event_seq, repeats, last_seen_at,
+      claim_token
+    from wakeful.intent_executions where bucket = ${bucket} and intent_id = ${id}
+    order by executed_at desc, id desc limit ${limit} offset ${offset}`,
+)
+
 /** Newest first. */
 export async function listExecutions(
   db: Db,
-  intent: Pick<IntentRow, 'bucket' | 'id'>,
+  { bucket, id }: Pick<IntentRow, 'bucket' | 'id'>,
   page: { readonly limit: number; readonly offset: number },
 ): Promise<ExecutionRow[]> {
-  return db.query<ExecutionRow>(
-    `select id, intent_id, user_id, executed_at, trigger_type, trigger_data, status, gate_result, message_id, message_preview,
-       evaluation_ms, generation_ms, delivery_ms, error_message, scheduled_for, session_key, event_seq, repeats, last_seen_at, claim_token
-     from wakeful.intent_executions where bucket = $1 and intent_id = $2::uuid
-     order by executed_at desc, id desc limit $3::int offset $4::int`,
-    [intent.bucket, intent.id, page.limit, page.offset],
-  )
+  return LIST.run<ExecutionRow>(db, { bucket, id, ...page })
 }
 
 /**

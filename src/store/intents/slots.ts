@@ -6,8 +6,17 @@
 import type { Memory } from '../../core/intents/condition.ts'
 import type { StoredTerms } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
-import { dueRows, INTENTS, keyIs, keyOrder, NOW, nextDueMs } from '../db/due.ts'
-import { type SlotEvent, takeSeqs } from '../sessions/heads.ts'
+import { INTENTS, keyIs, keyOrder, NOW } from '../db/due.ts'
+import {
+  appendTaken,
+  dueFrom,
+  NUMBERED,
+  type Numbered,
+  numberEvents,
+  type SlotEvent,
+  withdrawnFrom,
+} from '../db/slots.ts'
+import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
@@ -31,21 +40,22 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly now: Date
 }
 
-const DUE = `with due as materialized (${dueRows(INTENTS, SLOT, '$2::int')})
-  select n.next_ms, ${NOW} as now, d.* from (select ${nextDueMs(INTENTS)} as next_ms) n left join due d on true`
+export const dueSlots = dueFrom<IntentSlot>(INTENTS, SLOT)
 
-/** Locks up to `limit` due intents; another clock's are skipped. */
-export async function dueIntents(
-  tx: Db,
-  limit: number,
-): Promise<{ slots: IntentSlot[]; nextMs: number | null }> {
-  const rows = await tx.query<IntentSlot & { next_ms: number | null }>(DUE, [tx.now(), limit])
-  return { slots: rows.filter((row) => row.id !== null), nextMs: rows[0]?.next_ms ?? null }
-}
+const KEYS = rows({ bucket: 'smallint', id: 'uuid' })
 
-interface IntentKey {
-  readonly bucket: number
-  readonly id: string
+const locking = (state: string) =>
+  statement(
+    { k: KEYS },
+    ({ k }) => `select ${SLOT}, ${NOW} as now
+      from ${k}
+      join wakeful.scheduled_intents t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}
+      where t.enabled and t.agent_id is not null and ${state} and (t.expires_at is null or t.expires_at > ${NOW})
+      ${keyOrder('t', 'id')} for update of t`,
+  )
+const LOCK = {
+  waiting: locking('t.in_flight is null'),
+  'in flight': locking('t.in_flight is not null'),
 }
 
 /**
@@ -55,18 +65,10 @@ interface IntentKey {
  */
 export async function lockIntents(
   tx: Db,
-  keys: readonly IntentKey[],
-  state: 'waiting' | 'in flight',
+  keys: readonly RowOf<typeof KEYS>[],
+  state: keyof typeof LOCK,
 ): Promise<IntentSlot[]> {
-  return tx.query<IntentSlot>(
-    `select ${SLOT}, ${NOW} as now
-     from unnest($2::smallint[], $3::uuid[]) k(bucket, id)
-     join wakeful.scheduled_intents t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}
-     where t.enabled and t.agent_id is not null and t.in_flight is ${state === 'waiting' ? 'null' : 'not null'}
-       and (t.expires_at is null or t.expires_at > ${NOW})
-     ${keyOrder('t', 'id')} for update of t`,
-    [tx.now(), keys.map((k) => k.bucket), keys.map((k) => k.id)],
-  )
+  return LOCK[state].run<IntentSlot>(tx, { k: keys })
 }
 
 /** A look that led to no event. */
@@ -93,65 +95,52 @@ export interface Check {
   readonly looks: number
 }
 
-/** One row for a run of looks with nothing new: how often, since when, and what was seen last. */
-const RECORD_CHECKS = `insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status,
-    evaluation_ms, error_message, scheduled_for, repeats, last_seen_at, cause)
-  select bucket, id, intent_id, user_id, ${NOW}, trigger_type, data::json, status, evaluation_ms, error, scheduled_for, looks, ${NOW}, cause
-  from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::text[],
-    $11::timestamptz[], $12::int[], $13::text[])
-    i(bucket, id, intent_id, user_id, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks, cause)
-  on conflict (bucket, id) do update
-    set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
-        evaluation_ms = excluded.evaluation_ms`
+const OF_SLOT: Columns<{ readonly slot: IntentSlot }> = {
+  bucket: ['smallint', ({ slot }) => slot.bucket],
+  id: ['uuid', ({ slot }) => slot.id],
+}
 
-const WRITE_CHECKS = `update wakeful.scheduled_intents t
+const CHECKS = rowsOf<Check>({
+  ...OF_SLOT,
+  user_id: ['text', ({ slot }) => slot.user_id],
+  trigger_type: ['text', ({ slot }) => slot.trigger_type],
+  execution_id: ['uuid', (c) => c.executionId],
+  status: ['text', (c) => c.status],
+  reason: ['text', (c) => c.reason],
+  data: ['json', (c) => c.data],
+  error: ['text?', (c) => c.error],
+  next_check: ['timestamptz?', (c) => c.nextCheck],
+  enabled: ['boolean', (c) => c.enabled],
+  was_met: ['boolean', (c) => c.wasMet],
+  seen_at: ['timestamptz?', (c) => c.seenAt],
+  again: ['json?', (c) => c.again],
+  scheduled_for: ['timestamptz?', (c) => c.lookedFor],
+  evaluation_ms: ['int', (c) => c.evaluationMs],
+  looks: ['int', (c) => c.looks],
+  cause: ['text?', (c) => c.cause],
+})
+
+/** One row for a run of looks with nothing new: how often, since when, and what was seen last. */
+const WRITE_CHECKS = statement(
+  { i: CHECKS },
+  ({ i }) => `with recorded as (
+    insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status,
+      evaluation_ms, error_message, scheduled_for, repeats, last_seen_at, cause)
+    select bucket, execution_id, id, user_id, ${NOW}, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks, ${NOW}, cause
+    from ${i}
+    on conflict (bucket, id) do update
+      set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
+          evaluation_ms = excluded.evaluation_ms)
+  update wakeful.scheduled_intents t
   set next_check = case when i.enabled then coalesce(i.next_check, t.next_check) end, enabled = i.enabled, last_checked = ${NOW},
-      last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again::json,
+      last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again,
       scheduled_for = null, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
       quiet_execution = i.execution_id, quiet_reason = i.reason
-  from unnest($2::smallint[], $3::uuid[], $4::timestamptz[], $5::boolean[], $6::text[], $7::text[], $8::boolean[], $9::timestamptz[],
-    $10::text[], $11::int[], $12::uuid[], $13::text[])
-    i(bucket, id, next_check, enabled, status, error, was_met, seen_at, again, looks, execution_id, reason)
-  where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`
+  from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+)
 
 export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<void> {
-  if (checks.length === 0) return
-  const buckets = checks.map(({ slot }) => slot.bucket)
-  const ids = checks.map(({ slot }) => slot.id)
-  const executions = checks.map((c) => c.executionId)
-  const statuses = checks.map((c) => c.status)
-  const errors = checks.map((c) => c.error)
-  const looks = checks.map((c) => c.looks)
-  await tx.query(RECORD_CHECKS, [
-    tx.now(),
-    buckets,
-    executions,
-    ids,
-    checks.map(({ slot }) => slot.user_id),
-    checks.map(({ slot }) => slot.trigger_type),
-    checks.map((c) => c.data),
-    statuses,
-    checks.map((c) => c.evaluationMs),
-    errors,
-    checks.map((c) => c.lookedFor),
-    looks,
-    checks.map((c) => c.cause),
-  ])
-  await tx.query(WRITE_CHECKS, [
-    tx.now(),
-    buckets,
-    ids,
-    checks.map((c) => c.nextCheck),
-    checks.map((c) => c.enabled),
-    statuses,
-    errors,
-    checks.map((c) => c.wasMet),
-    checks.map((c) => c.seenAt),
-    checks.map((c) => c.again),
-    looks,
-    executions,
-    checks.map((c) => c.reason),
-  ])
+  if (checks.length > 0) await WRITE_CHECKS.run(tx, { i: checks })
 }
 
 /** What a signal changed about an intent that it did not fire. */
@@ -165,31 +154,30 @@ export interface Note {
   readonly looks: number
 }
 
+const WRITE_NOTES = statement(
+  {
+    i: rowsOf<Note>({
+      ...OF_SLOT,
+      was_met: ['boolean', (n) => n.wasMet],
+      seen_at: ['timestamptz?', (n) => n.seenAt],
+      again: ['json?', (n) => n.again],
+      look_at: ['timestamptz?', (n) => n.lookAt],
+      looks: ['int', (n) => n.looks],
+    }),
+  },
+  ({ i }) => `update wakeful.scheduled_intents t
+    set was_met = i.was_met, seen_at = i.seen_at, again = i.again, next_check = least(t.next_check, i.look_at),
+        checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks
+    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+)
+
 export async function writeNotes(tx: Db, notes: readonly Note[]): Promise<void> {
-  if (notes.length === 0) return
-  await tx.query(
-    `update wakeful.scheduled_intents t
-     set was_met = i.was_met, seen_at = i.seen_at, again = i.again::json, next_check = least(t.next_check, i.look_at),
-         checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks
-     from unnest($1::smallint[], $2::uuid[], $3::boolean[], $4::timestamptz[], $5::text[], $6::timestamptz[], $7::int[])
-       i(bucket, id, was_met, seen_at, again, look_at, looks)
-     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
-    [
-      notes.map(({ slot }) => slot.bucket),
-      notes.map(({ slot }) => slot.id),
-      notes.map((n) => n.wasMet),
-      notes.map((n) => n.seenAt),
-      notes.map((n) => n.again),
-      notes.map((n) => n.lookAt),
-      notes.map((n) => n.looks),
-    ],
-  )
+  if (notes.length > 0) await WRITE_NOTES.run(tx, { i: notes })
 }
 
 /** What an intent becomes when it fires: an event of this session. */
 export interface Fire extends SlotEvent {
   readonly slot: IntentSlot
-  readonly eventId: string
   readonly scheduledFor: Date
   readonly missedCount: number
   /** JSON text. */
@@ -204,47 +192,53 @@ export interface Fire extends SlotEvent {
   readonly traceparent: string | null
 }
 
-/** Context and metadata stay in the database: they go from the intent's row into the event's, verbatim. */
-const TAKE = `with taken as (
+const TAKE = statement(
+  {
+    i: rowsOf<Numbered<Fire>>({
+      ...NUMBERED,
+      id: ['uuid', ({ event }) => event.slot.id],
+      scheduled_for: ['timestamptz', ({ event }) => event.scheduledFor],
+      missed_count: ['int', ({ event }) => event.missedCount],
+      was_met: ['boolean', ({ event }) => event.wasMet],
+      seen_at: ['timestamptz?', ({ event }) => event.seenAt],
+      again: ['json?', ({ event }) => event.again],
+      fact: ['text?', ({ event }) => event.fact],
+      evaluation_ms: ['int', ({ event }) => event.evaluationMs],
+      looks: ['int', ({ event }) => event.looks],
+      data: ['json', ({ event }) => event.data],
+      traceparent: ['text?', ({ event }) => event.traceparent],
+    }),
+  },
+  ({ i }) => `with taken as (
     update wakeful.scheduled_intents t
     set in_flight = i.event_id, scheduled_for = i.scheduled_for, missed_count = i.missed_count, was_met = i.was_met, seen_at = i.seen_at,
-        again = i.again::json, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
+        again = i.again, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
         calls_avoided = t.calls_avoided + i.looks - 1, quiet_execution = null, quiet_reason = null
-    from unnest($2::smallint[], $3::uuid[], $4::uuid[], $5::timestamptz[], $6::int[], $7::boolean[], $8::timestamptz[], $9::text[], $10::text[],
-      $11::int[], $12::int[], $13::text[], $14::text[], $15::int[], $16::text[])
-      i(bucket, id, event_id, scheduled_for, missed_count, was_met, seen_at, again, fact, evaluation_ms, looks, data, session_key, seq, traceparent)
+    from ${i}
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
-    returning t.bucket, t.id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata, i.traceparent,
-      i.event_id, i.scheduled_for, i.missed_count, i.data, i.session_key, i.seq)
-  insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-  select bucket, session_key, seq, event_id, 'intent',
-    ('{"intent_id":"' || id || '","intent_name":' || to_json(intent_name::text) || ',"action_type":' || to_json(action_type::text) ||
-     ',"action_context":' || to_json(action_context) || ',"action_priority":' || to_json(action_priority::text) ||
-     ',"trigger_type":' || to_json(trigger_type::text) || ',"trigger_data":' || data || ',"scheduled_for":"' ||
-     to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","missed_count":' || missed_count ||
-     ',"metadata":' || metadata || '}')::json,
-    id, scheduled_for, traceparent, ${NOW}
-  from taken`
+    returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
+      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.data as trigger_data, i.session_key, i.seq)
+  ${appendTaken('intent', [
+    'intent_id',
+    'intent_name',
+    'action_type',
+    'action_context',
+    'action_priority',
+    'trigger_type',
+    'trigger_data',
+    'scheduled_for',
+    'missed_count',
+    'metadata',
+  ])}`,
+)
 
-export async function takeIntents(tx: Db, fires: readonly Fire[]): Promise<void> {
-  if (fires.length === 0) return
-  const seqs = await takeSeqs(tx, fires)
-  await tx.query(TAKE, [
-    tx.now(),
-    fires.map((f) => f.bucket),
-    fires.map(({ slot }) => slot.id),
-    fires.map((f) => f.eventId),
-    fires.map((f) => f.scheduledFor),
-    fires.map((f) => f.missedCount),
-    fires.map((f) => f.wasMet),
-    fires.map((f) => f.seenAt),
-    fires.map((f) => f.again),
-    fires.map((f) => f.fact),
-    fires.map((f) => f.evaluationMs),
-    fires.map((f) => f.looks),
-    fires.map((f) => f.data),
-    fires.map((f) => f.sessionKey),
-    seqs,
-    fires.map((f) => f.traceparent),
-  ])
+/** Turns intents into events, within the transaction that holds their locks. */
+export async function takeSlots(tx: Db, fires: readonly Fire[]): Promise<void> {
+  if (fires.length > 0) await TAKE.run(tx, { i: await numberEvents(tx, fires) })
 }
+
+/** Of these events, those whose intent was deleted or disabled since. */
+export const withdrawnEvents = withdrawnFrom(
+  'wakeful.scheduled_intents',
+  't.in_flight = i.event_id and t.enabled',
+)

@@ -1,7 +1,16 @@
 /** When each source of facts is asked next, under whose lease, and what its server said to remember. */
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { claimRows, type DueTable, NOW, nextDueMs, oneInOrder } from '../db/due.ts'
+import {
+  claimRows,
+  type DueTable,
+  LEASE,
+  NOW,
+  oneInOrder,
+  takenAndNext,
+  takenOf,
+} from '../db/due.ts'
+import { rowsOf, statement } from '../db/statement.ts'
 
 export const SOURCES: DueTable = {
   name: 'wakeful.source_polls',
@@ -10,22 +19,27 @@ export const SOURCES: DueTable = {
   live: 'due_at is not null',
 }
 
+interface KnownSource {
+  readonly key: string
+  readonly kind: string
+}
+
+const ENSURE = statement(
+  {
+    i: rowsOf<KnownSource>({
+      bucket: ['smallint', ({ key }) => bucketOf(key)],
+      key: ['text', ({ key }) => key],
+      kind: ['text', ({ kind }) => kind],
+    }),
+  },
+  ({ i }) => `insert into wakeful.source_polls (bucket, key, kind, due_at, created_at, updated_at)
+    select bucket, key, kind, ${NOW}, ${NOW}, ${NOW} from ${i}
+    order by bucket, key on conflict (bucket, key) do nothing`,
+)
+
 /** Makes the rows that are missing, due at once. What is known of the others stays. */
-export async function ensureSources(
-  db: Db,
-  sources: readonly { readonly key: string; readonly kind: string }[],
-): Promise<void> {
-  await db.query(
-    `insert into wakeful.source_polls (bucket, key, kind, due_at, created_at, updated_at)
-     select bucket, key, kind, ${NOW}, ${NOW}, ${NOW} from unnest($2::smallint[], $3::text[], $4::text[]) i(bucket, key, kind)
-     order by bucket, key on conflict (bucket, key) do nothing`,
-    [
-      db.now(),
-      sources.map(({ key }) => bucketOf(key)),
-      sources.map(({ key }) => key),
-      sources.map(({ kind }) => kind),
-    ],
-  )
+export async function ensureSources(db: Db, sources: readonly KnownSource[]): Promise<void> {
+  await ENSURE.run(db, { i: sources })
 }
 
 export interface ClaimedSource {
@@ -40,11 +54,17 @@ export interface ClaimedSource {
   readonly now: Date
 }
 
-const CLAIM = `with taken as (${claimRows(
-  SOURCES,
-  't.bucket, t.key, t.etag, t.last_modified, t.told, t.failures, t.read_at',
-  { where: 't.key = any($5::text[])' },
-)}) select n.next_ms, ${NOW} as now, t.* from (select ${nextDueMs(SOURCES)} as next_ms) n left join taken t on true`
+const CLAIM = statement({ ...LEASE, keys: 'text[]' }, ({ keys, ...lease }) =>
+  takenAndNext(
+    SOURCES,
+    claimRows(
+      SOURCES,
+      lease,
+      't.bucket, t.key, t.etag, t.last_modified, t.told, t.failures, t.read_at',
+      { where: `t.key = any(${keys})` },
+    ),
+  ),
+)
 
 /** Leases due sources among `keys`: another process may be set up with others. */
 export async function claimSources(
@@ -54,9 +74,9 @@ export async function claimSources(
   leaseMs: number,
   token: string,
 ): Promise<{ readonly claimed: readonly ClaimedSource[]; readonly nextMs: number | null }> {
-  const values = [db.now(), limit, leaseMs, token, keys]
-  const rows = await oneInOrder<ClaimedSource & { next_ms: number | null }>(db, CLAIM, values)
-  return { claimed: rows.filter((row) => row.key !== null), nextMs: rows[0]?.next_ms ?? null }
+  const values = CLAIM.values(db, { limit, leaseMs, token, keys })
+  const { taken, nextMs } = takenOf<ClaimedSource>(await oneInOrder(db, CLAIM.text, values))
+  return { claimed: taken, nextMs }
 }
 
 export interface PolledSource {
@@ -74,22 +94,36 @@ export interface PolledSource {
   } | null
 }
 
+const SETTLE = statement(
+  {
+    bucket: 'smallint',
+    key: 'text',
+    token: 'uuid',
+    waitMs: 'float8',
+    failures: 'int',
+    error: 'text?',
+    wasRead: 'boolean',
+    etag: 'text?',
+    lastModified: 'text?',
+    told: 'json?',
+  },
+  (p) => `update wakeful.source_polls
+    set due_at = ${NOW} + ${p.waitMs} * interval '1 millisecond', claim_token = null, claimed_at = null, failures = ${p.failures},
+        last_error = ${p.error}, last_ok_at = case when ${p.failures} = 0 then ${NOW} else last_ok_at end,
+        etag = case when ${p.wasRead} then ${p.etag} else etag end,
+        last_modified = case when ${p.wasRead} then ${p.lastModified} else last_modified end,
+        told = case when ${p.wasRead} then ${p.told} else told end,
+        read_at = case when ${p.wasRead} then ${NOW} else read_at end, updated_at = ${NOW}
+    where bucket = ${p.bucket} and key = ${p.key} and claim_token = ${p.token} returning 1`,
+)
+
+const UNREAD = { etag: null, lastModified: null, told: null }
+
 /** Answers whether the lease was still ours; otherwise nothing is written. */
 export async function settlePoll(db: Db, polled: PolledSource): Promise<boolean> {
-  const { bucket, key, token, waitMs, failures, error, read } = polled
-  const rows = await db.query(
-    `update wakeful.source_polls
-     set due_at = ${NOW} + $5::float8 * interval '1 millisecond', claim_token = null, claimed_at = null, failures = $6,
-         last_error = $7, last_ok_at = case when $6::int = 0 then ${NOW} else last_ok_at end,
-         etag = case when $8 then $9 else etag end, last_modified = case when $8 then $10 else last_modified end,
-         told = case when $8 then $11::json else told end, read_at = case when $8 then ${NOW} else read_at end, updated_at = ${NOW}
-     where bucket = $2::smallint and key = $3 and claim_token = $4::uuid returning 1`,
-    [
-      ...[db.now(), bucket, key, token, waitMs, failures, error],
-      ...[read !== null, read?.etag ?? null, read?.lastModified ?? null, read?.told ?? null],
-    ],
-  )
-  return rows.length > 0
+  const { read } = polled
+  const written = await SETTLE.run(db, { ...polled, wasRead: read !== null, ...(read ?? UNREAD) })
+  return written.length > 0
 }
 
 /** Hops from ticker to ticker along the index instead of reading the watches of all intents. */

@@ -6,6 +6,7 @@ import type { Reason } from '../../core/sessions/reason.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW } from '../db/due.ts'
+import { type RowOf, rows, statement } from '../db/statement.ts'
 
 export interface Undelivered {
   readonly bucket: number
@@ -23,17 +24,29 @@ export interface Undelivered {
   readonly completed: boolean
 }
 
-export interface Wanted {
-  readonly bucket: number
-  readonly key: string
-  /** Everything after this position; 0 for all. */
-  readonly after: number
-  /** What was acknowledged already, only after this position. */
-  readonly doneAfter: number
-}
+const WANTED = rows({ bucket: 'smallint', key: 'text', after: 'bigint', doneAfter: 'bigint' })
+/** Everything after a position, 0 for all; of what was acknowledged already, only after `doneAfter`. */
+export type Wanted = RowOf<typeof WANTED>
 
 const MESSAGE =
   'bucket, session_key, position, id, payload, event_seq, reason, origin, checkpoint_id, traceparent, created_at'
+
+const UNDELIVERED = statement(
+  { w: WANTED, channel: 'text', limit: 'int' },
+  ({ w, channel, limit }) => `select e.* from ${w}
+    cross join lateral (
+      (select ${MESSAGE}, false as completed from wakeful.effects e
+       where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
+         and e.status in ('pending', 'executing') and e.channel = ${channel} and e.type = 'send_message'
+       order by e.position limit ${limit})
+      union all
+      (select ${MESSAGE}, true from wakeful.effects e
+       where e.bucket = w.bucket and e.session_key = w.key and e.position > w.done_after
+         and e.status = 'completed' and e.channel = ${channel} and e.type = 'send_message'
+       order by e.position limit ${limit})
+      order by position limit ${limit}) e
+    order by e.bucket, e.session_key, e.position`,
+)
 
 /**
  * What the named sessions still have to hear, each in order, at most `limit` for each. All sockets of a
@@ -46,29 +59,7 @@ export async function undelivered(
   wanted: readonly Wanted[],
   limit: number,
 ): Promise<Undelivered[]> {
-  return db.query<Undelivered>(
-    `select e.* from unnest($1::smallint[], $2::text[], $3::bigint[], $4::bigint[]) w(bucket, key, after, done_after)
-     cross join lateral (
-       (select ${MESSAGE}, false as completed from wakeful.effects e
-        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
-          and e.status in ('pending', 'executing') and e.channel = $5 and e.type = 'send_message'
-        order by e.position limit $6)
-       union all
-       (select ${MESSAGE}, true from wakeful.effects e
-        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.done_after
-          and e.status = 'completed' and e.channel = $5 and e.type = 'send_message'
-        order by e.position limit $6)
-       order by position limit $6) e
-     order by e.bucket, e.session_key, e.position`,
-    [
-      wanted.map((w) => w.bucket),
-      wanted.map((w) => w.key),
-      wanted.map((w) => w.after),
-      wanted.map((w) => w.doneAfter),
-      channel,
-      limit,
-    ],
-  )
+  return UNDELIVERED.run<Undelivered>(db, { w: wanted, channel, limit })
 }
 
 export interface Receipt {
@@ -78,32 +69,27 @@ export interface Receipt {
   readonly outcome: 'attempted' | 'completed'
 }
 
+const RECORD = statement(
+  { r: rows({ bucket: 'smallint', key: 'text', position: 'bigint', outcome: 'text' }) },
+  ({ r }) => `with r as materialized (
+      select bucket, key, position, bool_or(outcome = 'completed') as done,
+             count(*) filter (where outcome = 'attempted')::int as attempts
+      from ${r} group by bucket, key, position order by bucket, key, position)
+    update wakeful.effects e
+    set status = case when r.done then 'completed' else 'executing' end,
+        attempt_count = e.attempt_count + r.attempts,
+        last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
+        updated_at = ${NOW}
+    from r
+    where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
+      and e.status in ('pending', 'executing')
+    returning e.session_key, e.position`,
+)
+
 /** Records attempts and completions in one statement. Completed stays completed. Answers which rows changed. */
 export async function recordReceipts(db: Db, receipts: readonly Receipt[]): Promise<Set<string>> {
-  const rows = await db.query<{ session_key: string; position: number }>(
-    `with r as materialized (
-       select bucket, key, position, bool_or(outcome = 'completed') as done,
-              count(*) filter (where outcome = 'attempted')::int as attempts
-       from unnest($2::smallint[], $3::text[], $4::bigint[], $5::text[]) r(bucket, key, position, outcome)
-       group by bucket, key, position order by bucket, key, position)
-     update wakeful.effects e
-     set status = case when r.done then 'completed' else 'executing' end,
-         attempt_count = e.attempt_count + r.attempts,
-         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
-         updated_at = ${NOW}
-     from r
-     where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
-       and e.status in ('pending', 'executing')
-     returning e.session_key, e.position`,
-    [
-      db.now(),
-      receipts.map((r) => r.bucket),
-      receipts.map((r) => r.key),
-      receipts.map((r) => r.position),
-      receipts.map((r) => r.outcome),
-    ],
-  )
-  return new Set(rows.map((row) => `${row.session_key} ${row.position}`))
+  const changed = await RECORD.run<{ session_key: string; position: number }>(db, { r: receipts })
+  return new Set(changed.map((row) => `${row.session_key} ${row.position}`))
 }
 
 /** The position of a message of this session, for an acknowledgement of something sent on an earlier connection. */
@@ -117,17 +103,18 @@ export async function positionOf(db: Db, session: SessionRef, id: string): Promi
   return row?.position ?? null
 }
 
+const WAIT_AGAIN = statement(
+  { s: rows({ bucket: 'smallint', key: 'text' }) },
+  ({ s }) => `update wakeful.effects e set status = 'pending', updated_at = ${NOW} from ${s}
+    where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null`,
+)
+
 /** The last socket of these sessions closed: what was sent and not acknowledged waits again. */
 export async function backToPending(
   db: Db,
   sessions: readonly { bucket: number; key: string }[],
 ): Promise<void> {
-  await db.query(
-    `update wakeful.effects e set status = 'pending', updated_at = ${NOW}
-     from unnest($2::smallint[], $3::text[]) s(bucket, key)
-     where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null`,
-    [db.now(), sessions.map((s) => s.bucket), sessions.map((s) => s.key)],
-  )
+  await WAIT_AGAIN.run(db, { s: sessions })
 }
 
 export interface EffectView {

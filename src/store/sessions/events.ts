@@ -3,6 +3,7 @@ import type { AuditEntry, AuditHead } from '../../core/identity/audit.ts'
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, keyIs, keyOrder, NOW } from '../db/due.ts'
+import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { writeAudit } from '../identity/audit.ts'
 
 export interface NewEvent {
@@ -31,39 +32,43 @@ export interface Appended extends EventRow {
   readonly fresh: boolean
 }
 
-const columns = (events: readonly NewEvent[]) => [
-  events.map((e) => e.session.bucket),
-  events.map((e) => e.session.key),
-  events.map((e) => e.session.userId),
-  events.map((e) => e.session.agentId),
-  events.map((e) => e.session.threadId),
-  events.map((e) => e.id),
-  events.map((e) => e.type),
-  events.map((e) => e.payload),
-  events.map((e) => e.clientId),
-  events.map((e) => e.traceparent ?? null),
-]
+const SESSION: Columns<NewEvent> = {
+  bucket: ['smallint', (e) => e.session.bucket],
+  session_key: ['text', (e) => e.session.key],
+  user_id: ['text', (e) => e.session.userId],
+  agent_id: ['text', (e) => e.session.agentId],
+  thread_id: ['text', (e) => e.session.threadId],
+}
 
-const INPUT = `unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::text[],
-    $9::text[], $10::text[], $11::text[])
-  with ordinality i(bucket, session_key, user_id, agent_id, thread_id, id, type, payload, client_id, traceparent, ord)`
+const EVENTS = rowsOf<NewEvent>({
+  ...SESSION,
+  id: ['uuid', (e) => e.id],
+  type: ['text', (e) => e.type],
+  payload: ['text', (e) => e.payload],
+  client_id: ['text?', (e) => e.clientId],
+  traceparent: ['text?', (e) => e.traceparent ?? null],
+}).numbered('ord')
 
 /**
  * First statement: make sure each session exists and hold its lock, always in the same order. The
  * second then sees everything that earlier holders of the lock committed: gapless numbers, known
  * client ids, and the timers that a user's message cancels.
  */
-const LOCK = `with made as (
+const LOCK = statement(
+  { i: rowsOf(SESSION) },
+  ({ i }) => `with made as (
     insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
-    select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW}
-    from unnest($2::smallint[], $3::text[], $4::text[], $5::text[], $6::text[]) i(bucket, session_key, user_id, agent_id, thread_id)
+    select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW} from ${i}
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select 1 from (select distinct * from unnest($2::smallint[], $3::text[]) i(bucket, session_key)) i
+  select 1 from (select distinct bucket, session_key from ${i}) i
   join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.session_key')}
-  ${keyOrder('s', 'session_key')} for update of s`
+  ${keyOrder('s', 'session_key')} for update of s`,
+)
 
-const APPEND = `with input as materialized (select * from ${INPUT}),
+const APPEND = statement(
+  { i: EVENTS },
+  ({ i }) => `with input as materialized (select * from ${i}),
   known as materialized (
     select e.* from (select distinct bucket, session_key, client_id from input where client_id is not null) i
     cross join lateral (select * from wakeful.events e
@@ -105,21 +110,21 @@ const APPEND = `with input as materialized (select * from ${INPUT}),
     returning id, session_key, seq, type, payload, client_id, created_at)
   select true as fresh, id, session_key, seq, type, payload, client_id, created_at from added
   union all
-  select false, id, session_key, seq, type, payload, client_id, created_at from known`
+  select false, id, session_key, seq, type, payload, client_id, created_at from known`,
+)
 
 type AppendedRow = Appended & { client_id: string | null }
 
 /** Appends all events in one transaction, in the given order within each session; answers in that order. */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Appended[]> {
-  const values = columns(events)
-  const rows = await byKey(db, async (tx) => {
-    await tx.query(LOCK, [tx.now(), ...values.slice(0, 5)])
-    const added = await tx.query<AppendedRow>(APPEND, [tx.now(), ...values])
+  const answered = await byKey(db, async (tx) => {
+    await LOCK.run(tx, { i: events })
+    const added = await APPEND.run<AppendedRow>(tx, { i: events })
     await writeAudit(tx, auditOf(events, added))
     return added
   })
-  const byId = new Map(rows.map((row) => [row.id, row]))
-  const byClient = new Map(rows.map((row) => [`${row.session_key} ${row.client_id}`, row]))
+  const byId = new Map(answered.map((row) => [row.id, row]))
+  const byClient = new Map(answered.map((row) => [`${row.session_key} ${row.client_id}`, row]))
   return events.map((event) => {
     const row = byId.get(event.id) ?? byClient.get(`${event.session.key} ${event.clientId}`)
     if (row === undefined) throw new Error(`event ${event.id} was not appended`)
@@ -136,48 +141,59 @@ function auditOf(events: readonly NewEvent[], added: readonly AppendedRow[]): Au
   )
 }
 
+const EVENT = 'id, session_key, seq, type, payload, created_at'
+const OF_SESSION = { bucket: 'smallint', key: 'text', seq: 'int', limit: 'int' } as const
+
+const AFTER = statement(
+  OF_SESSION,
+  ({ bucket, key, seq, limit }) => `select ${EVENT} from wakeful.events
+    where bucket = ${bucket} and session_key = ${key} and seq > ${seq} order by seq limit ${limit}`,
+)
+
 /** Events of one session in order, after a seq. */
 export async function listEvents(
   db: Db,
-  session: SessionRef,
+  { bucket, key }: SessionRef,
   afterSeq: number,
   limit: number,
 ): Promise<EventRow[]> {
-  return db.query<EventRow>(
-    `select id, session_key, seq, type, payload, created_at from wakeful.events
-     where bucket = $1 and session_key = $2 and seq > $3 order by seq limit $4`,
-    [session.bucket, session.key, afterSeq, limit],
-  )
+  return AFTER.run<EventRow>(db, { bucket, key, seq: afterSeq, limit })
 }
+
+const UP_TO = statement(
+  OF_SESSION,
+  ({ bucket, key, seq, limit }) => `select ${EVENT} from wakeful.events
+    where bucket = ${bucket} and session_key = ${key} and seq <= ${seq} order by seq desc limit ${limit}`,
+)
 
 /** The newest events up to and including a seq, oldest first: what a turn may look back on. */
 export async function recentEvents(
   db: Db,
-  session: SessionRef,
+  { bucket, key }: SessionRef,
   upToSeq: number,
   limit: number,
 ): Promise<EventRow[]> {
-  const rows = await db.query<EventRow>(
-    `select id, session_key, seq, type, payload, created_at from wakeful.events
-     where bucket = $1 and session_key = $2 and seq <= $3 order by seq desc limit $4`,
-    [session.bucket, session.key, upToSeq, limit],
-  )
-  return rows.reverse()
+  const newest = await UP_TO.run<EventRow>(db, { bucket, key, seq: upToSeq, limit })
+  return newest.reverse()
 }
+
+const WANTED = rows({ bucket: 'smallint', key: 'text', after: 'int' })
+
+const NEW = statement(
+  { w: WANTED, limit: 'int' },
+  ({ w, limit }) => `select e.* from ${w}
+    cross join lateral (
+      select bucket, ${EVENT} from wakeful.events e
+      where e.bucket = w.bucket and e.session_key = w.key and e.seq > w.after
+      order by e.seq limit ${limit}) e
+    order by e.bucket, e.session_key, e.seq`,
+)
 
 /** New events of several sessions, each after its own seq, for those who watch the logs. */
 export async function eventsOf(
   db: Db,
-  wanted: readonly { bucket: number; key: string; after: number }[],
+  wanted: readonly RowOf<typeof WANTED>[],
   limit: number,
 ): Promise<(EventRow & { bucket: number })[]> {
-  return db.query(
-    `select e.* from unnest($1::smallint[], $2::text[], $3::int[]) w(bucket, key, after)
-     cross join lateral (
-       select bucket, id, session_key, seq, type, payload, created_at from wakeful.events e
-       where e.bucket = w.bucket and e.session_key = w.key and e.seq > w.after
-       order by e.seq limit $4) e
-     order by e.bucket, e.session_key, e.seq`,
-    [wanted.map((w) => w.bucket), wanted.map((w) => w.key), wanted.map((w) => w.after), limit],
-  )
+  return NEW.run(db, { w: wanted, limit })
 }

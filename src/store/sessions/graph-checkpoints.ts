@@ -2,11 +2,17 @@
  * LangGraph's checkpoints as its saver reads them, and the writes it makes outside of a turn. Inside of
  * one, the turn's own commit writes. Rows of other agents (`type` other than ours) are not seen here.
  */
-
 import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
-import { type BlobWrite, type PendingWrite, writeBlobs, writePendingWrites } from './checkpoints.ts'
-import type { CheckpointWrite } from './turns.ts'
+import { type RowOf, rows, statement } from '../db/statement.ts'
+import {
+  type BlobWrite,
+  type CheckpointWrite,
+  type PendingWrite,
+  POINTS,
+  putPoints,
+  writeBlobs,
+  writePendingWrites,
+} from './checkpoints.ts'
 
 /** `checkpoints.type` of a row that LangGraph wrote. */
 export const GRAPH_POINT = 'langgraph'
@@ -31,26 +37,32 @@ export interface PointRow {
 const POINT =
   'bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata'
 
+const OF_POINT = { bucket: 'smallint', threadId: 'text', ns: 'text', id: 'text' } as const
+
+const GET = statement(
+  { ...OF_POINT, type: 'text' },
+  ({ bucket, threadId, ns, id, type }) => `select ${POINT} from wakeful.checkpoints
+    where bucket = ${bucket} and thread_id = ${threadId} and checkpoint_ns = ${ns} and checkpoint_id = ${id} and type = ${type}`,
+)
+
 export async function getPoint(db: Db, ref: PointRef): Promise<PointRow | null> {
-  const [row] = await db.query<PointRow>(
-    `select ${POINT} from wakeful.checkpoints
-     where bucket = $1 and thread_id = $2 and checkpoint_ns = $3 and checkpoint_id = $4 and type = $5`,
-    [ref.bucket, ref.threadId, ref.ns, ref.id, GRAPH_POINT],
-  )
+  const [row] = await GET.run<PointRow>(db, { ...ref, type: GRAPH_POINT })
   return row ?? null
 }
+
+const NEWEST = statement(
+  { bucket: 'smallint', threadId: 'text', ns: 'text', type: 'text' },
+  ({ bucket, threadId, ns, type }) => `select ${POINT} from wakeful.checkpoints
+    where bucket = ${bucket} and thread_id = ${threadId} and checkpoint_ns = ${ns} and type = ${type}
+    order by created_at desc, checkpoint_id desc limit 1`,
+)
 
 /**
  * The newest by the time of its commit. LangGraph's ids carry the clock of the process that made them,
  * so between processes their order can be wrong; within one transaction they decide.
  */
 export async function newestPoint(db: Db, at: Omit<PointRef, 'id'>): Promise<PointRow | null> {
-  const [row] = await db.query<PointRow>(
-    `select ${POINT} from wakeful.checkpoints
-     where bucket = $1 and thread_id = $2 and checkpoint_ns = $3 and type = $4
-     order by created_at desc, checkpoint_id desc limit 1`,
-    [at.bucket, at.threadId, at.ns, GRAPH_POINT],
-  )
+  const [row] = await NEWEST.run<PointRow>(db, { ...at, type: GRAPH_POINT })
   return row ?? null
 }
 
@@ -64,41 +76,50 @@ interface PointsPage {
   readonly limit: number
 }
 
+const LIST = statement(
+  {
+    type: 'text',
+    thread: 'text?',
+    bucket: 'smallint?',
+    ns: 'text?',
+    id: 'text?',
+    beforeId: 'text?',
+    afterId: 'text?',
+    afterThread: 'text?',
+    afterNs: 'text?',
+    limit: 'int',
+  },
+  (p) => `select ${POINT} from wakeful.checkpoints
+    where type = ${p.type}
+      and (${p.thread} is null or (bucket = ${p.bucket} and thread_id = ${p.thread}))
+      and (${p.ns} is null or checkpoint_ns = ${p.ns})
+      and (${p.id} is null or checkpoint_id = ${p.id})
+      and (${p.beforeId} is null or checkpoint_id < ${p.beforeId})
+      and (${p.afterId} is null or (checkpoint_id, thread_id, checkpoint_ns) < (${p.afterId}, ${p.afterThread}, ${p.afterNs}))
+    order by checkpoint_id desc, thread_id desc, checkpoint_ns desc limit ${p.limit}`,
+)
+
 /** By id, newest first. */
 export async function listPoints(db: Db, page: PointsPage): Promise<PointRow[]> {
-  const { thread, after } = page
-  return db.query<PointRow>(
-    `select ${POINT} from wakeful.checkpoints
-     where type = $1
-       and ($2::text is null or (bucket = $3::smallint and thread_id = $2))
-       and ($4::text is null or checkpoint_ns = $4)
-       and ($5::text is null or checkpoint_id = $5)
-       and ($6::text is null or checkpoint_id < $6)
-       and ($7::text is null or (checkpoint_id, thread_id, checkpoint_ns) < ($7, $8::text, $9::text))
-     order by checkpoint_id desc, thread_id desc, checkpoint_ns desc
-     limit $10`,
-    [
-      GRAPH_POINT,
-      thread?.id ?? null,
-      thread?.bucket ?? null,
-      page.ns,
-      page.id,
-      page.beforeId,
-      after?.checkpoint_id ?? null,
-      after?.thread_id ?? null,
-      after?.checkpoint_ns ?? null,
-      page.limit,
-    ],
-  )
+  const { thread, after, ns, id, beforeId, limit } = page
+  return LIST.run<PointRow>(db, {
+    ...{ type: GRAPH_POINT, ns, id, beforeId, limit },
+    thread: thread?.id ?? null,
+    bucket: thread?.bucket ?? null,
+    afterId: after?.checkpoint_id ?? null,
+    afterThread: after?.thread_id ?? null,
+    afterNs: after?.checkpoint_ns ?? null,
+  })
 }
 
-export interface BlobRef {
-  readonly bucket: number
-  readonly threadId: string
-  readonly ns: string
-  readonly channel: string
-  readonly version: string
-}
+const BLOBS = rows({
+  bucket: 'smallint',
+  threadId: 'text',
+  ns: 'text',
+  channel: 'text',
+  version: 'text',
+})
+export type BlobRef = RowOf<typeof BLOBS>
 
 interface BlobRow {
   readonly channel: string
@@ -107,22 +128,16 @@ interface BlobRow {
   readonly blob: Uint8Array | null
 }
 
+const READ_BLOBS = statement(
+  { r: BLOBS },
+  ({ r }) => `select b.channel, b.version, b.type, b.blob from ${r}
+    join wakeful.checkpoint_blobs b on b.bucket = r.bucket and b.thread_id = r.thread_id and b.checkpoint_ns = r.ns
+      and b.channel = r.channel and b.version = r.version`,
+)
+
 /** The values of one checkpoint's channels at the versions it names. */
 export async function readBlobs(db: Db, refs: readonly BlobRef[]): Promise<BlobRow[]> {
-  if (refs.length === 0) return []
-  return db.query<BlobRow>(
-    `select b.channel, b.version, b.type, b.blob
-     from unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::text[]) r(bucket, thread_id, ns, channel, version)
-     join wakeful.checkpoint_blobs b on b.bucket = r.bucket and b.thread_id = r.thread_id and b.checkpoint_ns = r.ns
-       and b.channel = r.channel and b.version = r.version`,
-    [
-      refs.map((r) => r.bucket),
-      refs.map((r) => r.threadId),
-      refs.map((r) => r.ns),
-      refs.map((r) => r.channel),
-      refs.map((r) => r.version),
-    ],
-  )
+  return refs.length === 0 ? [] : READ_BLOBS.run<BlobRow>(db, { r: refs })
 }
 
 interface WriteRow {
@@ -133,12 +148,19 @@ interface WriteRow {
   readonly blob: Uint8Array
 }
 
+const READ_WRITES = statement(
+  OF_POINT,
+  ({
+    bucket,
+    threadId,
+    ns,
+    id,
+  }) => `select task_id, idx, channel, type, blob from wakeful.checkpoint_writes
+    where bucket = ${bucket} and thread_id = ${threadId} and checkpoint_ns = ${ns} and checkpoint_id = ${id}`,
+)
+
 export async function readWrites(db: Db, ref: PointRef): Promise<WriteRow[]> {
-  return db.query<WriteRow>(
-    `select task_id, idx, channel, type, blob from wakeful.checkpoint_writes
-     where bucket = $1 and thread_id = $2 and checkpoint_ns = $3 and checkpoint_id = $4`,
-    [ref.bucket, ref.threadId, ref.ns, ref.id],
-  )
+  return READ_WRITES.run<WriteRow>(db, ref)
 }
 
 export interface GraphRows {
@@ -147,33 +169,15 @@ export interface GraphRows {
   readonly writes: readonly PendingWrite[]
 }
 
+const WRITE_POINTS = statement({ c: POINTS }, ({ c }) => putPoints(c))
+
 /** For use outside of a turn: all of it at once, in a transaction of its own. */
 export async function writeGraphRows(db: Db, rows: GraphRows): Promise<void> {
   await db.tx(async (tx) => {
-    for (const point of rows.points) await writePoint(tx, point)
+    if (rows.points.length > 0) await WRITE_POINTS.run(tx, { c: rows.points })
     await writeBlobs(tx, rows.blobs)
     await writePendingWrites(tx, rows.writes)
   })
-}
-
-async function writePoint(tx: Db, point: CheckpointWrite): Promise<void> {
-  await tx.query(
-    `insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
-     values ($2, $3, $4, $5, $6, $7, $8::json, $9::json, ${NOW})
-     on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
-       set checkpoint = excluded.checkpoint, metadata = excluded.metadata`,
-    [
-      tx.now(),
-      point.bucket,
-      point.threadId,
-      point.ns,
-      point.id,
-      point.parentId,
-      point.type,
-      point.checkpoint,
-      point.metadata,
-    ],
-  )
 }
 
 export async function deleteGraphThread(db: Db, bucket: number, threadId: string): Promise<void> {

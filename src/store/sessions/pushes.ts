@@ -4,7 +4,18 @@
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
 import type { Db } from '../db/db.ts'
-import { byKey, claimRows, EFFECTS, keyIs, NOW, nextDueMs, oneInOrder } from '../db/due.ts'
+import {
+  byKey,
+  claimRows,
+  EFFECTS,
+  keyIs,
+  LEASE,
+  NOW,
+  nextDueMs,
+  oneInOrder,
+  takenOf,
+} from '../db/due.ts'
+import { type RowOf, rows, statement } from '../db/statement.ts'
 
 export interface ClaimedPush {
   readonly bucket: number
@@ -21,27 +32,31 @@ export interface ClaimedPush {
   readonly now: Date
 }
 
-/** The first of its session, of a channel ($5) that this process has. */
-const FIRST = `split_part((select s.pushed_to from wakeful.sessions s
-  where s.bucket = t.bucket and s.session_key = t.session_key), ':', 1) = any($5::text[]) and not exists (select 1 from wakeful.effects p
+/** The first of its session, of a channel that this process has. */
+const first = (channels: string) => `split_part((select s.pushed_to from wakeful.sessions s
+  where s.bucket = t.bucket and s.session_key = t.session_key), ':', 1) = any(${channels}) and not exists (select 1 from wakeful.effects p
   where p.bucket = t.bucket and p.session_key = t.session_key and p.due_at is not null and p.position < t.position)`
 
 /** Attempts are counted here, and a lease that ran out belonged to a process that died. */
-const CLAIM = `with claimed as (
+const CLAIM = statement(
+  { ...LEASE, channels: 'text[]' },
+  ({ channels, ...lease }) => `with claimed as (
     ${claimRows(
       EFFECTS,
+      lease,
       't.bucket, t.session_key, t.position, t.id, t.payload, t.parts_sent, t.attempt_count, t.push_deaths, d.was_due_at',
       {
         set: `, attempt_count = t.attempt_count + 1, last_attempt_at = ${NOW}, updated_at = ${NOW},
           status = case t.status when 'pending' then 'executing' else t.status end,
           push_deaths = t.push_deaths + (t.claim_token is not null)::int`,
-        where: FIRST,
+        where: first(channels),
       },
     )})
   select n.next_ms, ${NOW} as now, c.*,
     (select s.pushed_to from wakeful.sessions s where s.bucket = c.bucket and s.session_key = c.session_key) as pushed_to
   from (select ${nextDueMs(EFFECTS)} as next_ms) n left join claimed c on true
-  order by c.was_due_at`
+  order by c.was_due_at`,
+)
 
 export async function claimPushes(
   db: Db,
@@ -50,25 +65,26 @@ export async function claimPushes(
   leaseMs: number,
   token: string,
 ): Promise<{ pushes: ClaimedPush[]; nextMs: number | null }> {
-  const values = [db.now(), limit, leaseMs, token, channels]
-  const rows = await oneInOrder<ClaimedPush & { next_ms: number | null }>(db, CLAIM, values)
-  const nextMs = rows[0]?.next_ms ?? null
-  return { pushes: rows.filter((row) => row.session_key !== null), nextMs }
+  const values = CLAIM.values(db, { limit, leaseMs, token, channels })
+  const { taken, nextMs } = takenOf<ClaimedPush>(await oneInOrder(db, CLAIM.text, values))
+  return { pushes: taken, nextMs }
 }
 
-export interface HeldPush {
-  readonly bucket: number
-  readonly key: string
-  readonly position: number
-  readonly token: string
-}
+const HELD = { bucket: 'smallint', key: 'text', position: 'bigint', token: 'uuid' } as const
+const HELD_ROWS = rows(HELD)
+export type HeldPush = RowOf<typeof HELD_ROWS>
 
-const heldColumns = (held: readonly HeldPush[]) => [
-  held.map((h) => h.bucket),
-  held.map((h) => h.key),
-  held.map((h) => h.position),
-  held.map((h) => h.token),
-]
+/** `h`: a list of pushes in hand. */
+const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', 'h.key')} and e.position = h.position and e.claim_token = h.token`
+
+const EXTEND = statement(
+  { h: HELD_ROWS, leaseMs: 'int' },
+  ({
+    h,
+    leaseMs,
+  }) => `update wakeful.effects e set due_at = ${NOW} + ${leaseMs} * interval '1 millisecond'
+    from ${h} where ${IS_HELD} returning e.session_key, e.position`,
+)
 
 /** Heartbeat. Answers with the tokens and positions still held. */
 export async function extendPushes(
@@ -76,14 +92,11 @@ export async function extendPushes(
   held: readonly HeldPush[],
   leaseMs: number,
 ): Promise<Set<string>> {
-  const rows = await db.query<{ session_key: string; position: number }>(
-    `update wakeful.effects e set due_at = ${NOW} + $2::int * interval '1 millisecond'
-     from unnest($3::smallint[], $4::text[], $5::bigint[], $6::uuid[]) h(bucket, key, position, token)
-     where ${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', 'h.key')} and e.position = h.position and e.claim_token = h.token
-     returning e.session_key, e.position`,
-    [db.now(), leaseMs, ...heldColumns(held)],
-  )
-  return new Set(rows.map((row) => `${row.session_key} ${row.position}`))
+  const still = await EXTEND.run<{ session_key: string; position: number }>(db, {
+    h: held,
+    leaseMs,
+  })
+  return new Set(still.map((row) => `${row.session_key} ${row.position}`))
 }
 
 export interface SettledPush extends HeldPush {
@@ -93,28 +106,20 @@ export interface SettledPush extends HeldPush {
   readonly error: string | null
 }
 
+const SETTLE = statement(
+  { h: rows({ ...HELD, outcome: 'text', waitMs: 'float8', partsSent: 'int', error: 'text?' }) },
+  ({ h }) => `update wakeful.effects e
+    set status = case when h.outcome = 'sent' then 'completed' when e.status = 'executing' then 'pending' else e.status end,
+        due_at = case when h.outcome = 'later' then ${NOW} + h.wait_ms * interval '1 millisecond' end,
+        parts_sent = h.parts_sent, last_error = h.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
+    from ${h} where ${IS_HELD} returning e.session_key, e.position, h.token`,
+)
+
 /** What was claimed becomes sent, due again, or left to the sockets. Answers which were still ours. */
 export async function settlePushes(db: Db, settled: readonly SettledPush[]): Promise<boolean[]> {
-  const rows = await byKey(db, (tx) =>
-    tx.query<{ session_key: string; position: number; token: string }>(
-      `update wakeful.effects e
-       set status = case when r.outcome = 'sent' then 'completed' when e.status = 'executing' then 'pending' else e.status end,
-           due_at = case when r.outcome = 'later' then ${NOW} + r.wait_ms * interval '1 millisecond' end,
-           parts_sent = r.parts_sent, last_error = r.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
-       from unnest($2::smallint[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::float8[], $8::int[], $9::text[])
-         r(bucket, key, position, token, outcome, wait_ms, parts_sent, error)
-       where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position and e.claim_token = r.token
-       returning e.session_key, e.position, r.token`,
-      [
-        tx.now(),
-        ...heldColumns(settled),
-        settled.map((s) => s.outcome),
-        settled.map((s) => s.waitMs),
-        settled.map((s) => s.partsSent),
-        settled.map((s) => s.error),
-      ],
-    ),
+  const written = await byKey(db, (tx) =>
+    SETTLE.run<{ session_key: string; position: number; token: string }>(tx, { h: settled }),
   )
-  const ours = new Set(rows.map((row) => `${row.session_key} ${row.position} ${row.token}`))
+  const ours = new Set(written.map((row) => `${row.session_key} ${row.position} ${row.token}`))
   return settled.map((s) => ours.has(`${s.key} ${s.position} ${s.token}`))
 }

@@ -1,7 +1,8 @@
 /** Heads of sessions: claim those whose log is ahead, read one, list them. */
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { claimRows, NOW, nextDueMs, oneInOrder, SESSIONS } from '../db/due.ts'
+import { claimRows, LEASE, NOW, nextDueMs, oneInOrder, SESSIONS, takenOf } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
 export interface ClaimedTurn {
@@ -27,19 +28,22 @@ export interface ClaimedTurn {
 }
 
 /**
- * Leases up to $2 sessions and brings each one's next event and newest state, in one round trip.
+ * Leases sessions and brings each one's next event and newest state, in one round trip.
  * Event and state are looked up row by row, so that the planner cannot make a join of it: planned while the
  * checkpoints were few, it read all of them for each session.
- * Only agents this process knows ($5): during a rolling upgrade the others' sessions wait for their own.
+ * Only agents this process knows: during a rolling upgrade the others' sessions wait for their own.
  * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
  */
-const CLAIM = `with claimed as (
+const CLAIM = statement(
+  { ...LEASE, agentIds: 'text[]' },
+  ({ agentIds, ...lease }) => `with claimed as (
     ${claimRows(
       SESSIONS,
+      lease,
       't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at',
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
-        where: 't.agent_id = any($5::text[])',
+        where: `t.agent_id = any(${agentIds})`,
       },
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
@@ -51,7 +55,8 @@ const CLAIM = `with claimed as (
   left join (claimed c cross join lateral (
     select * from wakeful.events e
     where e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1 limit 1) e) on true
-  order by c.was_due_at`
+  order by c.was_due_at`,
+)
 
 export async function claimTurns(
   db: Db,
@@ -60,10 +65,9 @@ export async function claimTurns(
   token: string,
   agentIds: readonly string[],
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  const values = [db.now(), limit, leaseMs, token, agentIds]
-  const rows = await oneInOrder<ClaimedTurn & { next_ms: number | null }>(db, CLAIM, values)
-  const nextMs = rows[0]?.next_ms ?? null
-  return { turns: rows.filter((row) => row.session_key !== null), nextMs }
+  const values = CLAIM.values(db, { limit, leaseMs, token, agentIds })
+  const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, CLAIM.text, values))
+  return { turns: taken, nextMs }
 }
 
 export interface SessionHead {
@@ -95,17 +99,21 @@ export async function getSession(db: Db, session: SessionRef): Promise<SessionHe
   return row ?? null
 }
 
+const ENSURE = statement(
+  { bucket: 'smallint', key: 'text', userId: 'text', agentId: 'text', threadId: 'text' },
+  (
+    s,
+  ) => `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+    values (${s.bucket}, ${s.key}, ${s.userId}, ${s.agentId}, ${s.threadId}, ${NOW}, ${NOW})
+    on conflict (bucket, session_key) do nothing`,
+)
+
 /** The session's row exists afterwards, and is locked until the transaction ends. */
 export async function ensureSession(tx: Db, session: SessionRef): Promise<void> {
-  const { bucket, key, userId, agentId, threadId } = session
-  await tx.query(
-    `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
-     values ($2, $3, $4, $5, $6, ${NOW}, ${NOW}) on conflict (bucket, session_key) do nothing`,
-    [tx.now(), bucket, key, userId, agentId, threadId],
-  )
+  await ENSURE.run(tx, session)
   await tx.query(
     'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
-    [bucket, key],
+    [session.bucket, session.key],
   )
 }
 
@@ -118,17 +126,25 @@ export interface SessionsPage {
   readonly after: readonly [string, string] | null
 }
 
+const LIST = statement(
+  { within: 'text?', bucket: 'smallint?', limit: 'int', createdAt: 'timestamptz?', key: 'text?' },
+  ({
+    within,
+    bucket,
+    limit,
+    createdAt,
+    key,
+  }) => `select ${HEAD}, created_at::text as created_text from wakeful.sessions
+    where (${within} is null or (bucket = ${bucket} and session_key > ${within} || ':' and session_key < ${within} || ';'))
+      and (${createdAt} is null or (created_at, session_key) < (${createdAt}, ${key}))
+    order by created_at desc, session_key desc limit ${limit}`,
+)
+
 /** Newest first, of one user, of one user's agent, or of everybody. */
 export async function listSessions(
   db: Db,
-  page: SessionsPage,
+  { within, bucket, limit, after }: SessionsPage,
 ): Promise<(SessionHead & { created_text: string })[]> {
-  const [createdAt, key] = page.after ?? [null, null]
-  return db.query(
-    `select ${HEAD}, created_at::text as created_text from wakeful.sessions
-     where ($2::text is null or (bucket = $3::smallint and session_key > $2 || ':' and session_key < $2 || ';'))
-       and ($4::timestamptz is null or (created_at, session_key) < ($4::timestamptz, $5::text))
-     order by created_at desc, session_key desc limit $6`,
-    [db.now(), page.within, page.bucket, createdAt, key, page.limit],
-  )
+  const [createdAt, key] = after ?? [null, null]
+  return LIST.run(db, { within, bucket, limit, createdAt, key })
 }

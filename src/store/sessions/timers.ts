@@ -2,6 +2,7 @@
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { dueRows, keyIs, NOW, nextDueMs, oneInOrder, TIMERS } from '../db/due.ts'
+import { statement } from '../db/statement.ts'
 import { ensureSession } from './sessions.ts'
 
 export interface TimerRow {
@@ -18,15 +19,17 @@ export interface TimerRow {
 const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at, updated_at'
 
 /**
- * Promotes up to $2 due timers to events, all in one statement: numbers are taken from the session
+ * Promotes due timers to events, all in one statement: numbers are taken from the session
  * rows, which are locked first (another process's sessions are skipped), the timers are marked, and
  * an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status.
  * That re-check is written so that no index fits it: analysed while nothing was pending, the planner would look
  * for each timer by walking through all that are due (seen: 2.8 ms a timer instead of 0.06).
- * Event ids come from the process ($3), one for each row at most.
+ * Event ids come from the process, one for each row at most.
  */
-const PROMOTE = `with due as materialized (
-    ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', '$2::int', {
+const PROMOTE = statement(
+  { limit: 'int', eventIds: 'uuid[]' },
+  ({ limit, eventIds }) => `with due as materialized (
+    ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', limit, {
       join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
       lock: 's',
     })}),
@@ -50,7 +53,7 @@ const PROMOTE = `with due as materialized (
     returning s.bucket, s.session_key, s.last_seq - h.total as base, h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select h.bucket, h.session_key, h.base + m.n, ($3::uuid[])[m.ord], 'timer',
+    select h.bucket, h.session_key, h.base + m.n, (${eventIds})[m.ord], 'timer',
            ('{"timer_id":' || to_json(m.timer_id)::text ||
              case when m.payload is null then '' else ',"payload":' || m.payload end || '}')::json,
            m.id, m.fire_at, m.trace, ${NOW}
@@ -61,7 +64,8 @@ const PROMOTE = `with due as materialized (
          (select coalesce(array_agg(extract(epoch from created_at - scheduled_for)::float8 * 1000), '{}') from added) as lateness_ms,
          (select json_agg(json_build_array(traceparent, session_key, trigger_id, extract(epoch from scheduled_for) * 1000))
           from added where traceparent is not null) as traces,
-         ${nextDueMs(TIMERS)} as next_ms`
+         ${nextDueMs(TIMERS)} as next_ms`,
+)
 
 export interface Promoted {
   readonly seen: number
@@ -75,11 +79,32 @@ export interface Promoted {
 
 /** As many as there are ids for their events. */
 export async function promoteTimers(db: Db, eventIds: readonly string[]): Promise<Promoted> {
-  const values = [db.now(), eventIds.length, eventIds]
-  const [row] = await oneInOrder<Promoted>(db, PROMOTE, values)
+  const values = PROMOTE.values(db, { limit: eventIds.length, eventIds })
+  const [row] = await oneInOrder<Promoted>(db, PROMOTE.text, values)
   if (row === undefined) throw new Error('promotion answered nothing')
   return row
 }
+
+const PUT = statement(
+  {
+    bucket: 'smallint',
+    key: 'text',
+    id: 'uuid',
+    timerId: 'text',
+    fireAt: 'timestamptz?',
+    delayMs: 'float8?',
+    payload: 'json?',
+    traceparent: 'text?',
+  },
+  (t) => `insert into wakeful.autonomy_timers
+      (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
+    values (${t.bucket}, ${t.key}, ${t.id}, ${t.timerId}, coalesce(${t.fireAt}, ${NOW} + ${t.delayMs} * interval '1 millisecond'),
+      ${t.payload}, 'pending', ${t.traceparent}, ${NOW}, ${NOW})
+    on conflict (bucket, session_key, timer_id) do update
+      set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,
+          updated_at = excluded.updated_at
+    returning ${COLUMNS}`,
+)
 
 /** Sets or replaces a timer from outside a turn; pending again whatever it was. Makes the session if it is new. */
 export async function putTimer(
@@ -94,29 +119,11 @@ export async function putTimer(
     traceparent?: string | null
   },
 ): Promise<TimerRow> {
+  const { bucket, key } = session
   return db.tx(async (tx) => {
     await ensureSession(tx, session)
-    const [row] = await tx.query<TimerRow>(
-      `insert into wakeful.autonomy_timers as t
-         (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
-       values ($2, $3, $4::uuid, $5, coalesce($6::timestamptz, ${NOW} + $7::float8 * interval '1 millisecond'), $8::json,
-         'pending', $9, ${NOW}, ${NOW})
-       on conflict (bucket, session_key, timer_id) do update
-         set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,
-             updated_at = excluded.updated_at
-       returning ${COLUMNS}`,
-      [
-        tx.now(),
-        session.bucket,
-        session.key,
-        timer.id,
-        timer.timerId,
-        timer.fireAt,
-        timer.delayMs,
-        timer.payload,
-        timer.traceparent ?? null,
-      ],
-    )
+    const given = { bucket, key, ...timer, traceparent: timer.traceparent ?? null }
+    const [row] = await PUT.run<TimerRow>(tx, given)
     if (row === undefined) throw new Error('the timer was not written')
     return row
   })

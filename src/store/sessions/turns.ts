@@ -7,6 +7,8 @@ import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, keyOrder, NOW } from '../db/due.ts'
+import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
+import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
 
 export interface Held {
   readonly bucket: number
@@ -25,17 +27,20 @@ export interface HeldHead {
   readonly now: Date
 }
 
+const LOCK = statement(
+  { h: rows({ bucket: 'smallint', key: 'text', token: 'uuid' }) },
+  ({
+    h,
+  }) => `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, ${NOW} as now
+    from wakeful.sessions s
+    join ${h} on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
+    ${keyOrder('s', 'session_key')} for update of s`,
+)
+
 /** Locks the heads we still hold, always in the same order. Those missing from the answer were lost. */
 export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, HeldHead>> {
-  const rows = await db.query<HeldHead>(
-    `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, ${NOW} as now
-     from wakeful.sessions s
-     join unnest($2::smallint[], $3::text[], $4::uuid[]) h(bucket, key, token)
-       on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
-     ${keyOrder('s', 'session_key')} for update of s`,
-    [db.now(), held.map((h) => h.bucket), held.map((h) => h.key), held.map((h) => h.token)],
-  )
-  return new Map(rows.map((row) => [row.session_key, row]))
+  const found = await LOCK.run<HeldHead>(db, { h: held })
+  return new Map(found.map((row) => [row.session_key, row]))
 }
 
 export interface TurnWrite {
@@ -59,18 +64,54 @@ export interface TurnWrite {
   readonly decision: Decision
 }
 
-export interface CheckpointWrite {
-  readonly bucket: number
-  readonly threadId: string
-  readonly ns: string
-  readonly id: string
-  readonly parentId: string | null
-  readonly type: string | null
-  readonly checkpoint: string
-  readonly metadata: string
+/** A turn and something it decided. */
+type Of<T> = T & { readonly turn: TurnWrite }
+type TurnEffect = Of<{ readonly effect: Decision['effects'][number] }>
+type TurnTimer = Of<{ readonly timer: Decision['timers'][number] }>
+
+const OF_SESSION: Columns<Of<object>> = {
+  bucket: ['smallint', ({ turn }) => turn.bucket],
+  key: ['text', ({ turn }) => turn.key],
 }
 
-const WRITE = `with heads as (
+const TURNS = rowsOf<TurnWrite>({
+  bucket: ['smallint', (t) => t.bucket],
+  key: ['text', (t) => t.key],
+  event_seq: ['int', (t) => t.eventSeq],
+  event_id: ['uuid', (t) => t.eventId],
+  attempt: ['int', (t) => t.attempt],
+  status: ['text', (t) => t.status],
+  started_at: ['timestamptz', (t) => t.startedAt],
+  error: ['text?', (t) => t.error],
+  cause: ['text?', (t) => t.cause],
+  checkpoint_id: ['text?', (t) => t.checkpointId],
+  retry_ms: ['float8?', (t) => t.retryMs],
+  consecutive: ['int', (t) => t.decision.counters.consecutive],
+  last_autonomous_at: ['timestamptz?', (t) => t.decision.counters.lastAt],
+  effect_ids: ['text', (t) => `{${t.decision.effects.map((e) => e.id).join(',')}}`],
+  verdicts: ['json', (t) => JSON.stringify(t.decision.verdicts)],
+})
+
+const EFFECTS = rowsOf<TurnEffect>({
+  ...OF_SESSION,
+  event_seq: ['int', ({ turn }) => turn.eventSeq],
+  ordinal: ['int', ({ effect }) => effect.ordinal],
+  id: ['uuid', ({ effect }) => effect.id],
+  checkpoint_id: ['text', ({ turn }) => turn.checkpointId ?? ''],
+  type: ['text', ({ effect }) => effect.type],
+  payload: ['json', ({ effect }) => effect.payload],
+  dedupe_key: ['text', ({ effect }) => effect.dedupeKey],
+  status: ['text', ({ effect }) => effect.status],
+  channel: ['text', ({ effect }) => effect.channel],
+  reason: ['text', ({ effect }) => effect.reason],
+  origin: ['json?', ({ effect }) => effect.origin],
+  traceparent: ['text?', ({ turn }) => turn.traceparent],
+  pushed: ['boolean', ({ turn }) => turn.pushed],
+})
+
+const WRITE = statement(
+  { i: TURNS, c: POINTS, e: EFFECTS },
+  ({ i, c, e }) => `with heads as (
     update wakeful.sessions s
     set done_seq = case when i.status = 'retrying' then s.done_seq else i.event_seq end,
         checkpoint_id = coalesce(i.checkpoint_id, s.checkpoint_id),
@@ -81,33 +122,22 @@ const WRITE = `with heads as (
         attempt = case when i.status = 'retrying' then s.attempt + 1 else 0 end,
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
-    from unnest($2::smallint[], $3::text[], $4::int[], $5::text[], $6::text[], $7::int[], $8::timestamptz[], $9::float8[])
-      i(bucket, key, event_seq, status, checkpoint_id, consecutive, last_autonomous_at, retry_ms)
+    from ${i}
     where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')}),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
       error, cause, checkpoint_id, effect_ids, verdicts)
     select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error, i.cause,
-      i.checkpoint_id, i.effect_ids::uuid[], i.verdicts::json
-    from unnest($2::smallint[], $3::text[], $4::int[], $5::text[], $6::text[], $10::int[], $11::uuid[], $12::timestamptz[],
-      $13::text[], $14::text[], $15::text[], $38::text[])
-      i(bucket, key, event_seq, status, checkpoint_id, attempt, event_id, started_at, error, effect_ids, verdicts, cause)),
-  points as (
-    insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
-    select c.bucket, c.thread_id, c.ns, c.id, c.parent_id, c.type, c.checkpoint::json, c.metadata::json, ${NOW}
-    from unnest($16::smallint[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])
-      c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata)
-    -- A graph that stops at its next interrupt within the same step ends in the checkpoint it began with.
-    on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update
-      set checkpoint = excluded.checkpoint, metadata = excluded.metadata)
+      i.checkpoint_id, i.effect_ids::uuid[], i.verdicts
+    from ${i}),
+  points as (${putPoints(c)})
   insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
     channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
-  select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload::json,
-    e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin::json, e.traceparent,
+  select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload,
+    e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin, e.traceparent,
     case when e.status = 'pending' and e.pushed then ${NOW} end, ${NOW}, ${NOW}
-  from unnest($24::smallint[], $25::text[], $26::int[], $27::int[], $28::uuid[], $29::text[], $30::text[], $31::text[], $32::text[],
-    $33::text[], $34::text[], $35::text[], $36::text[], $37::text[], $39::bool[])
-    e(bucket, key, event_seq, ordinal, id, checkpoint_id, type, payload, dedupe_key, status, channel, reason, origin, traceparent, pushed)`
+  from ${e}`,
+)
 
 export async function writeTurns(
   db: Db,
@@ -115,49 +145,37 @@ export async function writeTurns(
   points: readonly CheckpointWrite[],
 ): Promise<void> {
   const effects = turns.flatMap((turn) => turn.decision.effects.map((effect) => ({ turn, effect })))
-  await db.query(WRITE, [
-    db.now(),
-    turns.map((t) => t.bucket),
-    turns.map((t) => t.key),
-    turns.map((t) => t.eventSeq),
-    turns.map((t) => t.status),
-    turns.map((t) => t.checkpointId),
-    turns.map((t) => t.decision.counters.consecutive),
-    turns.map((t) => t.decision.counters.lastAt),
-    turns.map((t) => t.retryMs),
-    turns.map((t) => t.attempt),
-    turns.map((t) => t.eventId),
-    turns.map((t) => t.startedAt),
-    turns.map((t) => t.error),
-    turns.map((t) => `{${t.decision.effects.map((e) => e.id).join(',')}}`),
-    turns.map((t) => JSON.stringify(t.decision.verdicts)),
-    points.map((p) => p.bucket),
-    points.map((p) => p.threadId),
-    points.map((p) => p.ns),
-    points.map((p) => p.id),
-    points.map((p) => p.parentId),
-    points.map((p) => p.type),
-    points.map((p) => p.checkpoint),
-    points.map((p) => p.metadata),
-    effects.map(({ turn }) => turn.bucket),
-    effects.map(({ turn }) => turn.key),
-    effects.map(({ turn }) => turn.eventSeq),
-    effects.map(({ effect }) => effect.ordinal),
-    effects.map(({ effect }) => effect.id),
-    effects.map(({ turn }) => turn.checkpointId ?? ''),
-    effects.map(({ effect }) => effect.type),
-    effects.map(({ effect }) => effect.payload),
-    effects.map(({ effect }) => effect.dedupeKey),
-    effects.map(({ effect }) => effect.status),
-    effects.map(({ effect }) => effect.channel),
-    effects.map(({ effect }) => effect.reason),
-    effects.map(({ effect }) => effect.origin),
-    effects.map(({ turn }) => turn.traceparent),
-    turns.map((t) => t.cause),
-    effects.map(({ turn }) => turn.pushed),
-  ])
+  await WRITE.run(db, { i: turns, c: points, e: effects })
   await writeTimers(db, turns)
 }
+
+const TIMERS = statement(
+  {
+    c: rowsOf<Of<{ readonly timerId: string }>>({
+      ...OF_SESSION,
+      timer_id: ['text', ({ timerId }) => timerId],
+    }),
+    t: rowsOf<TurnTimer>({
+      ...OF_SESSION,
+      id: ['uuid', ({ timer }) => timer.id],
+      timer_id: ['text', ({ timer }) => timer.timerId],
+      fire_at: ['timestamptz', ({ timer }) => timer.fireAt],
+      payload: ['json?', ({ timer }) => timer.payload],
+      status: ['text', ({ timer }) => timer.status],
+      traceparent: ['text?', ({ turn }) => turn.traceparent],
+    }),
+  },
+  ({ c, t }) => `with gone as (
+    update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
+    from ${c}
+    where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending')
+  insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
+  select bucket, key, id, timer_id, fire_at, payload, status, traceparent, ${NOW}, ${NOW} from ${t}
+  on conflict (bucket, session_key, timer_id) do update
+    set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
+      updated_at = excluded.updated_at
+    where excluded.status = 'pending'`,
+)
 
 /**
  * Most turns set no timer: this second statement runs only for those that do. A timer that a later message has
@@ -169,34 +187,7 @@ async function writeTimers(db: Db, turns: readonly TurnWrite[]): Promise<void> {
     turn.decision.cancelledTimers.map((timerId) => ({ turn, timerId })),
   )
   if (set.length === 0 && cancelled.length === 0) return
-  await db.query(
-    `with gone as (
-       update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
-       from unnest($2::smallint[], $3::text[], $4::text[]) c(bucket, key, timer_id)
-       where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending')
-     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
-     select bucket, key, id, timer_id, fire_at, payload::json, status, traceparent, ${NOW}, ${NOW}
-     from unnest($5::smallint[], $6::text[], $7::uuid[], $8::text[], $9::timestamptz[], $10::text[], $11::text[],
-       $12::text[]) t(bucket, key, id, timer_id, fire_at, payload, status, traceparent)
-     on conflict (bucket, session_key, timer_id) do update
-       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
-         updated_at = excluded.updated_at
-       where excluded.status = 'pending'`,
-    [
-      db.now(),
-      cancelled.map(({ turn }) => turn.bucket),
-      cancelled.map(({ turn }) => turn.key),
-      cancelled.map(({ timerId }) => timerId),
-      set.map(({ turn }) => turn.bucket),
-      set.map(({ turn }) => turn.key),
-      set.map(({ timer }) => timer.id),
-      set.map(({ timer }) => timer.timerId),
-      set.map(({ timer }) => timer.fireAt),
-      set.map(({ timer }) => timer.payload),
-      set.map(({ timer }) => timer.status),
-      set.map(({ turn }) => turn.traceparent),
-    ],
-  )
+  await TIMERS.run(db, { c: cancelled, t: set })
 }
 
 export interface TurnRow {

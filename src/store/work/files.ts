@@ -2,6 +2,7 @@
 import { bucketOf } from '../../core/sessions/session.ts'
 import { type FileOwner, ownerOfKey } from '../../core/work/file.ts'
 import type { Db } from '../db/db.ts'
+import { rows, statement } from '../db/statement.ts'
 
 export interface OutputFile {
   readonly file_key: string
@@ -30,19 +31,16 @@ export async function findFile(
   return row ?? null
 }
 
+const KNOWN = statement(
+  { k: rows({ bucket: 'smallint', workId: 'uuid', runNumber: 'int' }) },
+  ({ k }) => `select o.file_key from wakeful.work_outputs o
+    join ${k} on o.bucket = k.bucket and o.work_id = k.work_id and o.run_number = k.run_number
+    where o.file_key is not null`,
+)
+
 /** Those of the given keys that an output names. */
 export async function knownFiles(db: Db, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const owners = keys.map(ownerOfKey).filter((owner): owner is FileOwner => owner !== null)
-  const rows = await db.query<{ file_key: string }>(
-    `select o.file_key from wakeful.work_outputs o
-     join unnest($1::smallint[], $2::uuid[], $3::int[]) k(bucket, work_id, run_number)
-       on o.bucket = k.bucket and o.work_id = k.work_id and o.run_number = k.run_number
-     where o.file_key is not null`,
-    [
-      owners.map((owner) => owner.bucket),
-      owners.map((owner) => owner.workId),
-      owners.map((owner) => owner.runNumber),
-    ],
-  )
-  return new Set(rows.map((row) => row.file_key))
+  const known = await KNOWN.run<{ file_key: string }>(db, { k: owners })
+  return new Set(known.map((row) => row.file_key))
 }

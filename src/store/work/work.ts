@@ -37,12 +37,12 @@ export async function insertWork(tx: Db, work: readonly NewWork[]): Promise<Work
 
 /** A run now, besides the schedule. */
 export function runNow(
-  { bucket, id: workId, user_id: userId, agent_type: agentType }: WorkRow,
+  { id: workId, user_id: userId, agent_type: agentType }: WorkRow,
   traceparent: string | null,
 ): QueuedRun {
   const ids = { eventId: newId(), outputId: newId() }
-  const sessionKey = workSession(userId, agentType, workId).key
-  return { bucket, workId, ...ids, sessionKey, userId, agentType, slot: null, traceparent }
+  const session = workSession(userId, agentType, workId)
+  return { session, workId, ...ids, slot: null, traceparent }
 }
 
 /** The owner's condition and its values from $`first` on; null: everybody's. */

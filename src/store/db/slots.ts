@@ -1,0 +1,158 @@
+/**
+ * What the slots of alarms, intents and work have in common. A due row is taken by becoming an event of a session: its
+ * `in_flight` is that event's id until the turn over it commits and settles it. What is cancelled or deleted meanwhile
+ * holds the event no more, so that a late turn finds nothing to settle.
+ */
+import type { EventType, SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from './db.ts'
+import {
+  type DueTable,
+  dueRows,
+  keyIs,
+  keyOrder,
+  NOW,
+  type Taken,
+  takenAndNext,
+  takenOf,
+} from './due.ts'
+import { type Columns, type RowOf, rows, rowsOf, statement } from './statement.ts'
+
+/** Locks up to `limit` due rows, soonest first; another clock's are skipped. `columns` are those of `t`. */
+export function dueFrom<R extends { readonly bucket: number }>(table: DueTable, columns: string) {
+  const due = statement({ limit: 'int' }, ({ limit }) =>
+    takenAndNext(table, dueRows(table, columns, limit)),
+  )
+  return async (tx: Db, limit: number): Promise<Taken<R>> =>
+    takenOf<R>(await due.run(tx, { limit }))
+}
+
+/** An event that is added to a session's log. */
+export interface SlotEvent {
+  readonly session: SessionRef
+  readonly eventId: string
+}
+
+/** An event and its number in its session. */
+export interface Numbered<E> {
+  readonly event: E
+  readonly seq: number
+}
+
+/** Makes the sessions that are missing and takes the numbers, under the lock of each row, always in the same order. */
+const HEADS = statement(
+  {
+    i: rowsOf<{ readonly session: SessionRef; readonly total: number }>({
+      bucket: ['smallint', ({ session }) => session.bucket],
+      session_key: ['text', ({ session }) => session.key],
+      user_id: ['text', ({ session }) => session.userId],
+      agent_id: ['text', ({ session }) => session.agentId],
+      thread_id: ['text', ({ session }) => session.threadId],
+      total: ['int', ({ total }) => total],
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.sessions as s (bucket, session_key, user_id, agent_id, thread_id, last_seq, due_at, created_at, updated_at)
+    select bucket, session_key, user_id, agent_id, thread_id, total, ${NOW}, ${NOW}, ${NOW}
+    from ${i}
+    order by bucket, session_key
+    on conflict (bucket, session_key) do update
+      set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
+    returning session_key, last_seq`,
+)
+
+/** Numbers the events, in the given order within each session. The caller writes them, or undoes the transaction. */
+export async function numberEvents<E extends SlotEvent>(
+  tx: Db,
+  events: readonly E[],
+): Promise<Numbered<E>[]> {
+  const heads = new Map<string, { session: SessionRef; total: number }>()
+  for (const { session } of events) {
+    const known = heads.get(session.key)
+    if (known === undefined) heads.set(session.key, { session, total: 1 })
+    else known.total++
+  }
+  const found = await HEADS.run<{ session_key: string; last_seq: number }>(tx, {
+    i: [...heads.values()],
+  })
+  const last = new Map(
+    found.map(({ session_key: key, last_seq }) => [key, last_seq - (heads.get(key)?.total ?? 0)]),
+  )
+  return events.map((event) => {
+    const { key } = event.session
+    const seq = (last.get(key) ?? 0) + 1
+    last.set(key, seq)
+    return { event, seq }
+  })
+}
+
+/** The columns that a list of numbered events begins with. */
+export const NUMBERED: Columns<Numbered<SlotEvent>> = {
+  bucket: ['smallint', ({ event }) => event.session.bucket],
+  session_key: ['text', ({ event }) => event.session.key],
+  seq: ['int', ({ seq }) => seq],
+  event_id: ['uuid', ({ event }) => event.eventId],
+}
+
+const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
+
+/**
+ * Writes the events of what is in the CTE `taken`: their payload has its columns that are named here as members, the
+ * trigger's id first. So what an owner wrote goes from their row into the event's without leaving the database, verbatim.
+ */
+export function appendTaken(type: EventType, members: readonly [string, ...string[]]): string {
+  const payload = members.map(
+    (name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`,
+  )
+  return `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
+    select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)} || '}')::json,
+      ${members[0]}, scheduled_for, traceparent, ${NOW}
+    from taken`
+}
+
+const EVENTS = rows({ bucket: 'smallint', eventId: 'uuid' })
+export type EventRef = RowOf<typeof EVENTS>
+
+/** Of some events, those that no row `t` of the table stands for any more. */
+export function withdrawnFrom(table: string, standsFor: string) {
+  const withdrawn = statement(
+    { i: EVENTS },
+    // A scalar, not `not exists`: that would become a join, and read the whole table where statistics are old.
+    ({ i }) => `select i.event_id from ${i}
+      where (select t.id from ${table} t where t.bucket = i.bucket and ${standsFor}) is null`,
+  )
+  return async (db: Db, events: readonly EventRef[]): Promise<Set<string>> => {
+    const gone = await withdrawn.run<{ event_id: string }>(db, { i: events })
+    return new Set(gone.map((row) => row.event_id))
+  }
+}
+
+/** The id of the row in whose hands the event `h` is. */
+function inFlight(table: string): string {
+  return `select f.id from ${table} f where f.bucket = h.bucket and f.in_flight = h.event_id limit 1`
+}
+
+/**
+ * Locks the rows whose events these are, always in the same order, by event; those missing were cancelled or deleted.
+ * `idOf` finds a row's id, by a look-up of its own: the index of those in flight has a condition and would be walked, too.
+ */
+export function lockingByEvent<R extends object>(
+  table: string,
+  columns: string,
+  idOf = inFlight(table),
+) {
+  const lock = statement(
+    { h: EVENTS },
+    ({ h }) => `select ${columns}, ${NOW} as now, t.in_flight as held from ${h}
+      cross join lateral (${idOf}) f
+      join ${table} t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'f.id')} and t.in_flight is not distinct from h.event_id
+      ${keyOrder('t', 'id')} for update of t`,
+  )
+  return async (tx: Db, events: readonly EventRef[]): Promise<Map<string, R>> => {
+    const locked = await lock.run<R & { held: string }>(tx, { h: events })
+    return new Map(locked.map((row) => [row.held, row]))
+  }
+}
+
+/** What a row that is in nobody's hands any more has in these columns. */
+export const FREED = 'in_flight = null, claim_token = null, claimed_at = null'
