@@ -49,6 +49,7 @@ export interface EngineOptions {
 
 /** A service beside the engine's own, with a loop like theirs. */
 export interface ExtraService {
+  /** Calls `onFree` when something ended and more may be due. */
   readonly service: Service & { onFree?: () => void }
   readonly pollMs: number
   readonly topic?: Topic
@@ -58,7 +59,6 @@ export interface ExtraService {
 const PRUNE_MS = 60_000
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
-
 /** How often pushes that another process set or let go are looked for. */
 const PUSHES_MS = 1_000
 
@@ -70,7 +70,7 @@ export class Engine {
   readonly #wakes: WakesService | null
   readonly #sources: SourcesService
   readonly #pruner: Service
-  readonly #extra: readonly ExtraService[]
+  readonly #pushes: PushesService | null
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
   #notifier: Notifier | null = null
@@ -78,71 +78,45 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options
     this.hints = options.hints ?? new LocalHints()
-    const { store, meter, policy, triggers, tracer = UNTRACED } = options
+    const { store, leaseMs, meter, policy, triggers, tracer = UNTRACED } = options
+    const { moments = SILENT } = options
+    const [db, commits, enabled, hints] = [store.engine, store.commits, policy.autonomy, this.hints]
     guardExit()
     this.#clocks = triggers.map((trigger) =>
-      clockService({
-        db: store.engine,
-        trigger,
-        hints: this.hints,
-        meter,
-        tracer,
-        enabled: policy.autonomy,
-      }),
+      clockService({ db, trigger, hints, meter, tracer, enabled }),
     )
     this.#pruner = prunerService({
-      db: store.engine,
+      db,
       retention: options.retention,
       ...(options.sweep === undefined ? {} : { sweep: options.sweep }),
     })
-    this.outbox = new OutboxService({
-      reads: store.engine,
-      commits: store.commits,
-      channels: options.channels,
-      meter,
-    })
+    this.outbox = new OutboxService({ reads: db, commits, channels: options.channels, meter })
     this.turns = new TurnsService({
-      claims: store.engine,
-      commits: store.commits,
+      claims: db,
+      commits,
       reads: store.db,
       agents: options.agents,
       triggers: new Map(triggers.map((trigger) => [trigger.type, trigger])),
-      policy,
-      leaseMs: options.leaseMs,
-      hints: this.hints,
-      meter,
-      tracer,
-      moments: options.moments ?? SILENT,
+      ...{ policy, leaseMs, hints, meter, tracer, moments },
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     })
+    const leased = { claims: db, commits, leaseMs, meter, moments }
     this.#wakes =
       options.wakes === null
         ? null
-        : new WakesService({
-            ...options.wakes,
-            claims: store.engine,
-            commits: store.commits,
-            leaseMs: options.leaseMs,
-            meter,
-            tracer,
-            moments: options.moments ?? SILENT,
-            enabled: policy.autonomy,
-          })
-    this.#sources = new SourcesService({
-      ...options.sources,
-      db: store.engine,
-      leaseMs: options.leaseMs,
-      meter,
-      moments: options.moments ?? SILENT,
-      enabled: policy.autonomy,
-    })
-    this.#extra = [...(options.more ?? []), ...this.#pushes()]
-    this.hints.on('outbox', (keys) => this.outbox.look(keys))
+        : new WakesService({ ...options.wakes, ...leased, tracer, enabled })
+    this.#sources = new SourcesService({ ...options.sources, db, leaseMs, meter, moments, enabled })
+    const { pushChannels: channels = [] } = options
+    this.#pushes =
+      channels.length > 0 && options.services.has('outbox')
+        ? new PushesService({ ...leased, channels })
+        : null
+    hints.on('outbox', (keys) => this.outbox.look(keys))
   }
 
   /** Starts the loops this process runs. Not for use beside a test clock. */
   start(): void {
-    const { services, store, timerPollMs, effectPollMs, meter, sources } = this.#options
+    const { store, meter } = this.#options
     if (store.listen !== null) {
       const onError = (error: unknown) => meter.trouble('notifier', error)
       this.#notifier = new Notifier({
@@ -153,39 +127,29 @@ export class Engine {
       })
       this.#notifier.start()
     }
-    if (services.has('clock'))
-      for (const clock of this.#clocks) this.#loop(clock, timerPollMs, 'clock')
-    if (services.has('clock') && this.#wakes !== null) {
-      const loop = this.#loop(this.#wakes, timerPollMs, 'clock')
-      this.#wakes.onFree = () => loop.hint()
-    }
-    if (services.has('turns')) this.#loop(this.turns, timerPollMs, 'turns')
-    // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
-    if (services.has('outbox') || services.has('http'))
-      this.#loop(this.outbox, effectPollMs, 'outbox')
-    if (services.has('clock') && sources.sources.length > 0) {
-      const loop = this.#loop(this.#sources, SOURCES_MS)
-      this.#sources.onFree = () => loop.hint()
-    }
-    if (services.has('clock')) this.#loop(later(this.#pruner), PRUNE_MS)
-    for (const { service, pollMs, topic } of this.#extra) {
+    for (const { service, pollMs, topic } of this.#chosen()) {
       const loop = this.#loop(service, pollMs, topic)
       service.onFree = () => loop.hint()
     }
   }
 
-  #pushes(): ExtraService[] {
-    const { store, pushChannels: channels = [], services, leaseMs, meter } = this.#options
-    if (channels.length === 0 || !services.has('outbox')) return []
-    const service = new PushesService({
-      channels,
-      claims: store.engine,
-      commits: store.commits,
-      leaseMs,
-      meter,
-      moments: this.#options.moments ?? SILENT,
-    })
-    return [{ service, pollMs: PUSHES_MS, topic: 'outbox' }]
+  /** What this process runs, by its settings. */
+  #chosen(): ExtraService[] {
+    const { services, timerPollMs: pollMs, effectPollMs, sources, more = [] } = this.#options
+    const chosen: ExtraService[] = []
+    if (services.has('clock')) {
+      for (const service of this.#clocks) chosen.push({ service, pollMs, topic: 'clock' })
+      if (this.#wakes !== null) chosen.push({ service: this.#wakes, pollMs, topic: 'clock' })
+      if (sources.sources.length > 0) chosen.push({ service: this.#sources, pollMs: SOURCES_MS })
+      chosen.push({ service: later(this.#pruner), pollMs: PRUNE_MS })
+    }
+    if (services.has('turns')) chosen.push({ service: this.turns, pollMs, topic: 'turns' })
+    // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
+    if (services.has('outbox') || services.has('http'))
+      chosen.push({ service: this.outbox, pollMs: effectPollMs, topic: 'outbox' })
+    if (this.#pushes !== null)
+      chosen.push({ service: this.#pushes, pollMs: PUSHES_MS, topic: 'outbox' })
+    return [...chosen, ...more]
   }
 
   #loop(service: Service, pollMs: number, topic?: Topic): Loop {
@@ -227,9 +191,12 @@ export class Engine {
   }
 
   #services(): Service[] {
-    const wakes = this.#wakes === null ? [] : [this.#wakes]
-    const more = this.#extra.map(({ service }) => service)
-    return [this.#sources, ...this.#clocks, ...wakes, this.turns, this.outbox, ...more]
+    const some = (service: Service | null) => (service === null ? [] : [service])
+    const more = (this.#options.more ?? []).map(({ service }) => service)
+    return [
+      ...[this.#sources, ...this.#clocks, ...some(this.#wakes), this.turns, this.outbox],
+      ...[...more, ...some(this.#pushes)],
+    ]
   }
 
   /** One sweep of the pruner, for tests and for the command line. */
