@@ -57,7 +57,6 @@ const field =
   })
 export const text = field('text')
 export const number = field('number')
-export const json = field('json')
 export const flag = field('flag')
 
 /**
@@ -91,10 +90,9 @@ function formOf(schema: z.ZodType): Pick<Field, 'kind' | 'about'> {
   return { kind: inner?.kind ?? KINDS[type] ?? 'text', about: about.replace(/\.$/, '') }
 }
 
-/** Of every list, of those in pages, and of what has times of its own. */
+/** Of every list, and of those in pages. */
 export const LIMIT = number('limit', 'at most so many')
 export const PAGED = [LIMIT, text('cursor', 'where the page before ended')]
-export const TIMEZONE = text('timezone', 'an IANA zone, such as Europe/Berlin')
 
 export function valueAt(item: Item, name: string): unknown {
   return name

@@ -43,7 +43,7 @@ type SchemaOf<T extends SqlType> = T extends 'json' | 'json?'
     ? z.ZodNullable<(typeof SCHEMAS)[B]>
     : (typeof SCHEMAS)[T & Type]
 
-interface Column<T extends SqlType, V, S extends z.ZodType | null> {
+export interface Column<T extends SqlType, V, S extends z.ZodType | null> {
   readonly type: T
   /** Null: it is not shown. */
   readonly schema: S
