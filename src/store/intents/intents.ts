@@ -172,7 +172,7 @@ export async function writeWatches(
 }
 
 /** The condition and its values from $`first` on. Null: everybody's. */
-export function ofUser(
+function ofUser(
   userId: string | null,
   first: number,
 ): { readonly where: string; readonly values: unknown[] } {
