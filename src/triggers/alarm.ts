@@ -98,7 +98,7 @@ function eventOf(slot: AlarmSlot): Fire {
   const { id, user_id: userId, agent_id: agentId } = slot
   if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
   const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
-  const session = sessionOf(userId, agentId, threadId)
+  const session = sessionOf(userId, agentId, threadId, slot.bucket)
   const missedCount = missedBy(slot, slot.scheduled_for, slot.now)
   return { slot, id, session, eventId: newId(), missedCount }
 }

@@ -134,8 +134,8 @@ function bySlot({ slot: a }: Look, { slot: b }: Look): number {
 }
 
 /** Without a thread of its own choosing an intent has one conversation: its fires and the answers to them belong together. */
-function sessionOfSlot({ id, user_id, agent_id, thread_id }: IntentSlot): SessionRef {
-  return sessionOf(user_id, agent_id, thread_id || id)
+function sessionOfSlot({ bucket, id, user_id, agent_id, thread_id }: IntentSlot): SessionRef {
+  return sessionOf(user_id, agent_id, thread_id || id, bucket)
 }
 
 function fireOf(look: Look) {

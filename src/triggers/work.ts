@@ -1,9 +1,9 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
 import { newId } from '../core/ids.ts'
-import type { SessionRef } from '../core/sessions/session.ts'
+import { type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
-import { afterRun, ERROR_MAX, type FinishedRun, takeSlot, workSession } from '../core/work/work.ts'
+import { afterRun, ERROR_MAX, type FinishedRun, takeSlot } from '../core/work/work.ts'
 import { inIndexOrder } from '../store/db/due.ts'
 import {
   appendNotices,
@@ -60,8 +60,8 @@ export const workTrigger: Trigger = {
   },
 }
 
-function sessionOfSlot({ id, user_id, agent_type }: WorkSlot): SessionRef {
-  return workSession(user_id, agent_type, id)
+function sessionOfSlot({ bucket, id, user_id, agent_type }: WorkSlot): SessionRef {
+  return sessionOf(user_id, agent_type, id, bucket)
 }
 
 function rowOf(slot: WorkSlot): PromotedRow {

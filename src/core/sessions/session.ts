@@ -32,10 +32,14 @@ export function parseSessionKey(key: string): SessionRef | null {
   return sessionOf(userId, agentId, threadId)
 }
 
-/** From parts that are known to be good ones. */
-export function sessionOf(userId: string, agentId: string, threadId: string): SessionRef {
-  const key = `${userId}:${agentId}:${threadId}`
-  return { key, userId, agentId, threadId, bucket: bucketOf(userId) }
+/** From parts that are known to be good ones. `bucket`: the user's, where it is at hand. */
+export function sessionOf(
+  userId: string,
+  agentId: string,
+  threadId: string,
+  bucket = bucketOf(userId),
+): SessionRef {
+  return { key: `${userId}:${agentId}:${threadId}`, userId, agentId, threadId, bucket }
 }
 
 /** Who owns what a user's agents make here, where no key of the agent's own says more. */

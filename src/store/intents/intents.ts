@@ -142,7 +142,7 @@ async function writeWatches(tx: Db, row: IntentRow): Promise<void> {
 }
 
 /** The condition and its values from $`first` on. Null: everybody's. */
-export function ofUser(
+function ofUser(
   userId: string | null,
   first: number,
 ): { readonly where: string; readonly values: unknown[] } {

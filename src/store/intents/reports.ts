@@ -1,10 +1,11 @@
 /** Intents as workers outside see them: which are due, whose they are for a while, and what became of a check. */
 import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
+import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
-import { statement } from '../db/statement.ts'
-import { INTENT_ROW, type IntentRow, ofUser } from './intents.ts'
+import { type Names, statement } from '../db/statement.ts'
+import { INTENT_ROW, type IntentRow } from './intents.ts'
 
 /** Due and nobody's own here; the same words as the index that is read. */
 const PENDING: DueTable = {
@@ -18,9 +19,9 @@ const PENDING: DueTable = {
 const NOT_EXPIRED = `(t.expires_at is null or t.expires_at > ${NOW})`
 
 /** One person has few, found by their key; all that is due is read in its order. */
-function reading(userId: string | null): typeof byKey {
-  return userId === null ? inIndexOrder : byKey
-}
+const OF_ONE = { bucket: 'smallint', userId: 'text' } as const
+const ofOne = ({ bucket, userId }: Names<typeof OF_ONE>) =>
+  `t.bucket = ${bucket} and t.user_id = ${userId}`
 
 export interface PendingPage {
   readonly userId: string | null
@@ -28,39 +29,50 @@ export interface PendingPage {
   readonly offset: number
 }
 
+const PAGE = { limit: 'int', offset: 'int' } as const
+const listing = ({ limit, offset }: Names<typeof PAGE>, where: string) =>
+  `select ${INTENT_ROW} from ${PENDING.name} t
+   where t.${PENDING.live} and t.next_check <= ${NOW} and (t.claimed_until is null or t.claimed_until <= ${NOW})
+     and ${NOT_EXPIRED} and ${where}
+   order by t.next_check limit ${limit} offset ${offset}`
+const LIST_ALL = statement(PAGE, (page) => listing(page, 'true'))
+const LIST_OWN = statement({ ...PAGE, ...OF_ONE }, (p) => listing(p, ofOne(p)))
+
 /**
  * Soonest first: the head of the partial index on `next_check`, read in its order up to the limit, so that the
  * cost is that of the rows shown and not of all that are kept. Leased and expired ones are read past.
  */
 export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentRow[]> {
-  const { where, values } = ofUser(page.userId, 4)
-  const text = `select ${INTENT_ROW} from ${PENDING.name} t
-    where t.${PENDING.live} and t.next_check <= ${NOW} and (t.claimed_until is null or t.claimed_until <= ${NOW})
-      and ${NOT_EXPIRED} and ${where}
-    order by t.next_check limit $2::int offset $3::int`
-  return reading(page.userId)(db, (tx) =>
-    tx.query<IntentRow>(text, [tx.now(), page.limit, page.offset, ...values]),
-  )
+  const { userId, limit, offset } = page
+  if (userId === null)
+    return inIndexOrder(db, (tx) => LIST_ALL.run<IntentRow>(tx, { limit, offset }))
+  const own = { limit, offset, bucket: bucketOf(userId), userId }
+  return byKey(db, (tx) => LIST_OWN.run<IntentRow>(tx, own))
 }
+
+const LEASE = { limit: 'int', seconds: 'int', tokens: 'uuid[]' } as const
+const leasing = ({ limit, seconds, tokens }: Names<typeof LEASE>, where: string) =>
+  `update ${PENDING.name} t
+   set claim_token = (${tokens})[d.place], claimed_until = ${NOW} + ${seconds} * interval '1 second'
+   from (select bucket, id, row_number() over () as place
+         from (${dueRows(PENDING, 't.bucket, t.id', limit, { where: `${NOT_EXPIRED} and ${where}` })}) f) d
+   where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT_ROW}`
+const LEASE_ALL = statement(LEASE, (lease) => leasing(lease, 'true'))
+const LEASE_OWN = statement({ ...LEASE, ...OF_ONE }, (p) => leasing(p, ofOne(p)))
 
 /** Leases the first of them, each under a token of its own, one of `tokens` each. */
 export async function claimPending(
   db: Db,
   claim: { readonly userId: string | null; readonly seconds: number; readonly tokens: string[] },
 ): Promise<IntentRow[]> {
-  const { where, values } = ofUser(claim.userId, 5)
-  const due = dueRows(PENDING, 't.bucket, t.id', '$2::int', {
-    where: `${NOT_EXPIRED} and ${where}`,
-  })
-  const rows = await reading(claim.userId)(db, (tx) =>
-    tx.query<IntentRow>(
-      `update ${PENDING.name} t
-       set claim_token = ($4::uuid[])[d.place], claimed_until = ${NOW} + $3::int * interval '1 second'
-       from (select bucket, id, row_number() over () as place from (${due}) f) d
-       where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT_ROW}`,
-      [tx.now(), claim.tokens.length, claim.seconds, claim.tokens, ...values],
-    ),
-  )
+  const { userId, seconds, tokens } = claim
+  const lease = { limit: tokens.length, seconds, tokens }
+  const rows =
+    userId === null
+      ? await inIndexOrder(db, (tx) => LEASE_ALL.run<IntentRow>(tx, lease))
+      : await byKey(db, (tx) =>
+          LEASE_OWN.run<IntentRow>(tx, { ...lease, bucket: bucketOf(userId), userId }),
+        )
   // An update answers in whatever order it wrote.
   return rows.sort((a, b) => dueTime(a) - dueTime(b))
 }
