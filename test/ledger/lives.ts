@@ -56,9 +56,9 @@ export function live(house: House, user: string, dice: Dice): Life {
     triggers.push(whole)
     return whole
   }
-  const context = { house, user, pick, dice, made, at, asked: put(asks) }
+  const context = { house, user, nth: 0, pick, dice, made, at, asked: put(asks) }
   const kinds = [setTimers, setAlarm, setAlarm, setIntent, setWork]
-  for (let n = 1 + pick(2); n > 0; n--) kinds[pick(kinds.length)]?.(context)
+  for (let nth = 1 + pick(2); nth > 0; nth--) kinds[pick(kinds.length)]?.({ ...context, nth })
   for (let n = pick(3); n > 0; n--) at(5 + pick(120), () => speak(context, triggers))
   return {
     triggers,
@@ -78,6 +78,8 @@ async function carryOut(planned: Map<number, Action[]>, from: number, minutes: n
 interface Context {
   readonly house: House
   readonly user: string
+  /** Which of the user's triggers is set. */
+  readonly nth: number
   readonly pick: (below: number) => number
   readonly dice: Dice
   readonly made: (trigger: Partial<Trigger> & Pick<Trigger, 'kind' | 'id'>) => Trigger
@@ -146,11 +148,12 @@ function setAlarm({ house, user, pick, dice, made, at, asked: ask }: Context): v
 }
 
 function setIntent(context: Context): void {
-  const { house, user, pick, dice, made, at } = context
+  const { house, user, nth, pick, dice, made, at } = context
   const begins = pick(60)
   const type = ['interval', 'cron', 'once', 'price'][pick(4)] ?? 'interval'
   const minutes = 10 * (1 + pick(3))
-  const ticker = `T${user.toUpperCase()}`
+  // One for each intent: what is told for the sake of one must not make another fire.
+  const ticker = `T${user.toUpperCase()}N${nth}`
   let trigger: Trigger | null = null
   at(begins, async () => {
     const when = {

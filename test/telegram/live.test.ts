@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 async function live(database: string, bot: BotApi): Promise<Live> {
-  const made = await openLive(database, agents, { ...bot.env, WAKEFUL_LEASE_MS: '6000' })
+  const made = await openLive(database, agents, { ...bot.env, WAKEFUL_LEASE_MS: '30000' })
   running.add(made)
   return made
 }
