@@ -49,9 +49,7 @@ export async function eventStories(
   const found = rows.filter(({ id }) => first.has(id))
   const turns = grouped(await turnParts(db, found), partKey)
   const chains = await followed(db, found, first, turns)
-  const all = found.flatMap((row) =>
-    (chains.get(row.id) ?? []).map((event) => ({ ...event, bucket: row.bucket })),
-  )
+  const all = [...chains.values()].flat()
   const messages = grouped(await messageParts(db, all), partKey)
   const said = all.filter((event) => messages.has(keyOf(event)))
   const replies = new Map(
@@ -93,13 +91,11 @@ async function followed(
     db,
     open.map((row, place) => ({ ...row, place })),
   )
-  const buckets = later.map((part) => ({ ...part, bucket: open[part.place]?.bucket ?? 0 }))
   // Of two slots of one instant, one's first event is among the other's later ones: its turns are here already.
-  const unread = uniqueBy(buckets).filter((event) => !turns.has(keyOf(event)))
-  for (const turn of await turnParts(db, unread)) {
-    const key = partKey(turn)
-    turns.set(key, [...(turns.get(key) ?? []), turn])
-  }
+  // And what two of them might both claim is asked for once.
+  const each = new Map(later.map((part) => [part.id, part]))
+  const unread = [...each.values()].filter((event) => !turns.has(keyOf(event)))
+  for (const [key, all] of grouped(await turnParts(db, unread), partKey)) turns.set(key, all)
   const taken = new Set<string>()
   for (const part of later.toSorted(oldestFirst)) {
     const chain = chains.get(open[part.place]?.id ?? '')
@@ -108,11 +104,6 @@ async function followed(
     chain.push(part)
   }
   return chains
-}
-
-/** An event that two slots of one instant might both claim is asked for once. */
-function uniqueBy<T extends { readonly id: string }>(parts: readonly T[]): T[] {
-  return [...new Map(parts.map((part) => [part.id, part])).values()]
 }
 
 function oldestFirst(a: ChainPart, b: ChainPart): number {

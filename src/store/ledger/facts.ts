@@ -33,6 +33,7 @@ const TRIGGER_KEYS = rowsOf<SlotRow>({
 })
 
 export interface EventPart {
+  readonly bucket: number
   readonly id: string
   readonly session_key: string
   readonly seq: number
@@ -44,7 +45,7 @@ export interface EventPart {
   readonly passed: boolean
 }
 
-const EVENT = `e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}, ${NAME_MAX}), '') as name,
+const EVENT = `e.bucket, e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}, ${NAME_MAX}), '') as name,
   coalesce((e.payload ->> 'missed_count')::int, 0) as missed_count, (e.payload ->> 'attempt')::int as attempt,
   e.payload -> 'trigger_data' as trigger_data, e.created_at, coalesce((select s.done_seq >= e.seq from wakeful.sessions s
     where s.bucket = e.bucket and s.session_key = e.session_key), true) as passed`
