@@ -1,6 +1,5 @@
 /** What a row of the command table says; `resource.ts` makes commands of rows. */
 
-import type { z } from 'zod'
 import { fromNow } from '../core/span.ts'
 import type { Column, Item } from './table.ts'
 import { type Colour, isInstant } from './text.ts'
@@ -57,42 +56,13 @@ const field =
   })
 export const text = field('text')
 export const number = field('number')
+export const json = field('json')
 export const flag = field('flag')
 
-/**
- * What a creating operation takes, from its own table of fields: each with its words and its kind. `flags` says which
- * are called otherwise here; null leaves one out.
- */
-export function fieldsOf(
-  fields: Readonly<Record<string, z.ZodType>>,
-  flags: Readonly<Record<string, string | null>>,
-): Field[] {
-  return Object.entries(fields).flatMap(([name, schema]) => {
-    const named = flags[name]
-    if (named === null) return []
-    const { kind, about } = formOf(schema)
-    return [{ name, kind, about, flag: named ?? flagOf(name) }]
-  })
-}
-
-const KINDS: Readonly<Record<string, Field['kind']>> = {
-  number: 'number',
-  boolean: 'flag',
-  object: 'json',
-  custom: 'json',
-}
-
-function formOf(schema: z.ZodType): Pick<Field, 'kind' | 'about'> {
-  const { type, innerType } = schema.def as { type: string; innerType?: z.ZodType }
-  const inner = innerType === undefined ? null : formOf(innerType)
-  const said = schema.description ?? inner?.about ?? ''
-  const about = said.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())
-  return { kind: inner?.kind ?? KINDS[type] ?? 'text', about: about.replace(/\.$/, '') }
-}
-
-/** Of every list, and of those in pages. */
+/** Of every list, of those in pages, and of what has times of its own. */
 export const LIMIT = number('limit', 'at most so many')
 export const PAGED = [LIMIT, text('cursor', 'where the page before ended')]
+export const TIMEZONE = text('timezone', 'an IANA zone, such as Europe/Berlin')
 
 export function valueAt(item: Item, name: string): unknown {
   return name

@@ -1,12 +1,13 @@
 /** Commands about alarms. */
-import { alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
 import {
   column,
-  fieldsOf,
+  json,
+  number,
   PAGED,
   type Resource,
   relative,
   status,
+  TIMEZONE,
   text,
   when,
   wide,
@@ -55,11 +56,17 @@ export const alarms: Resource = {
       about: 'set an alarm: wakeful alarms create "tomorrow at 9am" --message "stand up"',
       args: ['[schedule]'],
       fields: [
-        ...fieldsOf(alarmTimes, {
-          ...{ fire_at: 'at', delay_seconds: 'in-seconds', cron_expr: 'cron', schedule: null },
-        }),
+        text('wake_message', 'what the agent is told when it wakes', 'message'),
+        text('fire_at', 'instead of a schedule: an instant', 'at'),
+        number('delay_seconds', 'instead of a schedule: seconds from now', 'in-seconds'),
+        text('cron_expr', 'instead of a schedule: five cron fields, or "@every 5m"', 'cron'),
+        TIMEZONE,
+        text('label', 'a name for it'),
         text('agent_id', 'who is woken', 'agent'),
-        ...fieldsOf(alarmFields, { wake_message: 'message', conversation_id: 'conversation' }),
+        text('conversation_id', 'where', 'conversation'),
+        json('payload', 'handed back with the wake'),
+        text('idempotency_key', 'setting it again with this key does nothing'),
+        number('max_failures', 'attempts at one wake'),
       ],
       complete: kindOf,
       says: alarmLine,

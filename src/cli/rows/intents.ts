@@ -1,17 +1,19 @@
 /** Commands about intents. */
-import { newIntentFields } from '../../core/intents/fields.ts'
 import {
   column,
-  fieldsOf,
+  json,
   LIMIT,
   number,
   type Resource,
   relative,
   status,
+  TIMEZONE,
   text,
   when,
   wide,
 } from '../row.ts'
+
+const SCHEDULE = 'its times as JSON: {"cron":…}, {"interval_minutes":…} or {"datetime":…}'
 
 export const intents: Resource = {
   name: 'intents',
@@ -48,12 +50,23 @@ export const intents: Resource = {
       args: ['<intent_name>'],
       fields: [
         text('user_id', 'whose it is', 'user'),
-        ...fieldsOf(newIntentFields, {
-          ...{ intent_name: null, enabled: null },
-          ...{ trigger_type: 'type', trigger_schedule: 'schedule', trigger_condition: 'condition' },
-          ...{ action_type: 'action', action_context: 'context', action_priority: 'priority' },
-          ...{ agent_id: 'agent', thread_id: 'thread' },
-        }),
+        text(
+          'trigger_type',
+          'cron, interval, once, price, silence, event, calendar or news',
+          'type',
+        ),
+        json('trigger_schedule', SCHEDULE, 'schedule'),
+        json('trigger_condition', 'its condition as JSON', 'condition'),
+        text('action_context', 'what to do when it fires', 'context'),
+        text('action_type', 'notify, check_in, briefing, analysis or reminder', 'action'),
+        text('action_priority', 'low, normal, high or critical', 'priority'),
+        text('description', 'in your own words'),
+        TIMEZONE,
+        text('agent_id', 'the agent that is woken', 'agent'),
+        text('thread_id', 'in which conversation', 'thread'),
+        text('expires_at', 'until when'),
+        number('max_executions', 'how often at most'),
+        json('metadata', 'handed back as it is'),
       ],
       says: (item, now) =>
         `intent ${item.id} kept: ${item.schedule_description}, looked at ${relative(item.next_check, now) || 'never'}`,

@@ -1,13 +1,13 @@
 /** Commands about work and its outputs. */
-import { workFields } from '../../core/work/fields.ts'
 import {
   column,
-  fieldsOf,
   flag,
+  json,
   PAGED,
   type Resource,
   relative,
   status,
+  TIMEZONE,
   text,
   valueAt,
   when,
@@ -68,10 +68,12 @@ export const work: Resource = {
       about: 'have something done: wakeful work create "summarise the news" --type research',
       args: ['<task>'],
       fields: [
-        ...fieldsOf(workFields, {
-          ...{ task: null, agent_type: 'type', run_first: null, project_id: 'project' },
-        }),
+        text('agent_type', 'which executor does it', 'type'),
+        text('frequency', 'once, "daily at 9am", or cron'),
+        TIMEZONE,
         flag('run_first', 'recurring work does not also run at once', 'no-run-first'),
+        text('project_id', 'of which project', 'project'),
+        json('parameters', 'for the executor'),
         text('user_id', 'whose it is', 'user'),
       ],
       at: 'work',
