@@ -21,6 +21,8 @@ export interface Collector {
   readonly requests: { path: string; headers: IncomingHttpHeaders; text: string }[]
   /** False: takes the request and never answers. */
   answers: boolean
+  /** How many went away without an answer. */
+  left: number
   of(traceId: string): SeenSpan[]
   stop(): Promise<void>
 }
@@ -74,6 +76,9 @@ export async function collector(): Promise<Collector> {
       const text = (zipped ? gunzipSync(body) : body).toString('utf8')
       made.requests.push({ path: request.url ?? '', headers: request.headers, text })
       made.spans.push(...decode(text))
+      response.on('close', () => {
+        if (!response.writableEnded) made.left++
+      })
       if (made.answers) response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
     })
   })
@@ -83,6 +88,7 @@ export async function collector(): Promise<Collector> {
     spans: [],
     requests: [],
     answers: true,
+    left: 0,
     of: (traceId) => made.spans.filter((span) => span.traceId === traceId),
     stop: () =>
       new Promise((done) => {

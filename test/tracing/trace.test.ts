@@ -8,7 +8,7 @@ import { operations } from '../../src/app/operations.ts'
 import { tracedModelCall } from '../../src/packs/model/trace.ts'
 import { receiver, type Stage, type StageOptions, stage } from '../setup/listening-app.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
-import { until } from '../setup/until.ts'
+import { breathe, until } from '../setup/until.ts'
 import { type Collector, collector, hear, type SeenSpan } from './collector.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -280,7 +280,7 @@ describe('a request', () => {
   it('does not wait for a receiver that never answers, and neither does a stop for long', async () => {
     seen.answers = false
     const database = await memory.database()
-    // No timer ends but by our hand: nothing is sent before the stop, and the exporter is patient for ever.
+    // No timer of ours ends but by our hand: nothing is sent before the stop.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const s = await tracedStage(database)
     expect((await s.call('GET', '/v1/alarms')).status).toBe(200)
@@ -290,5 +290,8 @@ describe('a request', () => {
     await vi.advanceTimersByTimeAsync(3_000)
     vi.useRealTimers()
     await stopping
+    // The exporter itself has not given up yet: its receiver would have seen it leave.
+    await breathe(50)
+    expect(seen.left).toBe(0)
   })
 })
