@@ -88,21 +88,23 @@ once(
 )
 
 const wanted = process.argv[2]
-if (wanted === 'build' || (wanted === 'store' && !existsSync('dist/prepared.tar.gz'))) {
+if (wanted === 'build' || (wanted === 'store' && !existsSync('dist/prepared.tar.br'))) {
   const sources = [
     'package.json',
     'package-lock.json',
     'tsconfig.json',
     'tsconfig.build.json',
+    'scripts/bundle.mjs',
     'src',
   ]
   once('dist/.built', sources, () => {
     console.error('wakeful: building …')
     for (const name of existsSync('dist') ? readdirSync('dist') : []) {
-      if (!['console', 'prepared.tar.gz', '.prepared', '.console'].includes(name))
+      if (!['console', 'prepared.tar.br', '.prepared', '.console'].includes(name))
         rmSync(`dist/${name}`, { recursive: true })
     }
     run('npx', ['tsc', '-p', 'tsconfig.build.json'])
+    run('node', ['scripts/bundle.mjs'])
   })
   // A data directory with the schema in it, so that a first start needs no initdb.
   once(
@@ -110,7 +112,7 @@ if (wanted === 'build' || (wanted === 'store' && !existsSync('dist/prepared.tar.
     ['migrations', 'scripts/prepared.mjs', 'node_modules/@electric-sql/pglite/package.json'],
     () => {
       console.error('wakeful: preparing the embedded store …')
-      run('node', ['scripts/prepared.mjs'])
+      run('node', ['--import', 'tsx', 'scripts/prepared.mjs'])
     },
   )
   if (existsSync('console/vite.config.ts')) {

@@ -1,9 +1,11 @@
-// Writes dist/prepared.tar.gz: an embedded data directory with all migrations applied.
+// Writes dist/prepared.tar.br: an embedded data directory with all migrations applied. Three of its databases are nearly the
+// same, megabytes apart, which a window of 16 MB sees and gzip's of 32 kB does not: 2 MB instead of 5.
 import { rmSync, writeFileSync } from 'node:fs'
+import { brotliCompressSync, constants } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
-import { migrateUp } from '../dist/store/db/migrate.js'
+import { migrateUp } from '../src/store/db/migrate.ts'
 
-const file = new URL('../dist/prepared.tar.gz', import.meta.url)
+const file = new URL('../dist/prepared.tar.br', import.meta.url)
 rmSync(file, { force: true })
 const lite = await PGlite.create()
 const db = {
@@ -25,6 +27,11 @@ const db = {
 }
 await migrateUp(db)
 await lite.exec('checkpoint')
-const blob = await lite.dumpDataDir('gzip')
-writeFileSync(file, Buffer.from(await blob.arrayBuffer()))
+const tar = Buffer.from(await (await lite.dumpDataDir('none')).arrayBuffer())
+const params = {
+  [constants.BROTLI_PARAM_QUALITY]: 9,
+  [constants.BROTLI_PARAM_LGWIN]: 24,
+  [constants.BROTLI_PARAM_SIZE_HINT]: tar.length,
+}
+writeFileSync(file, brotliCompressSync(tar, { params }))
 await lite.close()

@@ -18,7 +18,7 @@ const TRIGGERED = ['triggers', 'agents', 'channels', 'sources'] as const
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: [],
-  store: ['core'],
+  store: ['core', 'root.ts'],
   // Files of runs: outside the database, known to those who put, serve and sweep them.
   files: ['core'],
   triggers: ['store', 'core'],
@@ -32,14 +32,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   identity: ['api', 'http', 'store', 'core', 'config.ts', 'clock.ts'],
   observe: ['engine', 'channels', 'store', 'core', 'config.ts'],
   'clock.ts': [],
-  'version.ts': [],
+  'root.ts': [],
+  'version.ts': ['root.ts'],
   'config.ts': ['files', 'core'],
   // One possible use: it takes the seams that anybody has, and the interface by which it is plugged in.
   packs: ['app/pack.ts', 'agents', 'api', 'channels', 'sources', 'store', 'core', 'clock.ts'],
   // The composition root puts the kernel together; the packs come in by one list.
   app: [
     ...['engine', ...TRIGGERED, 'files', 'identity', 'observe', 'http', 'mcp', 'api', 'store'],
-    ...['core', 'config.ts', 'clock.ts', 'version.ts'],
+    ...['core', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
   'app/packs.ts': ['packs', 'agents', 'api', 'core', 'config.ts'],
   // In browsers too: of the others it takes types alone, which test/client/routes.test.ts watches.
@@ -52,7 +53,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The outermost door: it starts the server, and brings the demo's agent.
   cli: [
     ...['app', 'packs', 'agents', 'api', 'mcp', 'sources', 'observe', 'store', 'core', 'client'],
-    ...['client.ts', 'config.ts', 'clock.ts', 'version.ts'],
+    ...['client.ts', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
 }
 

@@ -3,7 +3,6 @@
  * The server listens before the database is there, and says 503 until it is.
  */
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Actor, Context } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { onceByKey } from '../api/once.ts'
@@ -15,6 +14,7 @@ import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
 import { openSockets, type SocketDoor } from '../http/socket.ts'
 import { openTracing } from '../observe/tracing.ts'
+import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
 import { migrateUp } from '../store/db/migrate.ts'
 import { openStore, type Store } from '../store/db/open.ts'
@@ -29,7 +29,7 @@ import { type AppOptions, openParts, type Parts } from './parts.ts'
 
 export { VERSION }
 
-const CONSOLE = fileURLToPath(new URL('../../dist/console/', import.meta.url))
+const CONSOLE = `${ROOT}dist/console/`
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 

@@ -3,6 +3,7 @@
  * The command line. Each command is one line here; only the one that is asked for is loaded, so that help and short
  * questions are answered at once. How commands end: see `exit.ts`.
  */
+import * as nodeModule from 'node:module'
 import { Command, CommanderError } from 'commander'
 
 import { VERSION } from '../version.ts'
@@ -15,6 +16,7 @@ type Load = () => Promise<Command | null>
 /** In the order of the help. A command that loads as null is not there. */
 const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> = {
   serve: ['start the server', async () => (await import('./serve.ts')).serveCommand()],
+  init: ['write a small app to begin with', async () => (await import('./init.ts')).initCommand()],
   mcp: [
     'serve the tools over standard input and output (Model Context Protocol)',
     async () => {
@@ -73,6 +75,10 @@ for (const stream of [process.stdout, process.stderr])
     if (error.code === 'EPIPE') process.exit(EXIT.ok)
     throw error
   })
+
+// Newer Nodes keep what they compiled: what is loaded from here on starts sooner the next time.
+const { enableCompileCache } = nodeModule as { enableCompileCache?: () => void }
+enableCompileCache?.()
 
 try {
   await (await programFor(process.argv.slice(2))).parseAsync()

@@ -17,6 +17,7 @@ import {
   judgeDatabase,
   judgeDisk,
   judgeNode,
+  judgePooling,
   judgeSkew,
   judgeZones,
   worst,
@@ -44,6 +45,7 @@ async function doctor(flags: ServerFlags): Promise<void> {
     finding,
     seen.finding,
     ...(direct?.finding === undefined ? [] : [direct.finding]),
+    ...(direct?.pooling === undefined ? [] : [direct.pooling]),
     ...(database === null ? [] : judgeDatabase(database)),
     ...(direct?.skew === undefined ? (seen.skew === null ? [] : [seen.skew]) : [direct.skew]),
     judgeZones(tzDataVersion(), seen.tzData),
@@ -123,6 +125,7 @@ interface Direct {
   readonly facts?: DatabaseFacts
   readonly finding?: Finding
   readonly skew?: Finding
+  readonly pooling?: Finding
 }
 
 /** The embedded store belongs to one process: only looked at directly when no server told of it. */
@@ -137,7 +140,7 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
     }
   }
   // Loaded here alone: most of the time the server tells.
-  const [{ openStore }, { examine }] = await Promise.all([
+  const [{ openStore }, { examine, sharesConnections }] = await Promise.all([
     import('../store/db/open.ts'),
     import('../store/db/doctor.ts'),
   ])
@@ -147,7 +150,9 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
       await store.db.query('select 1')
       const before = wallClock()
       const facts = await examine(store.db)
-      return { facts, skew: skewFinding(facts.now, before, wallClock()) }
+      const skew = skewFinding(facts.now, before, wallClock())
+      if (store.listen === null) return { facts, skew }
+      return { facts, skew, pooling: judgePooling(await sharesConnections(store.listen)) }
     } finally {
       await store.close()
     }

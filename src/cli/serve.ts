@@ -1,5 +1,6 @@
 /** `wakeful serve`: the server, from its settings to its last breath. */
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
@@ -19,25 +20,29 @@ const STOP_MAX_MS = 10_000
 export function serveCommand(): Command {
   return new Command('serve')
     .description('start the server (settings come from the environment)')
+    .argument('[app]', 'the module with your agents (or WAKEFUL_APP; a demo unless said)')
     .action(serve)
 }
 
-async function serve(): Promise<void> {
-  const config = readConfig(environment())
+async function serve(app: string | undefined): Promise<void> {
+  const config = readConfig({
+    ...environment(),
+    ...(app === undefined ? {} : { WAKEFUL_APP: app }),
+  })
   const log = createLog(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
   process.on('unhandledRejection', (error) =>
     log.error({ error: errorText(error) }, 'unhandled rejection'),
   )
-  const app = await App.open({ config, ...(await loadApp(config)), log })
-  endOnSignals(app, log)
+  const server = await App.open({ config, ...(await loadApp(config)), log })
+  endOnSignals(server, log)
   try {
-    await run(app, config)
+    await run(server, config)
   } catch (error) {
-    await app.stop()
+    await server.stop()
     throw inUse(error, config)
   }
-  log.info({ database: app.store.kind, services: config.services }, 'ready')
+  log.info({ database: server.store.kind, services: config.services }, 'ready')
 }
 
 async function run(app: App, config: AppConfig): Promise<void> {
@@ -96,6 +101,7 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes the path of a module that exists`,
     )
+  await readTypes(config.app, path)
   const module = (await import(pathToFileURL(path).href)) as {
     default?: {
       agents?: Record<string, Agent>
@@ -122,4 +128,25 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
   if (!Array.isArray(sources))
     throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
   return { agents: new Map(Object.entries(agents)), work: new Map(Object.entries(work)), sources }
+}
+
+/** Newer Nodes read TypeScript; for others the app's own tsx does, where it is installed. */
+async function readTypes(app: string, path: string): Promise<void> {
+  const { typescript } = process.features as { typescript?: unknown }
+  if (!/\.[cm]?ts$/.test(path) || typescript) return
+  const file = tsxOf(path)
+  if (file === null)
+    throw new ConfigError(
+      `WAKEFUL_APP: got "${app}", which Node ${process.version} reads only with tsx: npm install --save-dev tsx`,
+    )
+  await import(pathToFileURL(file).href)
+}
+
+function tsxOf(path: string): string | null {
+  try {
+    return createRequire(path).resolve('tsx')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return null
+    throw error
+  }
 }

@@ -65,6 +65,17 @@ export function judgeDatabase(facts: DatabaseFacts): Finding[] {
   ]
 }
 
+/** Two clients at once on one connection of the database: what one of them sets there, the other gets. */
+export function judgePooling(shared: boolean): Finding {
+  if (!shared) return finding('pooling', 'ok', 'every connection is our own')
+  return finding(
+    'pooling',
+    'fail',
+    'a pooler in transaction mode stands before the database: commits may not wait for the disk, and other processes are heard late',
+    'connect to PostgreSQL itself, or have the pooler work in session mode',
+  )
+}
+
 function finding(check: string, health: Health, text: string, advice?: string): Finding {
   return { check, health, text, ...(health === 'ok' || advice === undefined ? {} : { advice }) }
 }

@@ -17,7 +17,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-node'
-import type { Config } from '../config.ts'
+import { type Config, ConfigError } from '../config.ts'
 import { carried, carry } from '../core/trace/context.ts'
 import type { Attributes, Span, SpanOptions, Tracer } from '../core/trace/trace.ts'
 import { UNTRACED } from '../core/trace/trace.ts'
@@ -38,6 +38,12 @@ const EXPORT_MAX = 1_000
 const EXPORT_EVERY_MS = 1_000
 const EXPORT_TIMEOUT_MS = 10_000
 const STOP_MAX_MS = 3_000
+const SDK = [
+  '@opentelemetry/sdk-trace-node',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/resources',
+  '@opentelemetry/context-async-hooks',
+]
 const KINDS = {
   server: SpanKind.SERVER,
   client: SpanKind.CLIENT,
@@ -61,12 +67,7 @@ async function exporting(config: TracingConfig, version: string): Promise<Tracin
     { OTLPTraceExporter },
     { resourceFromAttributes },
     { AsyncLocalStorageContextManager },
-  ] = await Promise.all([
-    import('@opentelemetry/sdk-trace-node'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/context-async-hooks'),
-  ])
+  ] = await loadSdk(config)
   const batched = ({ url, headers }: Target) =>
     new sdk.BatchSpanProcessor(
       new OTLPTraceExporter({ url, headers, timeoutMillis: EXPORT_TIMEOUT_MS }),
@@ -100,6 +101,24 @@ async function exporting(config: TracingConfig, version: string): Promise<Tracin
       if (ownProvider) trace.disable()
       if (ownContexts) context.disable()
     },
+  }
+}
+
+/** Optional peers: most never trace, and they are a third of what would be installed. */
+async function loadSdk({ langfuse }: TracingConfig) {
+  try {
+    return await Promise.all([
+      import('@opentelemetry/sdk-trace-node'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+      import('@opentelemetry/context-async-hooks'),
+    ])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    const asked = langfuse === null ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'LANGFUSE_PUBLIC_KEY'
+    throw new ConfigError(
+      `${asked}: asks for tracing, whose packages are not installed: npm install ${SDK.join(' ')}`,
+    )
   }
 }
 

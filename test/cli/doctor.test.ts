@@ -1,4 +1,5 @@
 /** `wakeful doctor`: a sound installation is told so, a broken one is told what to do, in both stores. */
+import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import {
   bytesText,
@@ -6,10 +7,12 @@ import {
   judgeDatabase,
   judgeDisk,
   judgeNode,
+  judgePooling,
   judgeSkew,
   judgeZones,
   worst,
 } from '../../src/core/doctor.ts'
+import { sharesConnections } from '../../src/store/db/doctor.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
 import { openStore } from '../../src/store/db/open.ts'
 import { folder } from '../process/server.ts'
@@ -167,7 +170,19 @@ eachStore('without a server the doctor', (store) => {
     expect(seen.stdout).toMatch(/^ok {4}migrations: all \d+ are applied$/m)
     expect(seen.stdout).toMatch(/^ok {4}clock: /m)
     if (store.name === 'pglite') expect(seen.stdout).toMatch(/^(ok|warn) +disk: .* are free$/m)
+    else expect(seen.stdout).toMatch(/^ok {4}pooling: /m)
   })
+})
+
+it('finds a pooler that gives two clients one connection of the database', async () => {
+  const answering = (pids: number[]) => () =>
+    ({
+      connect: async () => undefined,
+      query: async () => ({ rows: [{ pid: pids.shift() }] }),
+      end: async () => undefined,
+    }) as unknown as pg.Client
+  expect(judgePooling(await sharesConnections(answering([7, 7])))).toMatchObject({ health: 'fail' })
+  expect(judgePooling(await sharesConnections(answering([7, 8])))).toMatchObject({ health: 'ok' })
 })
 
 it('tells of a database that is away, of wrong settings, and of a directory not yet there', async () => {

@@ -42,6 +42,15 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
+/** Unless said, the build of this repository, in its folder. */
+export interface Place {
+  readonly bin?: string
+  readonly folder?: string
+  readonly args?: readonly string[]
+  /** As this user and group; takes root. */
+  readonly as?: number
+}
+
 export class Server {
   readonly #child: ChildProcess
   readonly exited: Promise<Exit>
@@ -50,11 +59,13 @@ export class Server {
   stderr = ''
 
   /** Starts `wakeful serve` on a free port of loopback. */
-  constructor(env: Record<string, string>) {
+  constructor(env: Record<string, string>, place: Place = {}) {
     ensureBuilt()
     const { PATH = '' } = process.env
-    this.#child = spawn(process.execPath, [...SHORT_LIVED, BIN, 'serve'], {
-      cwd: ROOT,
+    const { bin = BIN, folder = ROOT, args = [], as } = place
+    this.#child = spawn(process.execPath, [...SHORT_LIVED, bin, 'serve', ...args], {
+      cwd: folder,
+      ...(as === undefined ? {} : { uid: as, gid: as }),
       env: { PATH, PORT: '0', LOG_LEVEL: 'info', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -73,8 +84,11 @@ export class Server {
   }
 
   /** A server that takes requests. */
-  static async start(env: Record<string, string>): Promise<Server & { url: string }> {
-    const server = new Server(env)
+  static async start(
+    env: Record<string, string>,
+    place: Place = {},
+  ): Promise<Server & { url: string }> {
+    const server = new Server(env, place)
     const url = await server.address
     await server.ready(url)
     return Object.assign(server, { url })

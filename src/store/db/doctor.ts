@@ -4,6 +4,7 @@ import type { Db } from './db.ts'
 // All of it, so that a due table added there is looked after here without a word.
 import * as due from './due.ts'
 import { migrationStatus } from './migrate.ts'
+import type { Store } from './open.ts'
 
 const { NOW } = due
 const LATE = `interval '1 minute'`
@@ -38,6 +39,22 @@ const LEASES: readonly { table: string; from: string; where: string; until: stri
     until: 'due_at',
   },
 ]
+
+/** A pooler in transaction mode gives one connection of the database to whoever asks next; any other keeps them apart. */
+export async function sharesConnections(listen: NonNullable<Store['listen']>): Promise<boolean> {
+  const clients = [listen(), listen()]
+  try {
+    const seen = new Set<number>()
+    for (const client of clients) {
+      await client.connect()
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+      for (const { pid } of rows) seen.add(pid)
+    }
+    return seen.size < clients.length
+  } finally {
+    await Promise.all(clients.map((client) => client.end()))
+  }
+}
 
 export async function examine(db: Db): Promise<DatabaseFacts> {
   const server = await serverFacts(db)

@@ -3,13 +3,8 @@
  * its process, however that ends. Two openers of one PGlite directory silently lose commits.
  */
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
-
-// A native addon shipped ready-made in its package; it has no types of its own.
-const { tryLock } = createRequire(import.meta.url)('fs-native-extensions') as {
-  tryLock(fd: number): boolean
-}
+import { tryLock } from 'fs-native-extensions'
 
 export class DirectoryInUseError extends Error {
   override readonly name = 'DirectoryInUseError'

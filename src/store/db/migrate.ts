@@ -5,11 +5,11 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { ROOT } from '../../root.ts'
 import type { Db } from './db.ts'
 import { ensureRoles } from './roles.ts'
 
-const DIRECTORY = fileURLToPath(new URL('../../../migrations/', import.meta.url))
+const DIRECTORY = `${ROOT}migrations/`
 /** Any fixed number; it names our lock among others in the same database. */
 const LOCK = 7_105_128_331
 

@@ -1,7 +1,6 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
 import type { Db, StoreKind } from './db.ts'
-import { openPglite } from './pglite.ts'
 import { openPostgres } from './postgres.ts'
 import type { Pulse } from './pulse.ts'
 
@@ -31,7 +30,9 @@ export interface Store {
 }
 
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-  if (url === 'memory:') return openPglite(null, options)
-  if (url.startsWith('pglite:')) return openPglite(url.slice('pglite:'.length), options)
-  return openPostgres(url, options)
+  const embedded = url === 'memory:' ? null : /^pglite:(.*)$/s.exec(url)?.[1]
+  if (embedded === undefined) return openPostgres(url, options)
+  // Loaded here alone: whoever has a PostgreSQL needs neither the embedded one nor the native lock of its directory.
+  const { openPglite } = await import('./pglite.ts')
+  return openPglite(embedded, options)
 }

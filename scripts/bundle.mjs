@@ -1,0 +1,86 @@
+// Bundles what is published into dist: each way in is a file of its own, what they share lies in dist/chunks, and other
+// people's packages are inside. Nothing is minified: a stack trace still says where. Types are written by tsc beside it.
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)))
+const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+
+const NATIVE = 'node_modules/fs-native-extensions'
+/** Whose binary is on its way with us: the systems that Node itself is made for. */
+const SYSTEMS = [
+  'darwin-arm64',
+  'darwin-x64',
+  'linux-arm64',
+  'linux-x64',
+  'win32-arm64',
+  'win32-x64',
+]
+/** There for its types, which are part of ours; its code is bundled, since it would load fifty languages one by one. */
+const TYPES_ALONE = ['zod']
+/** Packages that others look for and do without. */
+const NOT_THERE = ['pg-native', 'bufferutil', 'utf-8-validate']
+const outside = Object.keys(dependencies).filter((name) => !TYPES_ALONE.includes(name))
+
+/** The addon finds its binary with the help of five packages; here it lies beside the chunks. */
+const nativeBinary = {
+  name: 'native binary',
+  setup({ onLoad }) {
+    onLoad({ filter: /fs-native-extensions[\\/]binding\.js$/ }, () => ({
+      contents:
+        "const binary = '../native/' + process.platform + '-' + process.arch + '.node'\nmodule.exports = require(binary)",
+    }))
+  },
+}
+
+const shared = {
+  bundle: true,
+  format: 'esm',
+  target: 'node20',
+  outdir: 'dist',
+  outbase: 'src',
+  metafile: true,
+  logLevel: 'warning',
+}
+const server = await build({
+  ...shared,
+  entryPoints: [
+    'src/index.ts',
+    'src/langgraph.ts',
+    'src/testing.ts',
+    'src/tools.ts',
+    'src/cli/bin.ts',
+  ],
+  platform: 'node',
+  splitting: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  external: [...outside, ...Object.keys(peerDependencies), ...NOT_THERE],
+  plugins: [nativeBinary],
+  // Packages written for require still find Node's own modules.
+  banner: {
+    js: "import { createRequire as wakefulRequire } from 'node:module'\nconst require = wakefulRequire(import.meta.url)",
+  },
+})
+// For browsers too, so without anything of Node's.
+const client = await build({ ...shared, entryPoints: ['src/client.ts'], platform: 'neutral' })
+
+mkdirSync('dist/native', { recursive: true })
+for (const system of SYSTEMS)
+  cpSync(`${NATIVE}/prebuilds/${system}/fs-native-extensions.node`, `dist/native/${system}.node`)
+
+/** What those whose code is inside ask to be passed on. */
+const insides = [server, client].flatMap(({ metafile }) => Object.keys(metafile.inputs))
+const consoles = JSON.parse(readFileSync('console/package.json', 'utf8')).dependencies
+const folders = new Set(Object.keys(consoles).map((name) => `node_modules/${name}`))
+for (const path of insides) {
+  const folder = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]
+  if (folder !== undefined) folders.add(folder)
+}
+const licences = [...folders].sort().map((folder) => {
+  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each))
+  const text = file === undefined ? '' : readFileSync(`${folder}/${file}`, 'utf8')
+  return `${'='.repeat(80)}\n${name} ${version}, ${license}\n\n${text}`
+})
+writeFileSync('dist/LICENSES.txt', licences.join('\n'))

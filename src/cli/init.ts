@@ -1,0 +1,152 @@
+/** `wakeful init [folder]`: a small app that runs, with a test of it on a test clock. Writes files, and installs nothing. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline/promises'
+import { Command, Option } from 'commander'
+import { ROOT } from '../root.ts'
+import { EXIT, UsageError } from './exit.ts'
+
+const AGENTS = ['function', 'langgraph', 'python'] as const
+const LANGUAGES = ['javascript', 'typescript'] as const
+type AgentKind = (typeof AGENTS)[number]
+type Language = (typeof LANGUAGES)[number]
+
+interface Flags {
+  readonly agent?: AgentKind
+  readonly language?: Language
+}
+
+interface Wanted {
+  readonly name: string
+  readonly agent: AgentKind
+  readonly language: Language
+}
+
+export function initCommand(): Command {
+  return new Command('init')
+    .description('write a small app to begin with')
+    .argument('[folder]', 'a new or empty one', '.')
+    .addOption(new Option('--agent <kind>', 'what the agent is').choices(AGENTS))
+    .addOption(new Option('--language <language>', 'what it is written in').choices(LANGUAGES))
+    .action(init)
+}
+
+async function init(folder: string, flags: Flags): Promise<void> {
+  const path = resolve(folder)
+  if (existsSync(path) && readdirSync(path).some((name) => name !== '.git'))
+    throw new UsageError(`${path} is not empty: give a new or empty folder`)
+  const wanted = await settled(nameOf(path), flags)
+  const files = filesOf(wanted)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), text)
+  }
+  const there = folder === '.' ? '' : `cd ${folder} && `
+  process.stdout.write(
+    `wrote ${Object.keys(files).join(', ')}\n\n  ${there}npm install\n  npm test     # on a test clock\n  npm start    # http://127.0.0.1:8787\n`,
+  )
+}
+
+/** What was not said is asked on a terminal, and the first there is elsewhere. */
+async function settled(name: string, flags: Flags): Promise<Wanted> {
+  const agent = flags.agent ?? (await choice('What is the agent?', AGENTS))
+  if (agent === 'python') {
+    if (flags.language === 'typescript')
+      throw new UsageError('--language: beside an agent in Python there is JavaScript alone')
+    return { name, agent, language: 'javascript' }
+  }
+  const language = flags.language ?? (await choice('What is it written in?', LANGUAGES))
+  return { name, agent, language }
+}
+
+async function choice<T extends string>(
+  question: string,
+  choices: readonly [T, ...T[]],
+): Promise<T> {
+  const [first] = choices
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return first
+  const asked = createInterface({ input: process.stdin, output: process.stdout })
+  // Whoever ends it here wants nothing written.
+  asked.once('SIGINT', () => process.exit(EXIT.usage))
+  try {
+    for (;;) {
+      const said = (await asked.question(`${question} ${choices.join(', ')} [${first}] `)).trim()
+      const found = said === '' ? first : choices.find((each) => each === said.toLowerCase())
+      if (found !== undefined) return found
+    }
+  } finally {
+    asked.close()
+  }
+}
+
+/** As npm takes it. */
+function nameOf(path: string): string {
+  const name = basename(path)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[._-]+/, '')
+  return name === '' ? 'agent' : name
+}
+
+function filesOf(wanted: Wanted): Record<string, string> {
+  const { name, agent, language } = wanted
+  const extension = language === 'typescript' ? 'ts' : 'js'
+  const read = (path: string) =>
+    readFileSync(`${ROOT}templates/${path}`, 'utf8')
+      .replaceAll('{{name}}', name)
+      .replaceAll('{{ext}}', extension)
+  const common = {
+    'package.json': `${JSON.stringify(packageOf(wanted), null, 2)}\n`,
+    'README.md': read(`${agent}/README.md`),
+    '.gitignore': read('gitignore'),
+  }
+  if (agent === 'python')
+    return {
+      'agent.py': readFileSync(`${ROOT}examples/remote-agent/agent.py`, 'utf8'),
+      'agent.js': read('python/agent.js'),
+      'main.js': read('python/main.js'),
+      'agent.test.js': read('python/agent.test.js'),
+      ...common,
+    }
+  return {
+    [`app.${extension}`]: read(`${agent}/app.${extension}`),
+    [`app.test.${extension}`]: read(`${agent}/app.test.${extension}`),
+    ...(language === 'typescript' ? { 'tsconfig.json': read('tsconfig.json') } : {}),
+    ...common,
+  }
+}
+
+/** Of other packages the versions that this one is tested with. */
+function packageOf({ name, agent, language }: Wanted): object {
+  const own = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
+    version: string
+    devDependencies: Record<string, string>
+  }
+  const tested = (names: readonly string[]) =>
+    Object.fromEntries(names.map((each) => [each, `^${own.devDependencies[each]}`]))
+  const typed = language === 'typescript'
+  return {
+    name,
+    private: true,
+    type: 'module',
+    scripts: scriptsOf(agent, typed),
+    dependencies: {
+      ...(agent === 'langgraph' ? tested(GRAPH) : {}),
+      wakeful: `^${own.version}`,
+    },
+    ...(typed ? { devDependencies: tested(TYPES) } : {}),
+  }
+}
+
+const GRAPH = ['@langchain/core', '@langchain/langgraph', '@langchain/langgraph-checkpoint']
+const TYPES = ['@types/node', 'tsx', 'typescript']
+
+function scriptsOf(agent: AgentKind, typed: boolean): Record<string, string> {
+  if (agent === 'python') return { start: 'node main.js', test: 'node --test' }
+  if (!typed) return { start: 'wakeful serve app.js', test: 'node --test' }
+  return {
+    start: 'wakeful serve app.ts',
+    test: 'node --import tsx --test app.test.ts',
+    check: 'tsc',
+  }
+}

@@ -1,0 +1,25 @@
+/** An agent that answers, keeps what it was told to remind of, and looks in once when nobody says anything. */
+import { agent } from 'wakeful'
+
+const LOOK_IN_SECONDS = 3600
+const REMINDER = /^remind me (.+?) to (.+)$/i
+
+const companion = agent((turn) => {
+  const { type, payload } = turn.event
+  if (type === 'alarm') return turn.reply((payload as { wake_message: string }).wake_message)
+  if (type === 'timer') return turn.reply('Is there anything I can do?')
+  if (type !== 'user_message') return
+  const { text } = payload as { text: string }
+  const [, schedule, what] = REMINDER.exec(text) ?? []
+  if (schedule !== undefined && what !== undefined) {
+    turn.setAlarm({ schedule, wake_message: `Now: ${what}` })
+    return turn.reply(`I will remind you ${schedule}.`)
+  }
+  const heard = Number(turn.state.heard ?? 0) + 1
+  turn.state.heard = heard
+  turn.reply(`That is number ${heard}: ${text}`)
+  // Kept by the database, so it survives a restart; cancelled when the person speaks first.
+  turn.followUp('look-in', { inSeconds: LOOK_IN_SECONDS })
+})
+
+export default { agents: { companion } }
