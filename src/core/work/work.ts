@@ -18,7 +18,6 @@ import {
 import { parseSessionKey, type SessionRef } from '../sessions/session.ts'
 
 export const OUTPUT_STATUSES = ['pending', 'running', 'completed', 'failed'] as const
-type OutputStatus = (typeof OUTPUT_STATUSES)[number]
 
 export const WORK_TIMEOUT_MS = 300_000
 export const TITLE_MAX = 256
