@@ -161,6 +161,7 @@ function openEngine(
     retention: {
       checkpointsKept: config.checkpointsKept,
       keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
+      archive: runtime.archive,
     },
     sweep: runtime.sweep,
     meter,
