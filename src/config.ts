@@ -91,6 +91,8 @@ export interface Config {
   readonly checkpointsKept: number
   /** Done events, turns and effects older than this are deleted; null keeps them. */
   readonly keepDays: number | null
+  /** Receives what is about to be deleted for its age; null: nothing does. */
+  readonly archive: FilesSettings | null
   /** Null unless both keys are set. */
   readonly langfuse: {
     readonly publicKey: string
@@ -155,6 +157,7 @@ function readOwn(read: Reader): Config {
     effectPollIntervalMs: read.whole('EFFECT_POLL_INTERVAL_MS', 1, MS_MAX, EFFECT_POLL_INTERVAL_MS),
     checkpointsKept: read.whole('WAKEFUL_CHECKPOINTS_KEPT', 1, 1_000_000, CHECKPOINTS_KEPT),
     keepDays: readKeepDays(read),
+    archive: readPlace(read, 'WAKEFUL_ARCHIVE'),
     langfuse: readLangfuse(read),
     otlpEndpoint: read.checked('OTEL_EXPORTER_OTLP_ENDPOINT', isHttpUrl, HTTP_URL, 'secret'),
     traceContent: read.flag('WAKEFUL_TRACE_CONTENT', false),
@@ -214,20 +217,24 @@ function readServices(read: Reader): readonly Service[] {
   return SERVICES
 }
 
-/** A directory; or `s3://bucket/prefix` with the variables that every S3 client reads. */
 function readFiles(read: Reader): FilesSettings {
-  const place = read.text('WAKEFUL_FILES')
-  if (place === null)
-    return read.text('DATABASE_URL') === 'memory:'
-      ? { kind: 'temporary' }
-      : { kind: 'directory', path: FILES }
+  const place = readPlace(read, 'WAKEFUL_FILES')
+  if (place !== null) return place
+  return read.text('DATABASE_URL') === 'memory:'
+    ? { kind: 'temporary' }
+    : { kind: 'directory', path: FILES }
+}
+
+/** A directory; or `s3://bucket/prefix` with the variables that every S3 client reads. */
+function readPlace(read: Reader, name: string): FilesSettings | null {
+  const place = read.text(name)
+  if (place === null) return null
   if (!/^[a-z][a-z0-9+.-]+:/i.test(place)) return { kind: 'directory', path: place }
   const [, bucket, prefix = ''] = S3_PLACE.exec(place) ?? []
-  if (bucket === undefined) read.refuse('WAKEFUL_FILES', shown(place), FILES_FORM)
-  const needed = (name: string) => {
-    const value = read.checked(name, isToken, 'visible ASCII characters', 'secret')
-    if (read.text(name) === null)
-      read.refuse(name, 'nothing', 'a key, since WAKEFUL_FILES is s3://')
+  if (bucket === undefined) read.refuse(name, shown(place), FILES_FORM)
+  const needed = (key: string) => {
+    const value = read.checked(key, isToken, 'visible ASCII characters', 'secret')
+    if (read.text(key) === null) read.refuse(key, 'nothing', `a key, since ${name} is s3://`)
     return value ?? ''
   }
   const region =

@@ -11,8 +11,9 @@ import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../store/alarms/alarms.ts'
-import { countEnabled } from '../store/intents/intents.ts'
+import { countEnabled, getIntent } from '../store/intents/intents.ts'
 import { recentEvents } from '../store/sessions/events.ts'
+import { getWork } from '../store/work/work.ts'
 import {
   AGENT_TIMEOUT_MS,
   type Agent,
@@ -22,13 +23,30 @@ import {
 } from './agent.ts'
 import { type AlarmRequest, type AlarmTime, alarmDraft, keptOf } from './alarm-request.ts'
 import { storable } from './asked.ts'
+import {
+  type IntentChangeRequest,
+  intentChange,
+  type WorkChangeRequest,
+  workChange,
+} from './changes.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
+import {
+  type OwnAlarm,
+  type OwnIntent,
+  type OwnOutput,
+  type OwnWork,
+  ownAlarms,
+  ownIntents,
+  ownOutputs,
+  ownWork,
+} from './own.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
 import { type WorkRequest, workDraft } from './work-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
 const EXPLAINED_MAX = 100
+const OUTPUTS_MAX = 50
 const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 export interface PastEvent {
@@ -151,8 +169,7 @@ export class Turn {
    */
   async createIntent(request: IntentRequest): Promise<string> {
     const draft = intentDraft(request, this.#input)
-    const enabled = await countEnabled(this.#input.db, draft.userId)
-    if (enabled + this.#intentsAsked() >= INTENTS_MAX) throw new Refusal('rule', LIMIT_REACHED)
+    await this.#roomForIntent()
     this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { create_intent: draft } })
     return draft.id
   }
@@ -178,6 +195,58 @@ export class Turn {
     this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { delete_work: id } })
   }
 
+  /**
+   * Pauses or resumes work of this user (`is_active`), or gives it another frequency, zone or task. False where there is no
+   * such work. Throws a `Refusal` with all that is wrong.
+   */
+  async updateWork(id: string, change: WorkChangeRequest): Promise<boolean> {
+    const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
+    if (row === null) return false
+    const asked = workChange(change, row)
+    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { update_work: id, change: asked } })
+    return true
+  }
+
+  /**
+   * Switches an intent of this user and agent off or on (`enabled`), or changes what it waits for and says. False where there
+   * is no such intent. Throws a `Refusal` with all that is wrong.
+   */
+  async updateIntent(id: string, change: IntentChangeRequest): Promise<boolean> {
+    const { userId, agentId } = this.session
+    const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
+    if (row === null || row.agent_id !== agentId) return false
+    const { asked, enabling } = intentChange(change, row)
+    if (enabling) await this.#roomForIntent()
+    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { update_intent: id, change: asked } })
+    return true
+  }
+
+  /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
+  listAlarms(): Promise<OwnAlarm[]> {
+    return ownAlarms(this.#input)
+  }
+
+  /** Intents of this user and agent, newest first, those that are switched off too. */
+  listIntents(): Promise<OwnIntent[]> {
+    return ownIntents(this.#input)
+  }
+
+  /** Work of this user, newest first, paused work too. */
+  listWork(): Promise<OwnWork[]> {
+    return ownWork(this.#input)
+  }
+
+  /** What the runs of one work came to, newest first; null where there is no such work of this user. */
+  async workOutputs(id: string, limit = 5): Promise<OwnOutput[] | null> {
+    const count = Math.max(1, Math.min(OUTPUTS_MAX, Math.floor(limit)))
+    return isUuid(id) ? ownOutputs(this.#input, id, count) : null
+  }
+
+  /** The names of those who do work here. */
+  get workTypes(): readonly string[] {
+    return this.#input.workTypes ?? []
+  }
+
   /** What is ahead as this turn begins: follow-ups of this session, alarms and intents of this agent, work of this user. */
   planned(): Promise<Planned[]> {
     return planned(this.#input)
@@ -192,6 +261,11 @@ export class Turn {
   #intentsAsked(): number {
     return this.#wishes.filter((wish) => wish.type === 'ask_trigger' && 'create_intent' in wish.ask)
       .length
+  }
+
+  async #roomForIntent(): Promise<void> {
+    const enabled = await countEnabled(this.#input.db, this.session.userId)
+    if (enabled + this.#intentsAsked() >= INTENTS_MAX) throw new Refusal('rule', LIMIT_REACHED)
   }
 
   /** The newest events up to this one, oldest first. */

@@ -250,8 +250,10 @@ export function prepare(op: Operation, actor: Actor, raw: RawInput): Input {
   return { params, query, body }
 }
 
+/** Or says that everybody is meant, where an operation takes that. */
 function namesOwner(part: unknown): boolean {
-  return (part as { user_id?: unknown } | null | undefined)?.user_id != null
+  const { user_id, everybody } = (part ?? {}) as { user_id?: unknown; everybody?: unknown }
+  return user_id != null || String(everybody) === 'true'
 }
 
 /**

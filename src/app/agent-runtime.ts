@@ -9,6 +9,7 @@ import type { Webhooks } from '../channels/webhook.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { newId } from '../core/ids.ts'
+import { type ArchivePlace, openArchive } from '../files/archive.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { openFiles } from '../files/open.ts'
 import { fileSweep } from '../files/sweep.ts'
@@ -35,6 +36,8 @@ export interface AgentRuntimeOptions {
 export class AgentRuntime {
   readonly agents: AgentRegistry
   readonly files: FileKeeper
+  /** Receives what retention is about to remove; null where nothing does. */
+  readonly archive: ArchivePlace | null
   /** Removes files that no row names. */
   readonly sweep: () => Promise<number>
   readonly #options: AgentRuntimeOptions
@@ -47,6 +50,10 @@ export class AgentRuntime {
     const { config, store, agents, webhooks, trouble } = options
     const timeOfDay = () => new Date(wallClock())
     this.files = openFiles(config.files, () => this.#installation, timeOfDay)
+    this.archive =
+      config.archive === null
+        ? null
+        : openArchive(config.archive, () => this.#installation, timeOfDay)
     this.sweep = fileSweep({
       files: this.files,
       known: (keys) => knownFiles(store.db, keys),
@@ -101,6 +108,7 @@ export class AgentRuntime {
   async close(): Promise<void> {
     await this.#work.idle()
     await this.files.close()
+    await this.archive?.close()
   }
 }
 

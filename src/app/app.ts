@@ -29,6 +29,7 @@ import { type AppOptions, openParts, type Parts } from './parts.ts'
 
 export { VERSION }
 
+const DOCS = `${ROOT}docs/`
 const CONSOLE = `${ROOT}dist/console/`
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
@@ -113,6 +114,7 @@ export class App {
       version: VERSION,
       logger: log,
       console: CONSOLE,
+      docs: DOCS,
       authenticate: identity.authenticate,
       limit: identity.limit,
       limitStrangers: identity.limitStrangers,

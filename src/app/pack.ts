@@ -9,22 +9,26 @@ import type { Config } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
 import type { ExtraService } from '../engine/engine.ts'
 import type { Meter } from '../engine/meter.ts'
+import type { Fetched, FetchRequest } from '../sources/fetcher.ts'
 import type { Source } from '../sources/source.ts'
 import type { Store } from '../store/db/open.ts'
 
-export interface Pack<S extends object = object> {
+/** `Sees`: its own settings, and those of other packs that it uses. */
+export interface Pack<S extends object = object, Sees extends object = S> {
   readonly name: string
   /** Reads its own variables, to become part of the settings; what is wrong is told with all else that is. */
   readSettings?(read: Reader): S
   readonly operations?: readonly Operation[]
   /** Loads what only those need who use it. */
-  open?(config: Config & S, app: PackApp): Promise<OpenPack>
+  open?(config: Config & Sees, app: PackApp): Promise<OpenPack>
 }
 
 /** What a pack may ask of the app it is part of. Nothing is there to be asked before the services run. */
 export interface PackApp extends Pick<AppServices, 'append' | 'knowsAgent' | 'changed'> {
   readonly store: Store
   readonly meter: Meter
+  /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
+  readonly fetch: (request: FetchRequest) => Promise<Fetched>
   /** A test clock asks, and does not wait for something to happen. */
   readonly waits: boolean
 }

@@ -87,12 +87,13 @@ type Base = ReturnType<typeof openBase>
 
 function plugPacks(
   { config, now }: AppOptions,
-  { store, meter, commits, hints }: Base,
+  { store, meter, commits, hints, fetcher }: Base,
   runtime: () => AgentRuntime,
 ): Promise<OpenPacks> {
   return openPacks(config, {
     store,
     meter,
+    fetch: (request) => fetcher.get(request),
     waits: now === undefined,
     append: (event) => commits.append(event),
     knowsAgent: (agentId, userId) => runtime().agents.knows(agentId, userId),
@@ -160,6 +161,7 @@ function openEngine(
     retention: {
       checkpointsKept: config.checkpointsKept,
       keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
+      archive: runtime.archive,
     },
     sweep: runtime.sweep,
     meter,

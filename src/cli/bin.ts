@@ -38,6 +38,10 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     async () => (await import('./tail.ts')).tailCommand(),
   ],
   chat: ['talk to an agent', async () => (await import('./chat.ts')).chatCommand()],
+  import: [
+    'take over alarms, intents and work from rows of another system',
+    async () => (await import('./import.ts')).importCommand(),
+  ],
   preview: [
     'what a schedule means, and its next times',
     async () => (await import('./preview.ts')).previewCommand(),

@@ -1,11 +1,11 @@
 /**
- * Retention: checkpoints beyond the newest few of a session, and, only where an age is set, completed
- * effects, turns and events. Small batches, so that nobody waits behind a sweep. The embedded store has
+ * Retention: checkpoints beyond the newest few of a session, settled timers, and, only where an age is set, completed
+ * effects, turns and events; what is old goes to the archive first, where there is one. Small batches, so that nobody waits behind a sweep. The embedded store has
  * no autovacuum: there the pruner vacuums the hot tables too.
  */
 import { SIGNAL_KEPT_MS } from '../core/intents/signal.ts'
 import type { Db } from '../store/db/db.ts'
-import { pruneCheckpoints, pruneOlder, vacuum } from '../store/db/prune.ts'
+import { type Archive, pruneCheckpoints, pruneOlder, vacuum } from '../store/db/prune.ts'
 import { deleteExpired } from '../store/identity/idempotency.ts'
 import { deleteEnded } from '../store/identity/once.ts'
 import { expireIntents } from '../store/intents/reports.ts'
@@ -14,13 +14,17 @@ import type { Service, Tick } from './service.ts'
 
 export interface Retention {
   readonly checkpointsKept: number
-  /** Null keeps everything. */
+  /** Null keeps everything but settled timers. */
   readonly keepMs: number | null
+  /** Receives what is about to go; null: nobody does. */
+  readonly archive?: Archive | null
 }
 
 const BATCH = 500
 /** A feed may tell a headline for weeks: what has fired is remembered for longer than the headline itself. */
 const USED_KEPT_MS = 90 * 86_400_000
+/** Of every follow-up that was set and answered a row is left, which nobody asks for. */
+const TIMERS_KEPT_MS = 30 * 86_400_000
 
 export function prunerService(options: {
   db: Db
@@ -33,7 +37,8 @@ export function prunerService(options: {
     name: 'pruner',
     async tick(): Promise<Tick> {
       const checkpoints = await pruneCheckpoints(db, retention.checkpointsKept, BATCH)
-      const older = retention.keepMs === null ? 0 : await pruneOlder(db, retention.keepMs, BATCH)
+      const { keepMs, archive = null } = retention
+      const older = await pruneOlder(db, { keepMs, timersKeptMs: TIMERS_KEPT_MS, archive }, BATCH)
       const keys = (await deleteExpired(db, BATCH)) + (await deleteEnded(db, BATCH))
       const expired = await expireIntents(db, BATCH)
       const facts = await pruneSignals(db, SIGNAL_KEPT_MS, USED_KEPT_MS, BATCH)

@@ -132,7 +132,7 @@ async function makeFile(path: string): Promise<FileHandle> {
 }
 
 /** The new name itself must outlive a power cut, too. */
-async function flush(folder: string): Promise<void> {
+export async function flush(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()

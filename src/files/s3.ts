@@ -24,6 +24,8 @@ export interface S3Options {
   /** What stands before every key, without slashes at its ends; asked for at each call. */
   readonly prefix: () => string
   readonly credentials: Credentials
+  /** What may be a key here; unless said, what `fileKey` makes. */
+  readonly isKey?: (key: string) => boolean
   /** The time of day, which the other side compares with its own. */
   readonly now: () => Date
 }
@@ -155,7 +157,8 @@ export class S3Keeper implements FileKeeper {
   }
 
   #url(key: string): URL {
-    if (ownerOfKey(key) === null) throw new Error('this is no key of a file')
+    const isKey = this.#options.isKey ?? ((each: string) => ownerOfKey(each) !== null)
+    if (!isKey(key)) throw new Error('this is no key of a file')
     const path = `${this.#options.prefix()}/${key}`.split('/').map(encoded).join('/')
     return new URL(`${this.#bucketUrl().href}/${path}`)
   }

@@ -24,7 +24,7 @@ export function docsPage(operations: readonly Operation[], version: string): Doc
 <body>
 <header><h1>Wakeful API <small>${escapeHtml(version)}</small></h1>
 <p>${prose(DESCRIPTION)}</p>
-<p>For programs: <a href="/openapi.json">OpenAPI description</a>. The console is <a href="/">here</a>.</p></header>
+<p>For programs: <a href="/openapi.json">OpenAPI description</a>. For agents that read: <a href="/llms.txt">llms.txt</a>. The console is <a href="/">here</a>.</p></header>
 <nav aria-label="Contents"><ul>
 ${tags.map((tag) => contents(tag, operations)).join('\n')}
 <li><a href="#conventions">Conventions</a></li>
@@ -78,7 +78,7 @@ function fields(title: string, schema: JsonSchema | undefined): string {
 }
 
 /** A short name for a schema: `string`, `integer 1–100`, `"once" | "cron"`, `string[]`. */
-function kindOf(field: JsonSchema): string {
+export function kindOf(field: JsonSchema): string {
   const values = field.enum as unknown[] | undefined
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
   if ('const' in field) return JSON.stringify(field.const)

@@ -1,4 +1,5 @@
 /** The addresses about the server itself: health, readiness, metrics, and its description. */
+import { existsSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
@@ -7,6 +8,7 @@ import { docsPage } from './docs.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'
 import { sendProblem } from './problem.ts'
+import { llmsText, type Page, pagesOf } from './reading-docs.ts'
 
 export interface MetaOptions {
   readonly operations: readonly Operation[]
@@ -14,6 +16,8 @@ export interface MetaOptions {
   readonly health: () => Promise<{ ok: boolean; body: object }>
   readonly ready: () => Promise<boolean>
   readonly metrics: () => Promise<{ contentType: string; text: string }>
+  /** The folder of written pages, served as Markdown; left out where it does not exist. */
+  readonly docs?: string
 }
 
 type Answerer = (
@@ -56,9 +60,29 @@ export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void 
       return sendText(reply, 'text/html; charset=utf-8', page.html)
     },
   }
-  for (const [url, answerer] of Object.entries(routes)) {
+  for (const [url, answerer] of Object.entries({ ...routes, ...readingRoutes(options) })) {
     app.get(url, (request, reply) => answerer(reply.header('cache-control', 'no-store'), request))
     refuseRest(app, url, new Set(['GET', 'HEAD']))
+  }
+}
+
+/** What agents read, made when the first of it is asked for. */
+function readingRoutes({ operations, version, docs }: MetaOptions): Record<string, Answerer> {
+  const folder = docs !== undefined && existsSync(docs) ? docs : null
+  let pages: readonly Page[] | undefined
+  const made = () => {
+    pages ??= pagesOf(operations, version, folder)
+    return pages
+  }
+  return {
+    '/llms.txt': (reply) => sendText(reply, 'text/plain; charset=utf-8', llmsText(made(), version)),
+    '/docs/*': (reply, request) => {
+      const url = request.url.split('?', 1)[0]
+      const page = made().find((each) => each.url === url)
+      if (page === undefined)
+        throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
+      return sendText(reply, 'text/markdown; charset=utf-8', page.text)
+    },
   }
 }
 

@@ -114,7 +114,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler(sendError)
-  app.setNotFoundHandler(() => {
+  const hasConsole = options.console !== undefined && existsSync(options.console)
+  app.setNotFoundHandler((request, reply) => {
+    if (hasConsole && isTyped(request)) return reply.redirect(`/#${pathOf(request)}`)
     throw new Refusal('not_found', 'there is nothing at this address')
   })
   addGuards(app, options)
@@ -122,10 +124,19 @@ export function createServer(options: ServerOptions): FastifyInstance {
   addMetaRoutes(app, options)
   if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))
   refuseOtherMethods(app, options.operations)
-  if (options.console !== undefined && existsSync(options.console)) {
+  if (hasConsole) {
     app.register(fastifyStatic, { root: options.console, wildcard: false })
   }
   return app
+}
+
+const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] ?? '/'
+
+/** Typed by a person into a browser: the console's own pages stand behind `#`. What belongs to programs is answered to them. */
+function isTyped(request: FastifyRequest): boolean {
+  const { method, headers } = request
+  const reads = method === 'GET' && /\btext\/html\b/.test(headers.accept ?? '')
+  return reads && !/^\/(?:v1|mcp|docs|assets)(?:\/|$)|\.\w+$/.test(pathOf(request))
 }
 
 const HEADERS = {

@@ -1,8 +1,16 @@
-/** Intents that turns ask for, written and deleted within their commit. */
-import { type IntentDraft, planIntent } from '../core/intents/draft.ts'
+/** Intents that turns ask for: written, changed and deleted within their commit. */
+import { changeIntent } from '../core/intents/change.ts'
+import { type IntentDraft, type IntentSaid, intentWish, planIntent } from '../core/intents/draft.ts'
 import type { Db } from '../store/db/db.ts'
 import { databaseNow } from '../store/db/due.ts'
-import { deleteOwnIntents, insertIntent, roomForIntents } from '../store/intents/intents.ts'
+import {
+  deleteOwnIntents,
+  getIntent,
+  insertIntent,
+  lockPerson,
+  roomForIntents,
+  updateIntent,
+} from '../store/intents/intents.ts'
 import type { Asked } from './trigger.ts'
 
 /**
@@ -17,7 +25,13 @@ export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<
     asked.flatMap(({ wish: { ask } }) => ('create_intent' in ask ? ask.create_intent.id : [])),
   )
   const before = gone.filter(({ id }) => !made.has(id))
+  const gones = new Set(gone.map(({ id }) => id))
+  const changed = changesIn(asked).filter(({ id }) => !gones.has(id))
+  // People before intents, as everywhere.
+  for (const userId of [...new Set(changed.map((each) => each.userId))].sort())
+    await lockPerson(tx, userId)
   if (before.length > 0) await deleteOwnIntents(tx, before)
+  for (const change of changed) await changeOne(tx, change)
   const drafts = new Map<string, IntentDraft[]>()
   for (const { wish, traceparent = null } of asked) {
     if (!('create_intent' in wish.ask)) continue
@@ -34,4 +48,31 @@ export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<
     for (const draft of (drafts.get(userId) ?? []).slice(0, room))
       await insertIntent(tx, draft, planIntent(draft.wish, now))
   }
+}
+
+interface Change {
+  readonly id: string
+  readonly userId: string
+  readonly agentId: string
+  readonly change: IntentSaid
+}
+
+function changesIn(asked: readonly Asked[]): Change[] {
+  return asked
+    .flatMap(({ session: { userId, agentId }, wish: { ask } }) =>
+      'update_intent' in ask
+        ? [{ id: ask.update_intent, userId, agentId, change: ask.change }]
+        : [],
+    )
+    .toSorted((a, b) => (a.id === b.id ? 0 : a.id < b.id ? -1 : 1))
+}
+
+/** Those of this person and agent; what has become wrong since it was asked for is left out. */
+async function changeOne(tx: Db, { id, userId, agentId, change }: Change): Promise<void> {
+  const row = await getIntent(tx, userId, id, true)
+  if (row === null || row.agent_id !== agentId) return
+  const errors: string[] = []
+  const { plan, fresh, enabling } = changeIntent(row, intentWish(change, row), row.now, errors)
+  const full = enabling && (await roomForIntents(tx, userId)) === 0
+  if (errors.length === 0 && !full) await updateIntent(tx, row, plan, { fresh })
 }

@@ -171,4 +171,95 @@ eachStore('wishes of turns', (store) => {
       { kind: 'intent', when: 'when NVDA is < 130', next_at: null, again: false },
     ])
   })
+
+  it('updateWork pauses, resumes and retimes with the commit, and reads what runs came to', async () => {
+    const s = shared()
+    let id = ''
+    act = (turn) => {
+      id = turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+    }
+    await say()
+    act = async (turn) => {
+      expect(await turn.listWork()).toMatchObject([{ id, is_active: true, task: 'report' }])
+      expect(await turn.workOutputs(id)).toMatchObject([{ run_number: 1, status: 'completed' }])
+      expect(await turn.workOutputs('nonsense')).toBeNull()
+      expect(await turn.updateWork(id, { is_active: false, task: 'report less' })).toBe(true)
+      await expect(turn.updateWork(id, { frequency: 'every blue moon' })).rejects.toThrow(Refusal)
+      expect(await s.query<Row>(WORK)).toMatchObject([{ is_active: true }])
+    }
+    await say()
+    expect(await s.query<Row>(WORK)).toMatchObject([
+      { is_active: false, next_run_at: null, task: 'report less' },
+    ])
+    act = async (turn) => {
+      expect(await turn.listWork()).toMatchObject([{ id, is_active: false }])
+      await turn.updateWork(id, { is_active: true, frequency: 'daily at 7am' })
+    }
+    await say()
+    expect(await s.query<Row>(WORK)).toMatchObject([
+      { is_active: true, frequency_cron: '0 7 * * *' },
+    ])
+    // Nobody else's, and not what the same turn deletes.
+    act = async (turn) => {
+      expect(await turn.updateWork(id, { is_active: false })).toBe(false)
+      expect(await turn.listWork()).toEqual([])
+    }
+    await say('eve:bot:t')
+    act = async (turn) => {
+      await turn.updateWork(id, { is_active: false })
+      turn.deleteWork(id)
+    }
+    await say()
+    expect(await s.query<Row>(WORK)).toEqual([])
+  })
+
+  it('updateIntent switches off and on and changes what it waits for, and only its own', async () => {
+    const s = shared()
+    let id = ''
+    act = async (turn) => {
+      id = await turn.createIntent(PRICE)
+    }
+    await say()
+    act = async (turn) => {
+      expect(await turn.updateIntent(id, { enabled: false })).toBe(true)
+      await expect(turn.updateIntent(id, { trigger_type: 'cron' })).rejects.toThrow(Refusal)
+    }
+    await say()
+    expect(await s.query<Row>(INTENTS)).toMatchObject([{ enabled: false, next_check: null }])
+    act = async (turn) => {
+      expect(await turn.listIntents()).toMatchObject([{ id, enabled: false }])
+      const trigger_condition = { ticker: 'NVDA', operator: '<', value: 100 } as const
+      await turn.updateIntent(id, { enabled: true, trigger_condition })
+    }
+    await say()
+    woken.length = 0
+    await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 120 })
+    await s.settle()
+    expect(woken).toEqual([])
+    await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 99 })
+    await s.settle()
+    expect(woken).toMatchObject([{ intent_id: id }])
+    act = async (turn) => expect(await turn.updateIntent(id, { enabled: false })).toBe(false)
+    await say('ann:other:t')
+    expect(await s.query<Row>(INTENTS)).toMatchObject([{ enabled: true }])
+  })
+
+  it('listAlarms tells what rings, and what has rung or was cancelled', async () => {
+    let id = ''
+    act = (turn) => {
+      id = turn.setAlarm({ schedule: 'every day at 9am', wake_message: 'up' })
+    }
+    await say()
+    act = async (turn) => {
+      const own = (await turn.listAlarms()).find((alarm) => alarm.id === id)
+      expect(own).toMatchObject({ status: 'active', description: 'every day at 09:00 (UTC)' })
+      turn.cancelAlarm(id)
+    }
+    await say()
+    act = async (turn) => {
+      const own = (await turn.listAlarms()).find((alarm) => alarm.id === id)
+      expect(own).toMatchObject({ status: 'cancelled', next_fire_at: null })
+    }
+    await say()
+  })
 })

@@ -103,7 +103,9 @@ eachStore('the companion changes its mind', (store) => {
     await say('my time zone is Europe/Berlin')
     expect(await say('move the water reminder to 10am')).toContain('it is kept in UTC')
     await say('tell me when NVDA is below 130')
-    expect(await say('move NVDA to 10am')).toContain('Only reminders can be moved')
+    expect(await say('move NVDA to 10am')).toContain(
+      'Only reminders and the rhythm of work can be moved',
+    )
     expect(await active()).toEqual(before)
   })
 

@@ -84,12 +84,12 @@ eachStore('the companion', (store) => {
     await w.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 140 })
     await w.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 125 })
     await w.advanceBy(SECOND)
-    expect((await replies()).at(-1)).toBe('NVDA is below 130. The price is 125.')
+    expect((await replies()).at(-1)).toBe('NVDA is at 125, below the 130 you named.')
     expect(await say('why did you write?')).toMatch(
       /intent “NVDA is below 130”: written, as promised/,
     )
     await w.advanceBy(3600 * SECOND)
-    expect((await replies()).at(-1)).toBe('You have been silent for one hour. All well?')
+    expect((await replies()).at(-1)).toBe('I have not heard from you for one hour. All well?')
   })
 
   it('reports on a rhythm, the first at once, and tells of each in the conversation', async () => {

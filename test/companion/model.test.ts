@@ -93,7 +93,7 @@ eachStore('the companion with a model', (store) => {
       tools: { function: { name: string; parameters: { properties: object } } }[]
     }
     expect(offered.map((tool) => tool.function.name).sort()).toEqual(
-      'cancel_alarm create_intent create_work delete_intent delete_work explain list_alarms list_intents list_work preview_schedule set_alarm'.split(
+      'cancel_alarm create_intent create_work delete_intent delete_work explain get_alarm get_work list_alarms list_intents list_work preview_schedule set_alarm update_intent update_work'.split(
         ' ',
       ),
     )
@@ -133,6 +133,83 @@ eachStore('the companion with a model', (store) => {
     expect(await w.query<Row>('select status from wakeful.alarms')).toEqual([
       { status: 'cancelled' },
     ])
+  })
+
+  it('composes what it says of an intent from the wish, the fact and what was said', async () => {
+    fake.answers = [saying('Noted, you hold NVDA.')]
+    await say('I hold 10 shares of NVDA')
+    await w.call('create_intent', {
+      user_id: 'ann',
+      intent_name: 'NVDA low',
+      trigger_type: 'price',
+      trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
+      action_context: 'Tell the user that NVDA is below 130',
+      agent_id: 'companion',
+      thread_id: 't',
+    })
+    fake.answers = [saying('NVDA slid to 128; your ten shares feel it.')]
+    await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 128 })
+    await w.settle()
+    const brief = tellOf(fake.asked.length - 1)
+    expect(brief.slice(1, 3)).toEqual(['I hold 10 shares of NVDA', 'Noted, you hold NVDA.'])
+    expect(brief.at(-1)).toContain('What was wished: Tell the user that NVDA is below 130')
+    expect(brief.at(-1)).toContain('"price":128')
+    fake.answers = [saying('Sure.')]
+    const told = await say('thanks')
+    expect(told.at(-2)).toBe('NVDA slid to 128; your ten shares feel it.')
+    // An answer to it finds it in the conversation.
+    expect(tellOf(fake.asked.length - 1)).toContain('NVDA slid to 128; your ten shares feel it.')
+  })
+
+  it('tells of an intent in plain words while the model is away, and says so', async () => {
+    await w.call('create_intent', {
+      user_id: 'ann',
+      intent_name: 'NVDA low',
+      trigger_type: 'price',
+      trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
+      action_context: 'Tell the user that NVDA is below 130',
+      agent_id: 'companion',
+      thread_id: 't',
+    })
+    fake.answers = [json(400, { error: 'no credit' })]
+    await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 128 })
+    await w.settle()
+    fake.answers = [saying('Sure.')]
+    const [told] = await say('thanks')
+    expect(told).toMatch(
+      /^NVDA is at 128, below the 130 you named\.\n\(The model is away, so these are plain words: /,
+    )
+  })
+
+  it('reads outputs, pauses, changes and finds again what is paused, by the ids of the list', async () => {
+    const { work } = (await w.call('create_work', {
+      task: 'What happened?',
+      agent_type: 'reporting',
+      frequency: 'daily at 6pm',
+      user_id: 'ann',
+    })) as { work: { id: string } }
+    await w.settle()
+    fake.answers = [
+      calling(
+        ['get_work', { id: work.id }],
+        ['update_work', { id: work.id, is_active: false, frequency: 'every monday' }],
+        ['update_work', { id: work.id, frequency: 'every blue moon' }],
+        ['update_intent', { id: work.id, enabled: false }],
+      ),
+      saying('Paused.'),
+    ]
+    await say('pause my report, and make it weekly')
+    const told = tellOf(1).slice(-4)
+    expect(told[0]).toMatch(/“What happened\?” \(reporting\): .*\n\nRun 1, .*: /)
+    expect(told[1]).toContain('Changed is_active, frequency of work')
+    expect(told[2]).toContain('Refused, nothing was changed')
+    expect(told[3]).toContain('there is no such intent')
+    expect(await w.query<Row>('select * from wakeful.work')).toMatchObject([
+      { is_active: false, frequency_cron: '0 9 * * 1' },
+    ])
+    fake.answers = [calling(['list_work', {}]), saying('One, paused.')]
+    await say('what work is there?')
+    expect(tellOf(3).at(-1)).toMatch(/“What happened\?” \(reporting\): .*; paused$/)
   })
 
   it('takes plain words while the model is away, with a note and without its key', async () => {

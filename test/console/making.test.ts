@@ -150,7 +150,7 @@ describe('an alarm', () => {
 describe('an intent', () => {
   test('on a price is made, fires with the fact that makes it true, and is switched off', async () => {
     await go('/intents')
-    await page.getByText('local has no intents yet').waitFor()
+    await page.getByText('No intents yet').waitFor()
     await button('New intent').click()
     await button('A price').click()
     await page.getByLabel('Ticker').fill('NVDA')
@@ -175,7 +175,7 @@ describe('an intent', () => {
     expect(await barriers(page)).toEqual([])
     await button('Delete').click()
     await button('Delete intent').click()
-    await page.getByText('local has no intents yet').waitFor()
+    await page.getByText('No intents yet').waitFor()
   })
 
   test('at times is made from a phrase, and each kind has its own fields', async () => {

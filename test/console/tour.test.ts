@@ -80,7 +80,7 @@ test('writes its sentences into one conversation, plays the market, and never hi
   await page.keyboard.press('Enter')
   await messages().getByText('I will tell you the first time NVDA is below 130.').waitFor()
   await tour().getByRole('button', { name: 'Let NVDA fall to 128' }).click()
-  await messages().getByText('The price is 128.').waitFor()
+  await messages().getByText('NVDA is at 128, below the 130 you named.').waitFor()
   await messages().getByText('promise, after standing intent “NVDA is below 130”').waitFor()
   expect(await barriers(page)).toEqual([])
 })

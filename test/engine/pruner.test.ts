@@ -1,10 +1,16 @@
-/** Retention: old checkpoints go, the one a session stands on stays; an age, where set, clears what is done. */
+/** Retention: old checkpoints go, the one a session stands on stays; an age, where set, clears what is done, into an archive first. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { prunerService } from '../../src/engine/pruner.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t1'
+const DAY_MS = 86_400_000
+
+type Row = Record<string, unknown>
 
 eachStore('the pruner', (store) => {
   it('keeps the newest checkpoints of a session, and its state', async () => {
@@ -61,5 +67,74 @@ eachStore('the pruner', (store) => {
     await w.say(KEY, 'still there?')
     await w.settle()
     expect((await w.query<{ seq: number }>('select seq from wakeful.events'))[0]?.seq).toBe(3)
+  })
+
+  it('lets settled timers go after thirty days, also where no age is set', async () => {
+    const w = await world(store, {
+      bot: (turn) => {
+        if (turn.event.type === 'user_message') turn.followUp('soon', { inSeconds: 1 })
+      },
+    })
+    await w.say(KEY, 'hi')
+    await w.advanceBy(29 * DAY_MS)
+    await w.app.engine.prune()
+    expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(1)
+    await w.advanceBy(2 * DAY_MS)
+    await w.app.engine.prune()
+    expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(0)
+    expect(await w.query('select 1 from wakeful.events')).toHaveLength(2)
+  })
+
+  it('puts what goes into the archive first, by table and day, and it can be read back whole', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'wakeful-archive-'))
+    const w = await world(
+      store,
+      { bot: (turn) => turn.reply('hello “you” \\ 😀') },
+      { env: { WAKEFUL_ARCHIVE: root, WAKEFUL_KEEP_DAYS: '2' }, startAt: '2026-01-01T23:00:00Z' },
+    )
+    await w.say(KEY, 'on the first')
+    await w.advanceBy(2 * 3600_000)
+    await w.say(KEY, 'on the second')
+    await w.settle()
+    const kept = await w.query<Row>('select * from wakeful.events order by seq')
+    await w.advanceBy(5 * DAY_MS)
+    await w.app.engine.prune()
+    expect(await w.query('select 1 from wakeful.events')).toEqual([])
+    const [installation = ''] = await readdir(root)
+    const folder = join(root, installation, 'events')
+    expect((await readdir(folder)).sort()).toEqual(['2026-01-01.jsonl', '2026-01-02.jsonl'])
+    expect(await readdir(join(root, installation))).toEqual(['events', 'turns'])
+    for (const name of await readdir(folder)) {
+      const lines = (await readFile(join(folder, name), 'utf8')).trim().split('\n')
+      await w.query(
+        `insert into wakeful.events select r.* from unnest($1::text[]) line,
+           lateral json_populate_record(null::wakeful.events, line::json) r`,
+        [lines],
+      )
+    }
+    expect(await w.query<Row>('select * from wakeful.events order by seq')).toEqual(kept)
+    await rm(root, { recursive: true })
+  })
+
+  it('removes nothing that the archive did not take', async () => {
+    const w = await world(store, { bot: () => undefined })
+    await w.say(KEY, 'hi')
+    await w.advanceBy(5 * DAY_MS)
+    const taken: string[] = []
+    let works = false
+    const archive = {
+      append: async (table: string, _day: string, lines: readonly string[]) => {
+        if (!works) throw new Error('the archive is away')
+        taken.push(...lines.map(() => table))
+      },
+    }
+    const retention = { checkpointsKept: 20, keepMs: DAY_MS, archive }
+    const prune = prunerService({ db: w.app.store.db, retention })
+    await expect(prune.tick()).rejects.toThrow('the archive is away')
+    expect(await w.query('select 1 from wakeful.turns')).toHaveLength(1)
+    works = true
+    await prune.tick()
+    expect(await w.query('select 1 from wakeful.turns')).toHaveLength(0)
+    expect(taken.filter((table) => table === 'turns')).toHaveLength(1)
   })
 })

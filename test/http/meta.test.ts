@@ -121,3 +121,65 @@ describe('the console', () => {
     await bare.close()
   })
 })
+
+describe('for agents that read', () => {
+  const docs = mkdtempSync(join(tmpdir(), 'docs-'))
+  writeFileSync(join(docs, 'work.md'), '# Work: executors\n\nText.\n')
+  const reading = door({ docs })
+  afterAll(async () => {
+    await reading.close()
+    rmSync(docs, { recursive: true })
+  })
+
+  test('/llms.txt lists the pages, and each is there as Markdown', async () => {
+    const list = await reading.inject('/llms.txt')
+    expect(list.headers['content-type']).toBe('text/plain; charset=utf-8')
+    expect(list.body).toMatch(/^# Wakeful /)
+    const urls = [...list.body.matchAll(/\]\((\/docs\/[^)]+)\)/g)].map(([, url = '']) => url)
+    expect(urls).toEqual(['/docs/api.md', '/docs/work.md'])
+    for (const url of urls) {
+      const page = await reading.inject(url)
+      expect(page.statusCode).toBe(200)
+      expect(page.headers['content-type']).toBe('text/markdown; charset=utf-8')
+      expect(page.body).toMatch(/^# /)
+    }
+    expect((await reading.inject('/docs/work.md')).body).toBe('# Work: executors\n\nText.\n')
+  })
+
+  test('the reference names every operation', async () => {
+    const { body } = await reading.inject('/docs/api.md')
+    expect(body).toContain('| class | status | title |')
+    for (const code of Object.keys(ERRORS)) expect(body).toContain(`\`${code}\``)
+  })
+
+  test('nothing else can be reached by it', async () => {
+    for (const url of ['/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/none.md'])
+      expect((await reading.inject(url)).statusCode).toBe(404)
+    expect((await reading.inject({ method: 'POST', url: '/docs/work.md' })).statusCode).toBe(405)
+  })
+})
+
+describe('an address typed by hand', () => {
+  const typed = (url: string, accept = 'text/html,application/xhtml+xml,*/*;q=0.8') =>
+    app.inject({ url, headers: { accept } })
+
+  test('leads a browser to the page of the console behind it', async () => {
+    for (const url of ['/alarms', '/work/3f2a', '/sessions/ann:bot:t', '/nowhere']) {
+      const answer = await typed(url)
+      expect([answer.statusCode, answer.headers.location]).toEqual([302, `/#${url}`])
+    }
+    // Never out of this place.
+    expect((await typed('//evil.example/x')).headers.location).toBe('/#//evil.example/x')
+  })
+
+  test('is answered to programs as before', async () => {
+    expect((await typed('/alarms', 'application/json')).statusCode).toBe(404)
+    expect((await typed('/v1/none')).statusCode).toBe(404)
+    expect((await typed('/app2.js')).statusCode).toBe(404)
+    const bare = door({})
+    expect(
+      (await bare.inject({ url: '/alarms', headers: { accept: 'text/html' } })).statusCode,
+    ).toBe(404)
+    await bare.close()
+  })
+})

@@ -70,7 +70,13 @@ eachStore('the command line', (store) => {
     now = new Date('2026-01-11T00:00:00Z')
     await writeAudit(db, [entry])
     await keepTicket(db, ticket())
-    expect(await pruneOlder(db, 10 * 86_400_000 - 1, 500)).toBe(2)
+    expect(
+      await pruneOlder(
+        db,
+        { keepMs: 10 * 86_400_000 - 1, timersKeptMs: 10 * 86_400_000 - 1, archive: null },
+        500,
+      ),
+    ).toBe(2)
     expect(await deleteEnded(db, 500)).toBe(1)
     expect(await db.query('select 1 from wakeful.audit_log')).toHaveLength(1)
     expect(await db.query('select 1 from wakeful.tickets')).toHaveLength(1)

@@ -1,8 +1,8 @@
-/** The standing intents of one person; one of them with its history; and making one. */
+/** The standing intents of everybody or of one person; one of them with its history; and making one. */
 import { useMemo, useState } from 'react'
 import { Link, Route, Switch } from 'wouter'
 import { useAct } from '../forms/act.ts'
-import { PERSON, usePeople, usePerson } from '../forms/choices.ts'
+import { LOCAL_PERSON, PERSON, usePeople } from '../forms/choices.ts'
 import { seesAll, useMe } from '../frame/me.ts'
 import { Choice, Search } from '../lists/filters.tsx'
 import { useOffsets } from '../lists/pages.ts'
@@ -40,16 +40,17 @@ function IntentList() {
   const [making, setMaking] = useState(false)
   const [words, setWords] = useState('')
   const [enabled, setEnabled] = useState<(typeof CHOICES)[number][0]>('')
-  const [person, setPerson] = usePerson()
+  // Empty: everybody's, which for most keys are their own.
+  const [person, setPerson] = useState('')
   const typed = useSettled(person.trim(), TYPING_MS)
-  const asked = PERSON.test(typed) ? typed : null
-  const filters = new URLSearchParams({ user_id: asked ?? '' })
+  const asked = typed === '' || PERSON.test(typed)
+  const filters = new URLSearchParams(typed === '' ? { everybody: 'true' } : { user_id: typed })
   if (enabled !== '') filters.set('enabled', enabled)
   const list = useOffsets<Intent>({
     key: ['intents', filters.toString()],
     path: `v1/intents?${filters}`,
     rows: ROWS,
-    enabled: asked !== null,
+    enabled: asked,
   })
   const { error } = list
   const wanted = words.trim().toLowerCase()
@@ -64,7 +65,7 @@ function IntentList() {
         then lets an agent act.
       </Heading>
       <div className="mb-4 flex flex-wrap items-center gap-3">
-        <Person person={person} refused={asked === null} onChange={setPerson} />
+        <Person person={person} refused={!asked} onChange={setPerson} />
         <Search label="Search intents" value={words} onChange={setWords} />
         <Choice label="State" choices={CHOICES} value={enabled} onChange={setEnabled} />
         <Button
@@ -76,11 +77,11 @@ function IntentList() {
           {making ? 'Close' : 'New intent'}
         </Button>
       </div>
-      {making && <NewIntent person={person.trim()} onMade={() => setMaking(false)} />}
-      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
-      {rows === undefined && error === null && asked !== null && (
-        <p className="text-muted">Loading …</p>
+      {making && (
+        <NewIntent person={person.trim() || LOCAL_PERSON} onMade={() => setMaking(false)} />
       )}
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
+      {rows === undefined && error === null && asked && <p className="text-muted">Loading …</p>}
       {rows?.length === 0 && !list.hasNextPage && (
         <None person={typed} filtered={wanted !== '' || enabled !== ''} />
       )}
@@ -90,7 +91,7 @@ function IntentList() {
           rows={rows}
           rowPx={ROW_PX}
           keyOf={(intent) => intent.id}
-          draw={(intent) => <IntentRow intent={intent} />}
+          draw={(intent) => <IntentRow intent={intent} named={typed === ''} />}
           more={list.hasNextPage}
           loading={list.isFetchingNextPage}
           onMore={list.fetchNextPage}
@@ -121,6 +122,7 @@ function Person({ person, refused, onChange }: PersonProps) {
       <input
         value={person}
         list="people"
+        placeholder="everybody"
         aria-invalid={refused}
         onChange={(event) => onChange(event.target.value)}
         autoComplete="off"
@@ -135,8 +137,10 @@ function Person({ person, refused, onChange }: PersonProps) {
   )
 }
 
-function IntentRow({ intent }: { intent: Intent }) {
+/** `named`: with whose it is, where that is not everybody's own. */
+function IntentRow({ intent, named }: { intent: Intent; named: boolean }) {
   const now = useNow()
+  const me = useMe()
   const act = useAct('intents')
   const { last_execution_status: last, last_executed: at } = intent
   return (
@@ -149,6 +153,7 @@ function IntentRow({ intent }: { intent: Intent }) {
           <span className="block truncate font-medium">{intent.intent_name}</span>
           <span className="block truncate text-sm text-muted first-letter:uppercase">
             {waitsFor(intent)}
+            {named && seesAll(me) && ` · ${intent.user_id}`}
           </span>
         </span>
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
@@ -177,7 +182,7 @@ function None({ person, filtered }: { person: string; filtered: boolean }) {
   if (filtered)
     return <Empty title="No intent fits">Search for other words, or show all of them.</Empty>
   return (
-    <Empty title={`${person} has no intents yet`}>
+    <Empty title={person === '' ? 'No intents yet' : `${person} has no intents yet`}>
       Press “New intent” and choose what to wait for. Tell Wakeful of prices, news and events with{' '}
       <code className="font-mono text-[0.9em]">POST /v1/signals</code>: one that makes a condition
       true fires it at once.

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { type IntentWish, intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
-import { isConditionType, isExpired } from '../../core/intents/intent.ts'
+import { changeIntent } from '../../core/intents/change.ts'
+import { intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
@@ -113,9 +113,10 @@ const listIntentsOp = operation({
   method: 'GET',
   path: '/v1/intents',
   tag: 'Intents',
-  summary: 'Intents of one person, newest first',
+  summary: 'Intents of one person or of everybody, newest first',
   query: z.object({
-    user_id: keyPart.optional().describe('Required of admin and service keys.'),
+    user_id: keyPart.optional().describe('Required of admin and service keys, or everybody.'),
+    everybody: flag.optional().describe('Those of all people, for admin and service keys.'),
     trigger_type: intentView.shape.trigger_type.optional(),
     enabled: flag.optional(),
     ticker: z.string().min(1).max(32).optional(),
@@ -126,7 +127,7 @@ const listIntentsOp = operation({
   output: z.array(intentView),
   async run(ctx, { query }) {
     const rows = await listIntents(ctx.db, {
-      userId: ownerOf(ctx.actor, query.user_id) ?? '',
+      userId: ownerOf(ctx.actor, query.user_id),
       triggerType: query.trigger_type ?? null,
       enabled: query.enabled ?? null,
       ticker: query.ticker ?? null,
@@ -153,37 +154,14 @@ const getIntentOp = operation({
   },
 })
 
-/** What of an intent another trigger, zone or a new start makes to be reckoned anew. */
-function touches(row: IntentRow, wish: IntentWish) {
-  const schedule = row.trigger_schedule !== wish.trigger_schedule
-  const condition = row.trigger_condition !== wish.trigger_condition
-  const type = row.trigger_type !== wish.trigger_type
-  const waitsAnew = condition && isConditionType(wish.trigger_type)
-  const timing = schedule || type || row.timezone !== wish.timezone || waitsAnew
-  // What has expired does not count against the limit, so to give it more time is to enable it again.
-  const revived = isExpired(row, row.now) && !isExpired(wish, row.now)
-  const enabling = wish.enabled && (!row.enabled || revived)
-  // A grid of its own begins with a schedule of its own; a pause keeps it.
-  return { timing, condition, enabling, grid: schedule || type }
-}
-
 /** Changes a locked row; throws what is wrong with it. */
 async function change(ctx: Context, tx: Db, row: IntentRow, body: UpdateBody): Promise<IntentRow> {
   const wish = intentWish(body, row)
-  const touched = touches(row, wish)
-  const { now } = row
-  const anchor = touched.grid ? now : row.anchor_at
-  const errors: string[] = []
-  if (wish.agent_id !== row.agent_id) errors.push(...agentErrors(ctx, wish.agent_id))
-  // Whatever its times are by now, it can be renamed.
-  if (touched.timing || touched.condition || touched.enabling)
-    errors.push(...validateIntent(termsFrom(wish, anchor), now))
-  if (touched.enabling) errors.push(...(await limitErrors(tx, row.user_id)))
+  const errors = wish.agent_id === row.agent_id ? [] : agentErrors(ctx, wish.agent_id)
+  const { plan, fresh, enabling } = changeIntent(row, wish, row.now, errors)
+  if (enabling) errors.push(...(await limitErrors(tx, row.user_id)))
   refuse(errors)
-  const anew = touched.timing || touched.enabling
-  const kept = { ...wish, anchor_at: anchor, next_check: wish.enabled ? row.next_check : null }
-  const plan = anew ? planIntent(wish, now, anchor) : kept
-  return updateIntent(tx, row, plan, { fresh: anew || touched.condition })
+  return updateIntent(tx, row, plan, { fresh })
 }
 
 const updateIntentOp = operation({

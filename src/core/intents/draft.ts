@@ -18,7 +18,10 @@ export interface IntentDraft {
 }
 
 /** What a turn may ask of intents. */
-export type IntentAsk = { readonly create_intent: IntentDraft } | { readonly delete_intent: string }
+export type IntentAsk =
+  | { readonly create_intent: IntentDraft }
+  | { readonly delete_intent: string }
+  | { readonly update_intent: string; readonly change: IntentSaid }
 
 const NOTHING = {
   description: null,
@@ -31,13 +34,14 @@ const NOTHING = {
   thread_id: null,
 }
 
-type Said = { readonly [K in keyof IntentFields]?: IntentFields[K] | undefined }
-type New = Said & Omit<IntentFields, keyof typeof NOTHING>
+/** Of an intent, as much as was said. */
+export type IntentSaid = { readonly [K in keyof IntentFields]?: IntentFields[K] | undefined }
+type New = IntentSaid & Omit<IntentFields, keyof typeof NOTHING>
 
 /** As the database keeps it. What is left out stays as it was before; null empties what may be empty. */
 export function intentWish(said: New): IntentWish
-export function intentWish(said: Said, before: IntentWish): IntentWish
-export function intentWish(said: Said, before: Partial<IntentWish> = NOTHING): IntentWish {
+export function intentWish(said: IntentSaid, before: IntentWish): IntentWish
+export function intentWish(said: IntentSaid, before: Partial<IntentWish> = NOTHING): IntentWish {
   const { trigger_schedule, trigger_condition, expires_at, metadata, ...plain } = said
   const zone = said.timezone ?? before.timezone ?? 'UTC'
   const columns = {

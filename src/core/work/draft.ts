@@ -1,7 +1,7 @@
 /** Work on its way to a row. */
 import { bucketOf } from '../sessions/session.ts'
 import type { WorkFields } from './fields.ts'
-import { notifySession, type WorkPlan } from './work.ts'
+import { notifySession, type WorkChange, type WorkPlan } from './work.ts'
 
 export interface WorkDraft {
   readonly id: string
@@ -12,7 +12,13 @@ export interface WorkDraft {
 }
 
 /** What a turn may ask of work, beside the output of its own run. */
-export type WorkWish = { readonly create_work: WorkDraft } | { readonly delete_work: string }
+export type WorkWish =
+  | { readonly create_work: WorkDraft }
+  | { readonly delete_work: string }
+  | {
+      readonly update_work: string
+      readonly change: WorkChange & { readonly task?: string | undefined }
+    }
 
 /** The row of new work, but for what its columns begin with by themselves. */
 export function newWork({ id, userId, fields, traceparent = null }: WorkDraft, plan: WorkPlan) {

@@ -7,6 +7,7 @@ import { type Asked, keptOf, resumed } from './asking.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
 import { helpText, notesText, quoted, timeText, whyText } from './replies.ts'
+import { outputs, pause, resume } from './tend.ts'
 
 const TRY =
   'Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.'
@@ -44,6 +45,8 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
       return offer(turn, meaning, place)
     case 'report':
       return report(turn, meaning, place)
+    case 'work':
+      return work(turn, meaning, place)
     case 'price':
     case 'silence':
     case 'news':
@@ -62,6 +65,12 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
     case 'move':
     case 'postpone':
       return move(turn, meaning, place)
+    case 'pause':
+      return pause(turn, meaning, place)
+    case 'resume':
+      return resume(turn, meaning, place)
+    case 'outputs':
+      return outputs(turn, meaning, place)
     case 'not_then':
       return notThen(turn, meaning, place)
     case 'stop':
@@ -143,6 +152,24 @@ function report(turn: Turn, { phrase, parsed }: Of<'report'>, place: Place): Ans
   return { text, checkIn: false }
 }
 
+const DOES = { research: 'look into', content: 'write' } as const
+
+function work(turn: Turn, { type, task, phrase, parsed }: Of<'work'>, place: Place): Answer {
+  turn.createWork({
+    task,
+    agent_type: type,
+    frequency: phrase ?? 'once',
+    timezone: place.timezone,
+    parameters: { notify_session: turn.session.key },
+  })
+  const what = `I will ${DOES[type]} this ${parsed === null ? 'now' : timeText(parsed, place)}: ${quoted(task)}`
+  const then =
+    parsed === null
+      ? 'What comes of it is told here.'
+      : `The first one comes at once, and each is told here${notesText(parsed)}.`
+  return { text: `${what}. ${then}`, checkIn: false }
+}
+
 const OPERATORS: Readonly<Record<string, string>> = {
   '<': 'below',
   '<=': 'at or below',
@@ -163,7 +190,7 @@ async function watch(
       ...common,
       intent_name: condition,
       trigger_condition: { ticker, operator, value },
-      action_context: `${condition}.`,
+      action_context: `Tell the user that ${condition}.`,
       ...(always ? {} : { max_executions: 1 }),
     })
     const often = always ? 'each time' : 'the first time'
@@ -176,7 +203,7 @@ async function watch(
       intent_name: `Silent for ${meaning.span}`,
       action_type: 'check_in',
       trigger_condition: { threshold_hours: meaning.hours },
-      action_context: `You have been silent for ${meaning.span}. All well?`,
+      action_context: 'Check in with the user.',
     })
     return {
       text: `I will check in when I have not heard from you for ${meaning.span}.`,

@@ -10,7 +10,7 @@ import { timeWordIn } from './when.ts'
 
 /** Numbers of plans are those of the list that was told with the question. */
 export type Asked =
-  | { readonly about: 'cancel'; readonly count: number }
+  | { readonly about: 'cancel' | 'pause' | 'resume' | 'outputs'; readonly count: number }
   | { readonly about: 'move'; readonly to: string; readonly count: number }
   | { readonly about: 'postpone'; readonly by: string; readonly count: number }
   | { readonly about: 'remind'; readonly reminders: readonly Kept[] }
@@ -53,9 +53,9 @@ export function resumed(
     const kept = asked.reminders[number - 1]
     return kept === undefined ? null : scheduled(kept, place)
   }
-  if (asked.about === 'cancel') return { is: 'cancel', number }
   if (asked.about === 'move') return { is: 'move', to: asked.to, number }
-  return { is: 'postpone', by: asked.by, number }
+  if (asked.about === 'postpone') return { is: 'postpone', by: asked.by, number }
+  return { is: asked.about, number }
 }
 
 function choose(count: number): Meaning {

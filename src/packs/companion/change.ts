@@ -6,7 +6,7 @@ import { spansOf, timeOf, timeWordIn, whyNot } from './when.ts'
 const PLAN_NOUN =
   /\b(?:reminders?|alarms?|plans?|alerts?|watch|intents?|report|reports|wake-up|check-ins?|one|it|that|them|those)\b/i
 const NAME_EMPTY = new Set(
-  'the a an my our this that these it them those one ones all reminder reminders alarm alarms plan plans alert alerts intent intents watch of about to for on at in me please again anymore'.split(
+  'the a an work my our this that these it them those one ones all reminder reminders alarm alarms plan plans alert alerts intent intents watch of about to for on at in me please again anymore'.split(
     ' ',
   ),
 )
@@ -89,6 +89,21 @@ export function cancelling(text: string, place: Place): Meaning | null {
   if (PLAN_NOUN.test(what) && phrase !== null) return { is: 'not_then', phrase, name }
   if (phrase !== null || !(PLAN_NOUN.test(what) || SURE.test(verb))) return null
   return { is: 'cancel', ...target }
+}
+
+const TEND = /^(pause|suspend|resume|unpause|restart|switch on|turn on) (.+)$/i
+const RESUMES = /^(?:resume|unpause|restart|switch on|turn on)$/i
+const OUTPUTS =
+  /^(?:show|read|open|tell|give)(?: me)?(?: the| my)?(?: latest| last| newest)? (?:outputs?|results?|findings?)(?: (?:of|from|for|on))?(?: (.+))?$/i
+
+/** "pause the tea article", "resume 2", "show me the results of AI trends". */
+export function tending(text: string): Meaning | null {
+  const outputs = OUTPUTS.exec(text)
+  if (outputs !== null) return { is: 'outputs', ...targetOf(outputs[1] ?? '') }
+  const found = TEND.exec(text)
+  if (found === null) return null
+  const [, verb = '', what = ''] = found
+  return { is: RESUMES.test(verb) ? 'resume' : 'pause', ...targetOf(what) }
 }
 
 /** One thing at a time: what else stands there is never dropped. */

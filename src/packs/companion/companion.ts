@@ -6,6 +6,8 @@
 import type { Agent } from '../../agents/agent.ts'
 import { agent, type Turn } from '../../agents/function.ts'
 import { act, isIdle, placeOf } from './act.ts'
+import type { Fired } from './compose.ts'
+import { initiate } from './initiate.ts'
 import type { Answer } from './plans.ts'
 import { type ModelMind, think } from './think.ts'
 import { understand } from './understand.ts'
@@ -20,10 +22,13 @@ const LINES = [
   'I will be here when you need me.',
 ]
 
+const NO_WRITER =
+  'Texts are written by a chat model: until WAKEFUL_MODEL_URL and WAKEFUL_MODEL are set, its runs fail and say so.'
+
 /** `mind`: a chat model with tools, asked first; while it is away plain words do. */
 export function createCompanion(mind: ModelMind | null = null): Agent {
   return agent((turn) =>
-    turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn),
+    turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind),
   )
 }
 
@@ -48,49 +53,45 @@ async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promi
     const plain = await act(turn, understand(text, placeOf(turn)), text)
     return { ...plain, text: `${plain.text}\n(${thought.note})` }
   }
-  return act(turn, understand(text, placeOf(turn)), text)
+  const meaning = understand(text, placeOf(turn))
+  const plain = await act(turn, meaning, text)
+  if (meaning.is !== 'work' || meaning.type !== 'content') return plain
+  return { ...plain, text: `${plain.text}\n(${NO_WRITER})` }
 }
 
 /** Woken by something other than the user: a check-in meets the gate, a reminder is a promise. */
-async function speakFirst(turn: Turn): Promise<void> {
+async function speakFirst(turn: Turn, mind: ModelMind | null): Promise<void> {
   const nudges = Number(turn.state.nudges ?? 0)
-  const isTimer = turn.event.type === 'timer'
-  turn.reply(isTimer ? (LINES[nudges % LINES.length] ?? 'Hello?') : wakeText(turn))
+  turn.reply(await firstWords(turn, nudges, mind))
   turn.state.nudges = nudges + 1
   if (nudges + 1 >= NUDGES || !(await isIdle(turn, triggerOf(turn)))) return
   turn.followUp(CHECK_IN, { inSeconds: NUDGE_SECONDS })
 }
 
-interface Woken {
-  readonly alarm_id?: string
-  readonly intent_id?: string
-  readonly wake_message?: string
-  readonly missed_count?: number
-  readonly action_context?: string
-  readonly trigger_data?: { readonly price?: unknown; readonly headline?: unknown } | null
+interface Rung {
+  readonly alarm_id: string
+  readonly wake_message: string
+  readonly missed_count: number
 }
 
-function wokenBy(turn: Turn): Woken {
-  return (turn.event.payload ?? {}) as Woken
+async function firstWords(turn: Turn, nudges: number, mind: ModelMind | null): Promise<string> {
+  const { type, payload } = turn.event
+  switch (type) {
+    case 'timer':
+      return LINES[nudges % LINES.length] ?? 'Hello?'
+    case 'alarm': {
+      const { wake_message, missed_count: missed } = payload as Rung
+      const more = missed > 0 ? ` (${missed} more were missed meanwhile)` : ''
+      return `Reminder: ${wake_message}${more}`
+    }
+    case 'intent':
+      return initiate(turn, payload as Fired, mind)
+    default:
+      return `Noted: ${type.replace('_', ' ')}.`
+  }
 }
 
 function triggerOf(turn: Turn): string | null {
-  const { alarm_id: alarm, intent_id: intent } = wokenBy(turn)
+  const { alarm_id: alarm, intent_id: intent } = (turn.event.payload ?? {}) as Partial<Rung & Fired>
   return alarm ?? intent ?? null
-}
-
-function wakeText(turn: Turn): string {
-  const {
-    wake_message: wake,
-    missed_count: missed = 0,
-    action_context,
-    trigger_data,
-  } = wokenBy(turn)
-  const more = missed > 0 ? ` (${missed} more were missed meanwhile)` : ''
-  if (wake !== undefined) return `Reminder: ${wake}${more}`
-  if (action_context === undefined) return `Noted: ${turn.event.type.replace('_', ' ')}.`
-  const { price, headline } = trigger_data ?? {}
-  const price_ = typeof price === 'number' ? ` The price is ${price}.` : ''
-  const news = typeof headline === 'string' ? ` “${headline.slice(0, 500)}”` : ''
-  return `${action_context}${price_}${news}${more}`
 }

@@ -23,6 +23,14 @@ export type Meaning =
   /** `phrase` null: once, now. */
   | { readonly is: 'report'; readonly phrase: string | null; readonly parsed: Parsed | null }
   | {
+      readonly is: 'work'
+      readonly type: 'research' | 'content'
+      readonly task: string
+      /** Null: once, now. */
+      readonly phrase: string | null
+      readonly parsed: Parsed | null
+    }
+  | {
       readonly is: 'price'
       readonly ticker: string
       readonly operator: Operator
@@ -33,7 +41,7 @@ export type Meaning =
   | { readonly is: 'silence'; readonly hours: number; readonly span: string }
   | { readonly is: 'news'; readonly keywords: readonly string[] }
   | { readonly is: 'zone'; readonly zone: string }
-  | ({ readonly is: 'cancel' } & Target)
+  | ({ readonly is: 'cancel' | 'pause' | 'resume' | 'outputs' } & Target)
   /** To a time of its own, or later by a span. */
   | ({ readonly is: 'move'; readonly to: string } & Target)
   | ({ readonly is: 'postpone'; readonly by: string } & Target)

@@ -1,5 +1,6 @@
 /** What is done with plans that are there: told, cancelled, moved. By number as it was told, or by words of the title. */
 
+import type { WorkChangeRequest } from '../../agents/changes.ts'
 import type { Turn } from '../../agents/function.ts'
 import type { Planned } from '../../agents/planned.ts'
 import {
@@ -93,9 +94,15 @@ export async function tell(
 
 type Found = { readonly plan: Planned } | { readonly answer: Answer }
 
-/** The one plan that is meant. None: says so and lists. Several: asks which, by number. */
-async function find(turn: Turn, target: Target, then: Asked, place: Place): Promise<Found> {
-  const plans = await turn.planned()
+/** The one that is meant, of the plans unless others are given. None: says so and lists. Several: asks which, by number. */
+export async function find(
+  turn: Turn,
+  target: Target,
+  then: Asked,
+  place: Place,
+  among?: readonly Planned[],
+): Promise<Found> {
+  const plans = among ?? (await turn.planned())
   if ('number' in target) return numbered(turn, plans, target.number, place)
   const matches = matching(plans, target.name)
   const [plan] = matches
@@ -200,19 +207,21 @@ export async function move(
   const found = await find(turn, meaning, then, place)
   if ('answer' in found) return found.answer
   const { plan } = found
-  if (plan.kind !== 'alarm' || plan.next_at === null)
+  const movable = plan.kind === 'alarm' || (plan.kind === 'work' && meaning.is === 'move')
+  if (!movable || plan.next_at === null)
     return said(
-      `Only reminders can be moved; this is none: ${planText(plan, place)}. Say “cancel” and ask again.`,
+      `Only reminders and the rhythm of work can be moved; this is neither: ${planText(plan, place)}. Say “cancel” and ask again.`,
     )
   try {
     const parsed =
       meaning.is === 'move'
         ? movedTo(plan, plan.next_at, meaning.to, place)
         : later(plan, plan.next_at, meaning.by, place)
-    const id = await turn.moveAlarm(plan.id, {
-      schedule: parsed.canonical,
-      timezone: parsed.schedule.timezone,
-    })
+    const { canonical, schedule } = parsed
+    const id =
+      plan.kind === 'work'
+        ? await retimed(turn, plan.id, { frequency: canonical, timezone: schedule.timezone })
+        : await turn.moveAlarm(plan.id, { schedule: canonical, timezone: schedule.timezone })
     if (id === null) return said(`That is over already: ${planText(plan, place)}.`)
     const listed = Array.isArray(turn.state.listed) ? (turn.state.listed as Listed[]) : []
     turn.state.listed = listed.map((each) => (each.id === plan.id ? { ...each, id } : each))
@@ -223,6 +232,11 @@ export async function move(
     if (!(error instanceof ScheduleError)) throw error
     return said(`Nothing was changed: ${planText(plan, place)}. ${error.errors.join('; ')}.`)
   }
+}
+
+/** Work keeps its id. */
+async function retimed(turn: Turn, id: string, to: WorkChangeRequest): Promise<string | null> {
+  return (await turn.updateWork(id, to)) ? id : null
 }
 
 /** A time alone keeps the day, a day alone keeps the time, and a rhythm keeps its days. Throws `ScheduleError`. */

@@ -21,7 +21,7 @@ export interface ModelMind {
 }
 
 /** Within the turn's own time limit, so that there is time left for plain words. */
-const THINK_MAX_MS = 40_000
+export const THINK_MAX_MS = 40_000
 const ROUNDS_MAX = 5
 const CALLS_MAX = 8
 const REMEMBERED = 12
@@ -61,7 +61,10 @@ export async function think(turn: Turn, text: string, mind: ModelMind): Promise<
   const done: string[] = []
   try {
     const said = await converse(turn, text, mind, signal, done)
-    remember(turn, text, said)
+    remember(turn, [
+      { role: 'user', content: text },
+      { role: 'assistant', content: said },
+    ])
     const checkIn = done.length === 0 && (await isIdle(turn))
     return { answered: true, answer: { text: said, checkIn } }
   } catch (error) {
@@ -103,7 +106,7 @@ async function converse(
   throw new Error('it did not come to an answer')
 }
 
-function bounded({ text }: ModelAnswer, done: readonly string[]): string {
+export function bounded({ text }: ModelAnswer, done: readonly string[]): string {
   const said = text.trim() === '' ? done.join('\n') : text
   if (said === '') throw new Error('it had nothing to say')
   // A quarter of the limit in characters fits in bytes whatever they are.
@@ -115,21 +118,33 @@ function systemText(turn: Turn, instructions: string): string {
   return [
     'You are Companion, a friendly and brief assistant that keeps promises in time.',
     instructions,
-    'agent_type of work is "reporting". What you set is written when you have answered.',
+    workText(turn.workTypes),
+    'What you set is written when you have answered.',
     `It is ${formatLocal(now.getTime(), timezone)}; the user's time zone is ${timezone}.`,
     'Never claim that something is set unless a tool said so in this conversation.',
   ].join('\n')
 }
 
-function talkOf(turn: Turn): Said[] {
+const WORKERS: Readonly<Record<string, string>> = {
+  reporting: 'tells what happened here',
+  research: 'looks for facts on the web and in feeds, and reports with sources',
+  content: 'writes a text such as an article, a post or a letter',
+}
+
+function workText(types: readonly string[]): string {
+  if (types.length === 0) return 'Nobody does work here.'
+  const each = types.map((type) =>
+    WORKERS[type] === undefined ? type : `${type} (${WORKERS[type]})`,
+  )
+  return `agent_type of work is one of: ${each.join(', ')}. Choose by what is asked for. parameters of research and content may hold format ("md" or "html"), length, audience, tone and language.`
+}
+
+export function talkOf(turn: Turn): Said[] {
   return Array.isArray(turn.state.talk) ? (turn.state.talk as Said[]).slice(-REMEMBERED) : []
 }
 
-function remember(turn: Turn, text: string, reply: string): void {
-  const short = (said: string) => [...said].slice(0, REMEMBERED_MAX).join('')
-  const added: Said[] = [
-    { role: 'user', content: short(text) },
-    { role: 'assistant', content: short(reply) },
-  ]
+export function remember(turn: Turn, said: readonly Said[]): void {
+  const short = (text: string) => [...text].slice(0, REMEMBERED_MAX).join('')
+  const added = said.map(({ role, content }): Said => ({ role, content: short(content) }))
   turn.state.talk = [...talkOf(turn), ...added].slice(-REMEMBERED)
 }

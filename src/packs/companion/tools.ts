@@ -4,9 +4,9 @@
  */
 
 import type { AlarmRequest } from '../../agents/alarm-request.ts'
+import type { IntentChangeRequest, WorkChangeRequest } from '../../agents/changes.ts'
 import type { Turn } from '../../agents/function.ts'
 import type { IntentRequest } from '../../agents/intent-request.ts'
-import type { Planned } from '../../agents/planned.ts'
 import type { WorkRequest } from '../../agents/work-request.ts'
 import { alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
@@ -14,8 +14,9 @@ import { intentFields } from '../../core/intents/fields.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
 import { workFields } from '../../core/work/fields.ts'
 import { placeOf } from './act.ts'
+import { type Held, heldRow, heldRows, noSuch, outputsText } from './held.ts'
 import { withdraw } from './plans.ts'
-import { planText, timeText, whyText } from './replies.ts'
+import { timeText, whyText } from './replies.ts'
 
 type Given = Readonly<Record<string, unknown>>
 
@@ -27,25 +28,36 @@ interface TurnTool {
   readonly run: (turn: Turn, given: Given) => string | Promise<string>
 }
 
-const listing = (kind: Planned['kind']): TurnTool => ({
+const listing = (kind: Held): TurnTool => ({
   takes: [],
   changes: false,
   async run(turn) {
-    const plans = (await turn.planned()).filter((plan) => plan.kind === kind)
-    if (plans.length === 0) return 'None.'
-    return plans.map((plan) => `${plan.id} ${planText(plan, placeOf(turn))}`).join('\n')
+    const rows = await heldRows(turn, kind)
+    return rows.length === 0 ? 'None.' : rows.map(({ id, text }) => `${id} ${text}`).join('\n')
   },
 })
 
-const removing = (kind: Planned['kind']): TurnTool => ({
+const removing = (kind: Held): TurnTool => ({
   takes: ['id'],
   changes: true,
   async run(turn, { id }) {
-    const plan = (await turn.planned()).find((each) => each.kind === kind && each.id === id)
-    if (plan === undefined)
-      throw new Refusal('not_found', `there is no such ${kind}; take an id of the list`)
-    withdraw(turn, plan)
-    return `Cancelled: ${planText(plan, placeOf(turn))}.`
+    const row = await heldRow(turn, kind, id)
+    withdraw(turn, { kind, id: row.id })
+    return `Cancelled: ${row.text}.`
+  },
+})
+
+const changing = (
+  kind: 'intent' | 'work',
+  takes: readonly string[],
+  change: (turn: Turn, id: string, given: Given) => Promise<boolean>,
+): TurnTool => ({
+  takes: ['id', ...takes],
+  changes: true,
+  async run(turn, { id, ...given }) {
+    const row = await heldRow(turn, kind, id)
+    if (!(await change(turn, row.id, given))) throw noSuch(kind)
+    return `Changed ${Object.keys(given).join(', ')} of ${kind} ${row.id}, which was: ${row.text}.`
   },
 })
 
@@ -82,12 +94,34 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     },
   },
   create_work: {
-    takes: without(workFields, ['project_id', 'parameters']),
+    takes: without(workFields, ['project_id']),
     changes: true,
     run(turn, given) {
-      const parameters = { notify_session: turn.session.key }
+      const parameters = { ...objectOf(given.parameters), notify_session: turn.session.key }
       const id = turn.createWork({ ...inZone<WorkRequest>(turn, given), parameters })
       return `Created work ${id}. Its results are told in this conversation.`
+    },
+  },
+  update_intent: changing(
+    'intent',
+    without(intentFields, ['metadata', 'agent_id', 'thread_id']),
+    (turn, id, given) => turn.updateIntent(id, given as IntentChangeRequest),
+  ),
+  update_work: changing('work', ['is_active', 'frequency', 'timezone', 'task'], (turn, id, given) =>
+    turn.updateWork(id, given as WorkChangeRequest),
+  ),
+  get_alarm: {
+    takes: ['id'],
+    changes: false,
+    run: async (turn, { id }) => (await heldRow(turn, 'alarm', id)).text,
+  },
+  get_work: {
+    takes: ['id'],
+    changes: false,
+    async run(turn, { id }) {
+      const row = await heldRow(turn, 'work', id)
+      const outputs = (await turn.workOutputs(row.id)) ?? []
+      return `${row.text}\n\n${outputsText(outputs, turn)}`
     },
   },
   list_alarms: listing('alarm'),
@@ -111,6 +145,14 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     changes: false,
     run: async (turn) => whyText(await turn.explained(), placeOf(turn)),
   },
+}
+
+/** Models write an object as JSON text at times. */
+function objectOf(given: unknown): object {
+  const value: unknown = typeof given === 'string' ? JSON.parse(given) : (given ?? {})
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError('parameters must be an object')
+  return value
 }
 
 function whenOf(

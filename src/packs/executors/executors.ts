@@ -3,16 +3,19 @@
 import type { Executor } from '../../agents/executor.ts'
 import type { Db } from '../../store/db/db.ts'
 import type { ChatModel } from '../model/model.ts'
-import { content, research } from './chat.ts'
+import { content } from './chat.ts'
+import type { Places } from './look.ts'
 import { reporting } from './reporting.ts'
+import { research } from './research.ts'
 
 export function builtInExecutors(parts: {
   readonly db: Db
   readonly model: ChatModel
+  readonly places: Places
 }): ReadonlyMap<string, Executor> {
   return new Map([
     ['reporting', reporting(parts)],
-    ['research', research(parts.model)],
+    ['research', research(parts.model, parts.places)],
     ['content', content(parts.model)],
   ])
 }

@@ -3,9 +3,12 @@ import type { Pack } from '../../app/pack.ts'
 import { wallClock } from '../../clock.ts'
 import { HTTP_URL, isHttpUrl, type Reader } from '../../core/variables.ts'
 import type { ModelSettings } from '../model/model.ts'
+import type { SourcesSettings } from '../sources/pack.ts'
 
 export interface ExecutorsSettings {
   readonly model: ModelSettings
+  /** A JSON search that `research` asks. */
+  readonly searchUrl: string | null
 }
 
 export const executorsPack = {
@@ -17,17 +20,22 @@ export const executorsPack = {
         key: read.text('WAKEFUL_MODEL_KEY'),
         name: read.text('WAKEFUL_MODEL'),
       },
+      searchUrl: read.outgoingUrl('WAKEFUL_SEARCH_URL'),
     }
   },
-  async open({ model: settings }, { store }) {
+  async open({ model: settings, searchUrl, sources: { feeds } }, { store, fetch }) {
     const [{ HttpModel }, { builtInExecutors }] = await Promise.all([
       import('../model/model.ts'),
       import('./executors.ts'),
     ])
     const model = new HttpModel(settings, { now: () => new Date(wallClock()) })
     return {
-      executors: builtInExecutors({ db: store.db, model }),
+      executors: builtInExecutors({
+        db: store.db,
+        model,
+        places: { feeds, search: searchUrl, fetch },
+      }),
       close: () => model.close(),
     }
   },
-} as const satisfies Pack<ExecutorsSettings>
+} as const satisfies Pack<ExecutorsSettings, ExecutorsSettings & SourcesSettings>

@@ -82,7 +82,8 @@ function datedAt(item: FeedItem, fact: string, now: Date, told: Visit['told']): 
 /** A URL, a URN or a tag URI means the same everywhere. */
 const isName = (id: string) => /^[a-z][a-z\d+.-]*:\S{4,}$/i.test(id)
 
-function linkOf(link: string | undefined, base: string): string | null {
+/** Where an entry leads, on the web alone. */
+export function linkOf(link: string | undefined, base: string): string | null {
   const text = plain(link ?? '', URL_MAX)
   if (text === '' || !URL.canParse(text, base)) return null
   const { href, protocol } = new URL(text, base)

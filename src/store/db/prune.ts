@@ -64,34 +64,121 @@ export async function pruneCheckpoints(db: Db, keep: number, limit: number): Pro
   return gone.length
 }
 
-/** Finished turns, delivered effects, processed events, settled timers and executions of intents older than `keepMs`. */
-export async function pruneOlder(db: Db, keepMs: number, limit: number): Promise<number> {
-  const before = `${NOW} - $2::float8 * interval '1 millisecond'`
-  const targets = [
-    ['wakeful.effects', `t.status in ('completed', 'failed') and t.updated_at < ${before}`],
-    ['wakeful.turns', `t.finished_at < ${before}`],
-    [
-      'wakeful.events',
-      `t.created_at < ${before} and t.seq <= (select s.done_seq from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key)`,
-    ],
-    ['wakeful.autonomy_timers', `t.status <> 'pending' and t.updated_at < ${before}`],
-    ['wakeful.alarm_wakes', `t.finished_at < ${before}`],
-    [
-      'wakeful.alarms',
-      `t.parent_id is not null and t.status = 'cancelled' and t.updated_at < ${before}`,
-    ],
-    ['wakeful.intent_executions', `coalesce(t.last_seen_at, t.executed_at) < ${before}`],
-    ['wakeful.audit_log', `t.at < ${before}`],
-  ] as const
-  let deleted = 0
-  for (const [table, where] of targets) {
-    const rows = await db.query(
-      `delete from ${table} where ctid = any(array(select t.ctid from ${table} t where ${where} limit $3::int)) returning 1`,
-      [db.now(), keepMs, limit],
-    )
-    deleted += rows.length
+/** Told of rows as JSON, by table and day, before they are deleted. */
+export interface Archive {
+  append(table: string, day: string, lines: readonly string[]): Promise<void>
+}
+
+export interface Kept {
+  /** Null keeps everything but settled timers. */
+  readonly keepMs: number | null
+  readonly timersKeptMs: number
+  readonly archive: Archive | null
+}
+
+interface Target {
+  readonly table: string
+  /** When it was done with: its age, and the day it is archived under. */
+  readonly at: string
+  readonly done: string
+}
+
+const TARGETS: readonly Target[] = [
+  { table: 'effects', at: 't.updated_at', done: `t.status in ('completed', 'failed')` },
+  { table: 'turns', at: 't.finished_at', done: 'true' },
+  {
+    table: 'events',
+    at: 't.created_at',
+    done: 't.seq <= (select s.done_seq from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key)',
+  },
+  { table: 'alarm_wakes', at: 't.finished_at', done: 'true' },
+  {
+    table: 'alarms',
+    at: 't.updated_at',
+    done: `t.parent_id is not null and t.status = 'cancelled'`,
+  },
+  { table: 'intent_executions', at: 'coalesce(t.last_seen_at, t.executed_at)', done: 'true' },
+  { table: 'audit_log', at: 't.at', done: 'true' },
+]
+const TIMERS: Target = {
+  table: 'autonomy_timers',
+  at: 't.updated_at',
+  done: `t.status <> 'pending'`,
+}
+
+/** Finished turns, delivered effects, processed events, executions of intents and settled timers that are too old. */
+export async function pruneOlder(db: Db, kept: Kept, limit: number): Promise<number> {
+  const { keepMs, timersKeptMs, archive } = kept
+  const aged = [
+    ...(keepMs === null ? [] : TARGETS.map((target) => ({ target, ms: keepMs }))),
+    { target: TIMERS, ms: keepMs ?? timersKeptMs },
+  ]
+  const prune = async (one: Db): Promise<number> => {
+    let deleted = 0
+    for (const { target, ms } of aged)
+      deleted +=
+        archive === null
+          ? await removeOld(one, target, ms, limit)
+          : await archiveOld(one, target, ms, limit, archive)
+    return deleted
   }
-  return deleted
+  if (archive === null || db.kind === 'pglite') return prune(db)
+  // One process at a time: two would write the same rows twice, and at an S3 address over one another.
+  return db.tx(async (tx) => {
+    const [lock] = await tx.query<{ free: boolean }>(
+      'select pg_try_advisory_xact_lock($1) as free',
+      [ARCHIVE_LOCK],
+    )
+    return lock?.free === true ? prune(tx) : 0
+  })
+}
+
+/** Any number that nobody else in this database locks. */
+const ARCHIVE_LOCK = 4_871_202_601
+
+const isOld = ({ at, done }: Target) =>
+  `${done} and ${at} < ${NOW} - $2::float8 * interval '1 millisecond'`
+
+async function removeOld(db: Db, target: Target, ms: number, limit: number): Promise<number> {
+  const table = `wakeful.${target.table}`
+  const rows = await db.query(
+    `delete from ${table} where ctid = any(array(select t.ctid from ${table} t where ${isOld(target)} limit $3::int)) returning 1`,
+    [db.now(), ms, limit],
+  )
+  return rows.length
+}
+
+interface OldRow {
+  readonly place: string
+  readonly day: string
+  readonly line: string
+}
+
+/** First kept elsewhere, then deleted; whoever dies in between finds the rows again, and keeps them twice. */
+async function archiveOld(
+  db: Db,
+  target: Target,
+  ms: number,
+  limit: number,
+  archive: Archive,
+): Promise<number> {
+  const table = `wakeful.${target.table}`
+  const values = [db.now(), ms, limit]
+  const rows = await db.query<OldRow>(
+    `select t.ctid::text as place, to_char(${target.at} at time zone 'UTC', 'YYYY-MM-DD') as day, row_to_json(t)::text as line
+     from ${table} t where ${isOld(target)} limit $3::int`,
+    values,
+  )
+  const days = new Map<string, string[]>()
+  for (const { day, line } of rows) days.set(day, [...(days.get(day) ?? []), line])
+  for (const [day, lines] of days) await archive.append(target.table, day, lines)
+  if (rows.length === 0) return 0
+  // A place may hold another row by now: that one is not old.
+  const gone = await db.query(
+    `delete from ${table} t where t.ctid = any($3::text[]::tid[]) and ${isOld(target)} returning 1`,
+    [db.now(), ms, rows.map(({ place }) => place)],
+  )
+  return gone.length
 }
 
 export async function vacuum(db: Db): Promise<void> {

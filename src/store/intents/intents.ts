@@ -154,7 +154,8 @@ function ofUser(
 }
 
 export interface IntentsPage {
-  readonly userId: string
+  /** Null: everybody's. */
+  readonly userId: string | null
   readonly triggerType: string | null
   readonly enabled: boolean | null
   readonly ticker: string | null

@@ -56,18 +56,23 @@ export function printHtml(document: Document): string {
     (section) =>
       `<section>\n<h2>${htmlText(section.heading)}</h2>\n${section.blocks.map(htmlBlock).join('\n')}\n</section>`,
   )
+  const body = [`<h1>${htmlText(document.title)}</h1>`, ...intro, ...sections].join('\n')
+  return pageOf(document.title, body)
+}
+
+/** `body` is HTML. */
+export function pageOf(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${htmlText(document.title)}</title>
+<title>${htmlText(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${htmlText(document.title)}</h1>
-${[...intro, ...sections].join('\n')}
+${body}
 </body>
 </html>
 `
