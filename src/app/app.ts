@@ -160,9 +160,7 @@ export class App {
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
       traceparent: caller.traceparent ?? null,
-      get signal() {
-        return caller.signal
-      },
+      signal: () => caller.signal,
     }
   }
 
