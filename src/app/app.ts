@@ -162,9 +162,7 @@ export class App {
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
       traceparent: caller.traceparent ?? null,
-      get signal() {
-        return caller.signal
-      },
+      signal: () => caller.signal,
     }
   }
 

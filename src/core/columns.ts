@@ -138,10 +138,30 @@ export function schemaOf<C extends Columns>(columns: C): z.ZodObject<Shown<C>> {
 /** What they see of one row. JSON is handed on as the text it was written in. */
 export function shownOf<C extends Columns>(columns: C, row: RowOf<C>): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  for (const [name, { type, schema, sparing }] of Object.entries(columns)) {
+  for (const { name, json, sparing } of shownColumns(columns)) {
     const value = row[name] as unknown
-    if (schema === null || (sparing && (value === null || value === ''))) continue
-    fields[name] = type.startsWith('json') && value !== null ? new RawJson(String(value)) : value
+    if (sparing && (value === null || value === '')) continue
+    fields[name] = json && value !== null ? new RawJson(String(value)) : value
   }
   return fields
+}
+
+interface ShownColumn {
+  readonly name: string
+  readonly json: boolean
+  readonly sparing: boolean
+}
+
+/** Worked out once for each table: a page shows hundreds of its rows. */
+const tables = new WeakMap<Columns, readonly ShownColumn[]>()
+
+function shownColumns(columns: Columns): readonly ShownColumn[] {
+  let list = tables.get(columns)
+  if (list === undefined) {
+    list = Object.entries(columns).flatMap(([name, { type, schema, sparing }]) =>
+      schema === null ? [] : { name, json: type.startsWith('json'), sparing },
+    )
+    tables.set(columns, list)
+  }
+  return list
 }

@@ -50,7 +50,7 @@ async function sendFile(
   if (!isUuid(id) || !RUN_NUMBER.test(run_number)) throw absent()
   const found = await findFile(ctx.db, id, Number(run_number), ctx.actor.userId)
   if (found === null) throw absent()
-  const file = await files.open(found.file_key, ctx.signal)
+  const file = await files.open(found.file_key, ctx.signal())
   if (file === null) throw absent()
   return reply
     .headers({

@@ -72,8 +72,7 @@ export class HttpCaller implements Caller {
   }
 
   /**
-   * Made when first asked for: it costs 4 µs, and few operations wait for anything. Fastify's own
-   * signal aborts as soon as the body is read; only the response tells who left.
+   * Made when first asked for: few operations wait for anything. Fastify's own signal aborts as soon as the body is read; only the response tells who left.
    */
   get signal(): AbortSignal {
     if (this.leaving !== undefined) return this.leaving

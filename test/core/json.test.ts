@@ -231,6 +231,20 @@ describe('writeJson', () => {
       '{"b":"1970-01-01T00:00:00.000Z","c":[null,null]}',
     )
   })
+
+  test('prints raw text as it stands, wherever it is and whatever stands beside it', () => {
+    const raw = new RawJson('{"n": 12345678901234567890, "s": "\\u0041"}')
+    const marks = ['\u0000raw', '"\u0000raw"', raw.text]
+    for (const beside of [...marks, { '\u0000raw': 1 }, 12345678901234567890n, undefined]) {
+      const other = typeof beside === 'bigint' ? String(beside) : JSON.stringify(beside)
+      const shown = other === undefined ? '' : `,"beside":${other}`
+      expect(writeJson({ list: [raw, [raw]], beside, last: raw })).toBe(
+        `{"list":[${raw.text},[${raw.text}]]${shown},"last":${raw.text}}`,
+      )
+    }
+    expect(writeJson(raw)).toBe(raw.text)
+    expect(JSON.stringify({ raw: new RawJson('[1]') })).toBe('{"raw":[1]}')
+  })
 })
 
 describe('canonicalJson', () => {

@@ -128,9 +128,7 @@ export function context(db: Db): ServerOptions['context'] {
     app: noServices,
     actor: caller.actor,
     now: null,
-    get signal() {
-      return caller.signal
-    },
+    signal: () => caller.signal,
     requestId: caller.requestId,
   })
 }

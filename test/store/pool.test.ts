@@ -1,6 +1,7 @@
 /** What both stores promise about statements and transactions, whatever goes wrong inside them. */
 import { expect, it } from 'vitest'
 import { isUnavailable } from '../../src/store/db/db.ts'
+import { oneInOrder } from '../../src/store/db/due.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emptiedStore } from './stores.ts'
 
@@ -31,6 +32,13 @@ eachStore('the door to SQL', (store) => {
       'after 2',
       'after 3',
     ])
+  })
+
+  it('a single statement is read in index order, and the next one as the server likes', async () => {
+    const { db } = await emptiedStore(store)
+    const ask = `select current_setting('enable_sort') as sorts`
+    expect(await oneInOrder(db, ask, [])).toEqual([{ sorts: 'off' }])
+    expect(await db.query(ask)).toEqual([{ sorts: 'on' }])
   })
 
   it('invariant 9: a transaction whose failed statement was swallowed does not pretend to have committed', async () => {

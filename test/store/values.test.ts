@@ -69,7 +69,29 @@ eachStore('values', (store) => {
     }))
 })
 
-it('an instant printed in another zone is left to the driver', () => {
+it('an instant is read from its digits as Date reads it, cut off at the millisecond', () => {
+  const micros = fc.integer({ min: 0, max: 999_999 })
+  const date = fc.date({
+    min: new Date('0100-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59Z'),
+    noInvalidDate: true,
+  })
+  fc.assert(
+    fc.property(date, micros, (date, micros) => {
+      const whole = date.toISOString().slice(0, 19).replace('T', ' ')
+      // PostgreSQL prints no zeros at the end.
+      const fraction = `.${String(micros).padStart(6, '0')}`.replace(/\.?0+$/, '')
+      const read = utcInstant(`${whole}${fraction}+00`)
+      expect(read?.toISOString()).toBe(
+        `${whole.replace(' ', 'T')}.${String(Math.floor(micros / 1000)).padStart(3, '0')}Z`,
+      )
+    }),
+  )
+})
+
+it('an instant printed in another zone, or long ago, is left to the driver', () => {
+  expect(utcInstant('0099-12-31 22:23:31.942+00')).toBeUndefined()
+  expect(utcInstant('12026-11-15 22:23:31+00')).toBeUndefined()
   expect(utcInstant('2026-11-15 22:23:31.942+05:30')).toBeUndefined()
   expect(utcInstant('infinity')).toBeUndefined()
   expect(utcInstant('2026-11-15 22:23:31+00')?.toISOString()).toBe('2026-11-15T22:23:31.000Z')

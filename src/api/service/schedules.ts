@@ -12,7 +12,7 @@ import {
   ScheduleError,
   zoneError,
 } from '../../core/schedule/index.ts'
-import { databaseNow } from '../../store/db/due.ts'
+import { databaseTime } from '../../store/db/time.ts'
 import { type Context, operation } from '../contract.ts'
 
 const COUNT_MAX = 100
@@ -62,6 +62,7 @@ export const schedules = [
       'Takes a phrase, a cron expression or a frequency. The times lie strictly after `after`; an interval is anchored there. Nothing is stored.',
     body,
     audit: 'none',
+    unowned: true,
     roles: ['admin', 'service', 'agent', 'user'],
     output,
     async run(ctx, { body }) {
@@ -91,7 +92,7 @@ async function instantAfter(ctx: Context, body: Body): Promise<number> {
     if (instant !== null) return instant
     throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
   }
-  return (await databaseNow(ctx.db)).getTime()
+  return Math.round(await databaseTime(ctx.whole ?? ctx.db))
 }
 
 function read(body: Body, now: number) {

@@ -110,7 +110,7 @@ const createWorkOp = operation({
       await ctx.app.work.ended(
         { bucket: row.bucket, id: output.id },
         wait_seconds * 1000,
-        ctx.signal,
+        ctx.signal(),
       )
       const db = ctx.app.work.db
       const [now, ended] = [

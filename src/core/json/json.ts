@@ -4,16 +4,11 @@
  * back without change is refused at the door: duplicate keys, deep nesting, U+0000 and lone
  * surrogates (PostgreSQL stores neither of the last two).
  */
-import { RawJson, readExact } from './reader.ts'
+import { printVerbatim, RawJson } from './raw.ts'
+import { readExact } from './reader.ts'
 
-export {
-  JSON_DEPTH_MAX,
-  JsonError,
-  OPAQUE_BYTES_MAX,
-  RawJson,
-  readJson,
-  readLevel,
-} from './reader.ts'
+export { RawJson } from './raw.ts'
+export { JSON_DEPTH_MAX, JsonError, OPAQUE_BYTES_MAX, readJson, readLevel } from './reader.ts'
 
 /** The value as agents see it; numbers beyond 2^53 lose digits here, and only here. */
 export function parseRaw(raw: RawJson): unknown {
@@ -22,7 +17,13 @@ export function parseRaw(raw: RawJson): unknown {
 
 /** Like `JSON.stringify`, but prints `RawJson` as it stands. */
 export function writeJson(value: unknown): string {
-  return print(value, '', false) ?? 'null'
+  try {
+    return printVerbatim(value) ?? print(value, '', false) ?? 'null'
+  } catch (error) {
+    // A number of any length is good JSON; only JSON.stringify does not know it.
+    if (!(error instanceof TypeError)) throw error
+    return print(value, '', false) ?? 'null'
+  }
 }
 
 /**
@@ -45,7 +46,6 @@ function print(value: unknown, key: string, sorted: boolean): string | undefined
     case 'object':
       return value === null ? 'null' : printObject(value, key, sorted)
     case 'bigint':
-      // A number of any length is good JSON; only JSON.stringify does not know it.
       return String(value)
     default:
       return undefined

@@ -2,21 +2,13 @@
  * The reading half of `json.ts`. `JSON.parse` cannot be used: it mangles long numbers, keeps the last
  * of two equal keys, and says nothing of depth, U+0000 or lone surrogates.
  */
+import { RawJson } from './raw.ts'
 
 /** `{}` is 1. An opaque member counts from itself. */
 export const JSON_DEPTH_MAX = 32
 export const OPAQUE_BYTES_MAX = 64 * 1024
 /** Below this many keys a linear look beats a Set. */
 const FEW_KEYS = 12
-
-/** A JSON value as the text it was written in. */
-export class RawJson {
-  readonly text: string
-
-  constructor(text: string) {
-    this.text = text
-  }
-}
 
 /** `syntax`: this is no JSON. `refused`: it is, but it holds what cannot be kept. */
 export class JsonError extends Error {

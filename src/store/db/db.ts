@@ -20,6 +20,8 @@ export interface Db {
   readonly kind: StoreKind
   /** Set where all connections are so: then no transaction needs to say it. */
   readonly reading?: Reading
+  /** The same rows over connections that read in order, for single statements that want it. */
+  readonly inOrder?: Db
   /** The instant a test clock dictates, or null: then the database's own time of day counts. */
   now(): Date | null
   /** One statement, prepared under a name of its own. Retried when the database asks for it. */

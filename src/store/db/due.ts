@@ -58,7 +58,8 @@ export function oneInOrder<R extends object>(
   text: string,
   values: readonly unknown[],
 ): Promise<R[]> {
-  if (db.reading === 'in order') return db.query<R>(text, values)
+  const ordered = db.reading === 'in order' ? db : db.inOrder
+  if (ordered !== undefined) return ordered.query<R>(text, values)
   return inIndexOrder(db, (tx) => tx.query<R>(text, values))
 }
 

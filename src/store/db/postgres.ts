@@ -16,6 +16,7 @@ const QUERY_TIMEOUT_MS = 10_000
 const IDLE_TIMEOUT_MS = 60_000
 const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
   { name: 'api', max: 8 },
+  { name: 'lists', max: 4, reading: 'in order' },
   { name: 'engine', max: 6, reading: 'in order' },
   { name: 'commits', max: 4, reading: 'by key' },
   { name: 'migrations', max: 1 },
@@ -49,12 +50,12 @@ export function openPostgres(url: string, options: OpenOptions): Store {
     })
     return { name, pool, db: poolDb(pool, 'postgres', options.now, { reading, pulse }) }
   })
-  const [api, engine, commits, migrations] = pools.map(({ db }) => db)
-  if (!api || !engine || !commits || !migrations) throw new Error('a pool is missing')
+  const [api, lists, engine, commits, migrations] = pools.map(({ db }) => db)
+  if (!api || !lists || !engine || !commits || !migrations) throw new Error('a pool is missing')
   let closing: Promise<void> | undefined
   return {
     kind: 'postgres',
-    db: api,
+    db: { ...api, inOrder: lists },
     engine,
     commits,
     migrations,

@@ -30,8 +30,28 @@ function element(value: unknown): string {
   throw new TypeError(`no array of ${typeof value} goes to the database`)
 }
 
-/** `2026-11-15 22:23:31.942+00`, as a session in UTC prints it; undefined for any other form. */
+/**
+ * `2026-11-15 22:23:31.942+00`, as a session in UTC prints it; undefined for any other form. Reckoned from the digits: to have
+ * `Date` read them costs twice as much, and a page of a list holds hundreds. What lies below a millisecond is cut off.
+ */
 export function utcInstant(text: string): Date | undefined {
-  if (!text.endsWith('+00') || text.length < 22 || text.length > 29) return undefined
-  return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
+  const end = text.length - 3
+  if (end < 19 || end > 26 || text.charCodeAt(4) !== DASH || !text.endsWith('+00')) return undefined
+  const year = two(text, 0) * 100 + two(text, 2)
+  // `Date.UTC` takes the first hundred years for those of the twentieth century.
+  if (year < 100) return undefined
+  let ms = 0
+  for (let at = 20, worth = 100; at < end && worth >= 1; at++, worth /= 10)
+    ms += (text.charCodeAt(at) - ZERO) * worth
+  return new Date(
+    Date.UTC(year, two(text, 5) - 1, two(text, 8), two(text, 11), two(text, 14), two(text, 17), ms),
+  )
+}
+
+const ZERO = 48
+const DASH = 45
+
+/** Two digits. */
+function two(text: string, at: number): number {
+  return (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO
 }

@@ -1,0 +1,240 @@
+/** Where contests take place: starts contestants, each in a process of its own on a fresh database, and counts. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { type Ended, type Said, type Setup, wallMs } from './contestants/contest.ts'
+import { counters } from './counters.ts'
+
+const FILES = {
+  wakeful: './contestants/wakeful.ts',
+  raw: './contestants/raw.ts',
+  bare: './contestants/bare.ts',
+  graphile: './peers/graphile.mjs',
+  boss: './peers/boss.mjs',
+} as const
+export type Who = keyof typeof FILES
+
+const PATIENCE_MS = 120_000
+const LOOK_EVERY_MS = 5
+const LEAD_MS = 4_000
+const LEAD_MAX_MS = 32_000
+
+type Answer<K> = Extract<Said, Record<K & string, unknown>>
+
+/** One child and what it has said. */
+class Child {
+  handled = 0
+  readonly #child: ChildProcess
+  readonly #said: Said[] = []
+  #heard: () => void = () => undefined
+  #exit: Error | null = null
+
+  constructor(who: Who, setup: Setup) {
+    const file = fileURLToPath(new URL(FILES[who], import.meta.url))
+    const stdio = ['pipe', 'pipe', 'inherit'] as const
+    this.#child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(setup)], {
+      stdio: [...stdio],
+    })
+    const { stdout } = this.#child
+    if (stdout === null) throw new Error('a child without a voice')
+    createInterface({ input: stdout }).on('line', (line) => this.#hear(line))
+    this.#child.once('exit', (code) => {
+      this.#exit = new Error(`${who} ended with code ${code}`)
+      this.#heard()
+    })
+  }
+
+  #hear(line: string): void {
+    // Others may print, too; ours are objects.
+    if (!line.startsWith('{')) return
+    const said = JSON.parse(line) as Said
+    if ('handled' in said) this.handled = said.handled
+    else this.#said.push(said)
+    this.#heard()
+  }
+
+  tell(word: string): void {
+    this.#child.stdin?.write(`${word}\n`)
+  }
+
+  async answer<K extends string>(key: K): Promise<Answer<K>> {
+    await this.until(() => this.#said[0] !== undefined)
+    const said = this.#said.shift()
+    if (said === undefined || !(key in said))
+      throw new Error(`expected ${key}, heard ${JSON.stringify(said)}`)
+    return said as Answer<K>
+  }
+
+  /** Looks again whenever the child has said something. */
+  async until(holds: () => boolean): Promise<void> {
+    const end = wallMs() + PATIENCE_MS
+    while (!holds()) {
+      if (this.#exit !== null) throw this.#exit
+      if (wallMs() > end) throw new Error(`nothing heard of it for ${PATIENCE_MS} ms`)
+      await new Promise<void>((resume) => {
+        const timer = setTimeout(resume, 1_000)
+        this.#heard = () => {
+          clearTimeout(timer)
+          resume()
+        }
+      })
+    }
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}
+
+export interface Contest {
+  readonly who: Who
+  readonly loads: Setup['loads']
+  readonly warmUp?: number
+  readonly processes?: number
+  /** From the beginning of seeding to the first that is due. */
+  readonly leadMs?: number
+  readonly env?: Readonly<Record<string, string>>
+  /** A fresh store for it, instead of a database of the server. */
+  readonly store?: () => string
+  /** Beside it, while it runs: called when all is ready, with the address; awaited at the end. */
+  readonly beside?: (address: string) => Promise<void>
+}
+
+export interface Outcome {
+  /** From the first due instant until nothing was left. */
+  readonly ms: number
+  readonly late: readonly number[]
+  readonly rssMb: number
+  /** For each job, warm-up included. */
+  readonly nodeMicros: number
+  readonly postgresMicros: number | null
+  readonly walRecords: number | null
+}
+
+export class Arena {
+  readonly #server: string
+  #databases = 0
+
+  /** The address of a PostgreSQL server, without a database. */
+  constructor(server: string) {
+    this.#server = server
+  }
+
+  /** Again with more time where seeding took longer than thought. */
+  async hold(contest: Contest): Promise<Outcome> {
+    for (let { leadMs = LEAD_MS } = contest; ; leadMs *= 2) {
+      const outcome = await this.#holdOnce(contest, leadMs)
+      if (outcome !== null) return outcome
+      if (leadMs > LEAD_MAX_MS) throw new Error(`${contest.who} was not ready in time`)
+    }
+  }
+
+  async #holdOnce(contest: Contest, leadMs: number): Promise<Outcome | null> {
+    const { who, loads, warmUp = 0, processes = 1, env, store } = contest
+    const url = store?.() ?? (await this.#freshDatabase())
+    const setup = { url, loads, warmUp, leadMs, ...(env === undefined ? {} : { env }) }
+    const first = new Child(who, setup)
+    // Only one of them seeds.
+    const others = Array.from(
+      { length: processes - 1 },
+      () => new Child(who, { ...setup, loads: [] }),
+    )
+    const children = [first, ...others]
+    try {
+      for (const child of children) await child.answer('booted')
+      first.tell('seed')
+      const { seeded: due } = await first.answer('seeded')
+      for (const child of others) {
+        child.tell('seed')
+        await child.answer('seeded')
+      }
+      return await this.#run(contest, url, children, due)
+    } finally {
+      for (const child of children) child.kill()
+      if (store === undefined) await this.#drop(url)
+    }
+  }
+
+  async #run(
+    { loads, warmUp = 0, beside }: Contest,
+    url: string,
+    children: readonly Child[],
+    due: number,
+  ): Promise<Outcome | null> {
+    const counted = url.startsWith('postgres:')
+    const before = counted ? await counters(url) : null
+    const addresses: string[] = []
+    for (const child of children) {
+      child.tell('go')
+      addresses.push((await child.answer('ready')).ready)
+    }
+    const jobs = warmUp + loads.reduce((sum, { count }) => sum + count, 0)
+    if (jobs > 0 && wallMs() > due) return null
+    const company = beside?.(addresses[0] ?? '')
+    // A failure beside it is heard at the end; without a listener it would end this process first.
+    company?.catch(() => undefined)
+    await finished(children, jobs)
+    const ms = wallMs() - due
+    await company
+    const ended: Ended[] = []
+    for (const child of children) {
+      child.tell('stop')
+      ended.push((await child.answer('ended')).ended)
+    }
+    // When the children's connections are closed all that they did is counted.
+    const after = counted ? await counters(url) : null
+    const each = (sum: number) => sum / Math.max(1, jobs)
+    const cpu = sumOf(ended, ({ cpuMs }) => cpuMs)
+    const postgres = (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN)
+    const wal = (after?.walRecords ?? Number.NaN) - (before?.walRecords ?? Number.NaN)
+    return {
+      ms,
+      late: ended.flatMap(({ late }) => late).sort((a, b) => a - b),
+      rssMb: Math.max(...ended.map(({ rssMb }) => rssMb)),
+      nodeMicros: each(cpu * 1000),
+      postgresMicros: Number.isNaN(postgres) ? null : each(postgres * 1000),
+      walRecords: Number.isNaN(wal) ? null : each(wal),
+    }
+  }
+
+  async #freshDatabase(): Promise<string> {
+    const name = `bench${process.pid}n${++this.#databases}`
+    await this.#admin(`create database ${name}`)
+    return `${this.#server}/${name}`
+  }
+
+  async #drop(url: string): Promise<void> {
+    await this.#admin(`drop database ${url.slice(url.lastIndexOf('/') + 1)} with (force)`)
+    // What one has written is not to be brought to disk while the next is measured.
+    await this.#admin('checkpoint')
+  }
+
+  async #admin(sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: `${this.#server}/postgres` })
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
+}
+
+/** Everything was handled, and nothing is left to be made durable. */
+async function finished(children: readonly Child[], jobs: number): Promise<void> {
+  if (jobs === 0) return
+  const [first] = children
+  if (first === undefined) throw new Error('nobody takes part')
+  // With several, any of them may be the last to say something: then they are looked at in turns.
+  if (children.length === 1) await first.until(() => first.handled >= jobs)
+  else
+    while (sumOf(children, ({ handled }) => handled) < jobs)
+      await new Promise((done) => setTimeout(done, LOOK_EVERY_MS))
+  for (;;) {
+    first.tell('left')
+    if (!(await first.answer('left')).left) return
+    await new Promise((done) => setTimeout(done, LOOK_EVERY_MS))
+  }
+}
+
+function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + of(item), 0)
+}

@@ -1,0 +1,96 @@
+/** Wakeful as anybody runs it: one process with all services, agents that are plain functions. */
+import { agent } from '../../src/agents/function.ts'
+import type { App } from '../../src/app/app.ts'
+import { bucketOf } from '../../src/core/sessions/session.ts'
+import { migrateUp } from '../../src/store/db/migrate.ts'
+import { openBenchApp } from '../stage.ts'
+import { contest, type Job, type Setup } from './contest.ts'
+
+/** Sessions that the light load is spread over, as many as sockets listen. */
+const LIGHT_SESSIONS = 50
+const CHATTY_MESSAGES = 20
+const SEED_ROWS = 5_000
+const FREELY = { AUTONOMY_MAX_CONSECUTIVE: '1000000', AUTONOMY_COOLDOWN_MS: '0' }
+
+const LEFT = `exists (select from wakeful.sessions where due_at is not null)
+  or exists (select from wakeful.autonomy_timers where status = 'pending')`
+const UNACKNOWLEDGED = `exists (select from wakeful.effects where status <> 'completed')`
+
+let app: App | undefined
+let left = LEFT
+let entered: (due: number) => void = () => undefined
+
+/** The timer's payload as the turn sees it. */
+function due(payload: unknown): number {
+  return (payload as { payload?: { due?: number } } | null)?.payload?.due ?? 0
+}
+
+const agents = {
+  silent: agent((turn) => entered(due(turn.event.payload))),
+  two: agent((turn) => {
+    entered(due(turn.event.payload))
+    turn.reply('one')
+    turn.reply('two')
+  }),
+  light: agent((turn) => {
+    const at = due(turn.event.payload)
+    entered(at)
+    turn.reply(String(at))
+  }),
+  chatty: agent((turn) => {
+    entered(due(turn.event.payload))
+    for (let n = 0; n < CHATTY_MESSAGES; n++) turn.reply(`message ${n}`)
+  }),
+}
+
+const open = ({ url, env }: Setup) => openBenchApp(url, agents, { ...FREELY, ...env })
+
+/** By plain SQL: what is measured begins when they become due. */
+async function insert({ store: { db } }: App, jobs: readonly Job[], start: number): Promise<void> {
+  const rows = jobs.map(({ kind, due }, index) => {
+    const n = start + index
+    const user = kind === 'light' ? `light${n % LIGHT_SESSIONS}` : `${kind}${n}`
+    return { user, kind, due, n }
+  })
+  const columns = [rows.map(({ user }) => bucketOf(user)), rows.map(({ user }) => user)]
+  const kinds = rows.map(({ kind }) => kind)
+  await db.query(
+    `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+     select bucket, name || ':' || kind || ':t', name, kind, 't', now(), now()
+     from unnest($1::smallint[], $2::text[], $3::text[]) u(bucket, name, kind) on conflict do nothing`,
+    [...columns, kinds],
+  )
+  await db.query(
+    `insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
+     select bucket, name || ':' || kind || ':t', gen_random_uuid(), 'n' || n, to_timestamp(due / 1000),
+       json_build_object('due', due::bigint), 'pending', now(), now()
+     from unnest($1::smallint[], $2::text[], $3::text[], $4::float8[], $5::int[]) u(bucket, name, kind, due, n)`,
+    [...columns, kinds, rows.map(({ due }) => due), rows.map(({ n }) => n)],
+  )
+}
+
+await contest({
+  async seed(setup, jobs) {
+    const seeding = await open(setup)
+    await migrateUp(seeding.store.migrations)
+    for (let start = 0; start < jobs.length; start += SEED_ROWS)
+      await insert(seeding, jobs.slice(start, start + SEED_ROWS), start)
+    await seeding.store.db.exec('analyze')
+    await seeding.stop()
+  },
+  async start(setup, seen) {
+    entered = seen
+    if (setup.loads[0]?.kind === 'chatty') left = `${LEFT} or ${UNACKNOWLEDGED}`
+    app = await open(setup)
+    const address = await app.listen()
+    await app.start()
+    return address
+  },
+  async left() {
+    const [row] = (await app?.store.db.query<{ there: boolean }>(`select ${left} as there`)) ?? []
+    return row?.there ?? true
+  },
+  async stop() {
+    await app?.stop()
+  },
+})
