@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'react'
 import { Link, Route, Switch } from 'wouter'
 import { useAct } from '../forms/act.ts'
-import { PERSON, usePeople, usePerson } from '../forms/choices.ts'
+import { usePeople, usePerson } from '../forms/choices.ts'
 import { seesAll, useMe } from '../frame/me.ts'
 import { Choice, Search } from '../lists/filters.tsx'
 import { useOffsets } from '../lists/pages.ts'
@@ -11,6 +11,7 @@ import { useNow, useSettled } from '../parts/clock.ts'
 import { Badge, Button, Empty, FIELD, Heading } from '../parts/parts.tsx'
 import { fromNow } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { KEY_PART } from '../session/key.ts'
 import { IntentDetail } from './intent-detail.tsx'
 import { NewIntent } from './new-intent.tsx'
 import { EXECUTION_TONES, EXECUTION_WORDS, type Intent, TYPE_WORDS, waitsFor } from './shapes.ts'
@@ -42,7 +43,7 @@ function IntentList() {
   const [enabled, setEnabled] = useState<(typeof CHOICES)[number][0]>('')
   const [person, setPerson] = usePerson()
   const typed = useSettled(person.trim(), TYPING_MS)
-  const asked = PERSON.test(typed) ? typed : null
+  const asked = KEY_PART.test(typed) ? typed : null
   const filters = new URLSearchParams({ user_id: asked ?? '' })
   if (enabled !== '') filters.set('enabled', enabled)
   const list = useOffsets<Intent>({
