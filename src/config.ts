@@ -3,6 +3,7 @@
  * once, crosswise, and a wrong value stops the start with one line that names the variable, what it got and what
  * it takes. Secrets are never repeated.
  */
+import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
@@ -35,6 +36,7 @@ const AUTONOMY_COOLDOWN_MS = 15_000
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
+const SESSION_BACKLOG = 10_000
 const FILES = '.wakeful/files'
 const S3_REGION = 'us-east-1'
 /** Asked by one key, on average; twice as much at once. */
@@ -71,6 +73,8 @@ export interface Config {
   readonly origins: readonly string[]
   readonly ratePerSecond: number
   readonly trustProxy: TrustProxy
+  /** Whether a start brings the schema up, or refuses where something is missing. */
+  readonly migrate: 'auto' | 'check'
   /** Path of the app's module, as given; null for the demo. */
   readonly app: string | null
   readonly services: readonly Service[]
@@ -85,6 +89,10 @@ export interface Config {
     readonly consecutiveMax: number
     readonly cooldownMs: number
   }
+  /** Attempts at a wake of alarms that do not say. */
+  readonly alarmMaxFailures: number
+  /** Events of one session that may wait. */
+  readonly sessionBacklog: number
   readonly timerPollIntervalMs: number
   readonly effectPollIntervalMs: number
   /** Checkpoints kept of each session. */
@@ -136,6 +144,7 @@ function readOwn(read: Reader): Config {
     origins: readOrigins(read),
     ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
     trustProxy: read.parsed('WAKEFUL_TRUST_PROXY', readTrustProxy, TRUST_PROXY_FORM) ?? null,
+    migrate: read.oneOf('WAKEFUL_MIGRATE', ['auto', 'check']) ?? 'auto',
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
     wakeUrl: read.outgoingUrl('WAKEFUL_WAKE_URL'),
@@ -153,6 +162,8 @@ function readOwn(read: Reader): Config {
       ),
       cooldownMs: read.whole('AUTONOMY_COOLDOWN_MS', 0, MS_MAX, AUTONOMY_COOLDOWN_MS),
     },
+    alarmMaxFailures: read.whole('WAKEFUL_MAX_FAILURES', 1, MAX_FAILURES_MAX, MAX_FAILURES),
+    sessionBacklog: read.whole('WAKEFUL_SESSION_BACKLOG', 1, 1_000_000, SESSION_BACKLOG),
     timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
     effectPollIntervalMs: read.whole('EFFECT_POLL_INTERVAL_MS', 1, MS_MAX, EFFECT_POLL_INTERVAL_MS),
     checkpointsKept: read.whole('WAKEFUL_CHECKPOINTS_KEPT', 1, 1_000_000, CHECKPOINTS_KEPT),

@@ -50,6 +50,8 @@ export interface Wakeful {
   call(operation: string, args?: object, options?: { readonly actAs?: string }): Promise<unknown>
   /** For `wakeful/tools`. */
   door(actAs?: string): Door
+  /** For `graphSaver` of `wakeful/langgraph`. */
+  readonly db: App['store']['db']
   /** Finishes or releases what runs, then closes the store. */
   stop(): Promise<void>
 }
@@ -69,8 +71,9 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
 }
 
 /** The operations of an app, as functions. */
-export function callsOf(app: App): Pick<Wakeful, 'call' | 'door'> {
+export function callsOf(app: App): Pick<Wakeful, 'call' | 'door' | 'db'> {
   return {
+    db: app.store.db,
     door: (actAs) => app.door(localActor(actAs)),
     call: (name, args, options) => callByName(app.door(localActor(options?.actAs)), name, args),
   }

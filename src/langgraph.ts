@@ -1,4 +1,4 @@
-/** `wakeful/langgraph`: agents that are LangGraph graphs. The only door that loads LangGraph. */
+/** `wakeful/langgraph`: agents that are LangGraph graphs, and their checkpoints. The only door that loads LangGraph. */
 export {
   type CompiledGraph,
   effectsChannel,
@@ -8,3 +8,9 @@ export {
   type LangGraphOptions,
   langGraphAgent,
 } from './agents/langgraph.ts'
+export {
+  graphSaver,
+  METADATA_VERSION,
+  readSessionMetadata,
+  type SessionMetadata,
+} from './agents/outside.ts'

@@ -3,7 +3,7 @@
 import type { App } from './app/app.ts'
 import { callsOf, openApp, type Wakeful, type WakefulOptions } from './index.ts'
 
-export interface TestWakeful extends Pick<Wakeful, 'call' | 'door'> {
+export interface TestWakeful extends Pick<Wakeful, 'call' | 'door' | 'db'> {
   readonly app: App
   now(): Date
   /** Runs everything that becomes due up to and including `instant`, in order. */

@@ -8,7 +8,7 @@ import { Frame } from './frame/frame.tsx'
 import { Later, later } from './frame/later.tsx'
 import { NowPage } from './now/now-page.tsx'
 import { Heading } from './parts/parts.tsx'
-import { keyIn } from './session/key.ts'
+import { keyIn, SESSION_KEY_FORM } from './session/key.ts'
 import { sessionQuery } from './session/session-query.ts'
 
 const SessionsPage = later(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
@@ -83,11 +83,7 @@ function OneSession({ part, watching }: { part: string; watching: boolean }) {
   }, [client, key])
   if (key !== null)
     return <Later key={key} page={SessionPage} props={{ sessionKey: key, watching }} />
-  return (
-    <Nowhere>
-      A session’s key has three parts, user:agent:thread, of letters, digits, - and _.
-    </Nowhere>
-  )
+  return <Nowhere>{`This is no session’s key. ${SESSION_KEY_FORM}.`}</Nowhere>
 }
 
 function Nowhere({ children }: { children: string }) {

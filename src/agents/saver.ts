@@ -21,6 +21,7 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
+import { readSessionMetadata } from '../core/sessions/checkpoint.ts'
 import { bucketOf, parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
 import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
@@ -95,7 +96,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     const wanted = Object.entries(options.filter ?? {})
     for await (const point of this.#scan(config, options.before)) {
       if (left <= 0) return
-      const metadata = JSON.parse(point.metadata) as Record<string, unknown>
+      const metadata = metadataOf(point) as unknown as Record<string, unknown>
       if (!wanted.every(([key, value]) => isDeepStrictEqual(metadata[key], value))) continue
       left--
       yield await this.#tuple(point)
@@ -248,7 +249,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     return {
       config: configOf(point),
       checkpoint,
-      metadata: JSON.parse(point.metadata) as CheckpointMetadata,
+      metadata: metadataOf(point),
       pendingWrites,
       ...(point.parentId === null
         ? {}
@@ -348,6 +349,13 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
 /** A thread that is a session lives in its user's bucket, any other in one of its own. */
 function bucketOfThread(threadId: string): number {
   return bucketOf(parseSessionKey(threadId)?.userId ?? threadId)
+}
+
+/** Checked: a point that a newer Wakeful has written is not misread as one of ours. */
+function metadataOf({ metadata }: CheckpointWrite): CheckpointMetadata {
+  const read = JSON.parse(metadata) as CheckpointMetadata
+  readSessionMetadata(read)
+  return read
 }
 
 const placeIn = ({ bucket, threadId, ns }: Place): Place => ({ bucket, threadId, ns })

@@ -45,8 +45,8 @@ export const NOBODY: Actor = Object.freeze({
 
 /** What operations may ask of the rest of the app, without knowing the engine. */
 export interface AppServices {
-  /** Appends an event in a commit shared with others that are ready. */
-  append(event: NewEvent): Promise<Appended>
+  /** Appends an event in a commit shared with others that are ready, or within the given transaction. */
+  append(event: NewEvent, tx?: Db | null): Promise<Appended>
   /** Is there such an agent, for this user if one is named? */
   knowsAgent(agentId: string, userId?: string): boolean
   /** The names of the agents that run here. */
@@ -59,6 +59,8 @@ export interface AppServices {
   takeSignals(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
   /** Something changed that a service, or the door, may want to look at now. */
   changed(topic: 'clock' | 'turns' | 'outbox' | 'keys', keys?: readonly string[]): void
+  /** A gate outside has held something back that was due. */
+  heldBack(what: { readonly trigger: string; readonly triggerId: string }): void
   readonly policy: Policy
   readonly work: WorkServices
   readonly remoteAgents: RemoteAgents

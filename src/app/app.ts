@@ -16,7 +16,7 @@ import { openSockets, type SocketDoor } from '../http/socket.ts'
 import { openTracing } from '../observe/tracing.ts'
 import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
-import { migrateUp } from '../store/db/migrate.ts'
+import { ensureMigrated } from '../store/db/migrate.ts'
 import { openStore, type Store } from '../store/db/open.ts'
 import { ownedBy } from '../store/db/owned.ts'
 import { claimKey, completeKey, keptAnswer } from '../store/identity/idempotency.ts'
@@ -84,7 +84,7 @@ export class App {
     let wait = DATABASE_WAIT_MS
     while (!this.#stopped) {
       try {
-        const applied = await migrateUp(this.store.migrations)
+        const applied = await ensureMigrated(this.store.migrations, this.#options.config.migrate)
         if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
         break
       } catch (error) {

@@ -16,6 +16,8 @@ import { type SignalTaken, takeSignals } from '../triggers/signal.ts'
 
 const BATCH_MAX = 500
 const QUEUE_MAX = 20_000
+/** An agent that is so far behind needs a while. */
+const BACKLOG_RETRY_MS = 5_000
 
 export interface SharedCommitsOptions {
   readonly store: Store
@@ -27,7 +29,7 @@ export interface SharedCommitsOptions {
 
 export class SharedCommits {
   readonly #options: SharedCommitsOptions
-  readonly #appends: GroupCommit<NewEvent, Appended>
+  readonly #appends: GroupCommit<NewEvent, Appended | null>
   readonly #alarms: GroupCommit<AlarmDraft, AlarmSet | Refusal>
   readonly #signals: GroupCommit<NewSignal, SignalTaken>
 
@@ -45,7 +47,7 @@ export class SharedCommits {
     this.#alarms = new GroupCommit({
       ...bounds,
       lanes,
-      commit: (drafts) => setAlarms(store.commits, drafts),
+      commit: (drafts) => setAlarms(store.commits, drafts, options.policy.maxFailures),
       onBatch: (size) => meter.batch('alarms', size),
     })
     // One lane: prices that follow one another are looked at in the order they came.
@@ -56,13 +58,20 @@ export class SharedCommits {
     })
   }
 
-  append(event: NewEvent): Promise<Appended> {
-    return this.#appends.submit(event)
+  /** Within `tx` where one is given. */
+  async append(event: NewEvent, tx: Db | null = null): Promise<Appended> {
+    const { policy } = this.#options
+    const [row] =
+      tx === null
+        ? [await this.#appends.submit(event)]
+        : await appendEvents(tx, [event], policy.backlogMax)
+    if (!row) throw tooManyEvents(event, policy)
+    return row
   }
 
-  async #append(events: readonly NewEvent[]): Promise<Appended[]> {
-    const { store, hints } = this.#options
-    const rows = await appendEvents(store.commits, events)
+  async #append(events: readonly NewEvent[]): Promise<(Appended | null)[]> {
+    const { store, hints, policy } = this.#options
+    const rows = await appendEvents(store.commits, events, policy.backlogMax)
     hints.hint('turns')
     hints.hint('outbox', [...new Set(events.map((event) => event.session.key))])
     return rows
@@ -70,7 +79,9 @@ export class SharedCommits {
 
   /** Within `tx` where one is given. */
   async setAlarm(draft: AlarmDraft, tx: Db | null): Promise<AlarmSet> {
-    const [set] = tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft])
+    const { maxFailures } = this.#options.policy
+    const [set] =
+      tx === null ? [await this.#alarms.submit(draft)] : await setAlarms(tx, [draft], maxFailures)
     if (set === undefined) throw new Error('the alarm was not set')
     if (set instanceof Refusal) throw set
     return set
@@ -101,6 +112,11 @@ export class SharedCommits {
   async idle(): Promise<void> {
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#signals.idle()])
   }
+}
+
+function tooManyEvents({ session }: NewEvent, { backlogMax }: Policy): Refusal {
+  const text = `${backlogMax} events of the session ${session.key} wait for its agent; try again when it has caught up`
+  return new Refusal('rate_limited', text, { retryAfterMs: BACKLOG_RETRY_MS })
 }
 
 function tooManyWait(): Refusal {

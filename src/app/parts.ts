@@ -7,12 +7,13 @@ import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
 import { newWebhookSecret } from '../core/calls/webhook.ts'
+import { deliveryOf } from '../engine/delivery.ts'
 import { Engine } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
 import type { Moments } from '../engine/moments.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { Health } from '../observe/health.ts'
-import { arrivedRecord, createMeter } from '../observe/meter.ts'
+import { createMeter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { checkedSources } from '../sources/checked.ts'
 import { Fetcher } from '../sources/fetcher.ts'
@@ -122,17 +123,33 @@ function openSocketChannel(
   life: Life,
   engine: () => Engine,
 ): WebSocketChannel {
-  return new WebSocketChannel({
+  const channel = new WebSocketChannel({
     record: (receipt) => engine().outbox.record(receipt),
     positionOf: (session, id) => positionOf(store.db, session, id),
-    backToPending: (session) => {
+    backToPending: (session, error) => {
       if (life.closing) return
-      backToPending(store.commits, [session]).catch((error) => meter.trouble('outbox', error))
+      backToPending(store.commits, [session], error).then(
+        (unheard) => {
+          for (const { channel, waited_ms: durationMs, attempt_count: attempt, ...row } of unheard)
+            meter.delivery(
+              deliveryOf(row, { channel, result: 'failed', durationMs, error }, { attempt }),
+            )
+        },
+        (trouble) => meter.trouble('outbox', trouble),
+      )
     },
     wake: (key) => engine().hints.deliver('outbox', [key]),
-    arrived: (message) => meter.delivery(arrivedRecord(message)),
+    arrived: ({ row, durationMs, traceparent }) =>
+      meter.delivery(
+        deliveryOf(
+          row,
+          { channel: channel.name, result: 'acknowledged', durationMs, error: null },
+          { traceparent },
+        ),
+      ),
     tracer,
   })
+  return channel
 }
 
 function openEngine(
@@ -176,9 +193,9 @@ function servicesOf(
   config: Config,
   parts: Base & { packs: OpenPacks; runtime: AgentRuntime },
 ): AppServices {
-  const { commits, hints, policy, packs, runtime } = parts
+  const { commits, hints, policy, meter, packs, runtime } = parts
   return {
-    append: (event) => commits.append(event),
+    append: (event, tx) => commits.append(event, tx),
     knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
     get agentIds() {
       return runtime.agents.names
@@ -189,6 +206,7 @@ function servicesOf(
     setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
     takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
     changed: (topic, keys) => hints.hint(topic, keys),
+    heldBack: (what) => meter.heldBack(what),
     policy,
   }
 }
@@ -223,6 +241,7 @@ function openHealth(
     sockets: () => channel.sockets,
     dueLagMs: () => health.dueLagMs(),
     outbox: () => health.outbox(),
+    eventsWaiting: () => health.eventsWaiting(),
   })
   return health
 }
@@ -251,5 +270,12 @@ function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
 
 function policyOf(config: Config) {
   const { enabled, consecutiveMax, cooldownMs } = config.autonomy
-  return { autonomy: enabled, maxConsecutive: consecutiveMax, cooldownMs }
+  const { alarmMaxFailures: maxFailures, sessionBacklog: backlogMax } = config
+  return {
+    autonomy: enabled,
+    maxConsecutive: consecutiveMax,
+    cooldownMs,
+    maxFailures,
+    backlogMax,
+  }
 }

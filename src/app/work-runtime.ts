@@ -4,7 +4,7 @@ import { type Executor, executorAgent } from '../agents/executor.ts'
 import { withNotices } from '../agents/notice.ts'
 import type { WorkServices } from '../api/contract.ts'
 import { OutputWaits } from '../api/work/wait.ts'
-import { KEY_PART } from '../core/sessions/session.ts'
+import { KEY_PART, KEY_PART_FORM } from '../core/sessions/session.ts'
 import { workPrefix } from '../core/work/file.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { GroupCommit } from '../store/db/group.ts'
@@ -78,8 +78,7 @@ function checkNames(
   executors: ReadonlyMap<string, Executor>,
 ): void {
   for (const [type, executor] of executors) {
-    if (!KEY_PART.test(type))
-      throw new TypeError(`work: "${type}" takes 1 to 64 of letters, digits, _ and -`)
+    if (!KEY_PART.test(type)) throw new TypeError(`work: "${type}" ${KEY_PART_FORM}`)
     if (typeof executor !== 'function')
       throw new TypeError(`work: "${type}" takes a function: async (run) => ({ title, content })`)
     if (agents.has(type))

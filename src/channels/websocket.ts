@@ -72,13 +72,17 @@ export interface WebSocketHooks {
   /** Writes receipts in groups; errors are the caller's to log. */
   record(receipt: Receipt): Promise<boolean>
   positionOf(session: SessionRef, id: string): Promise<number | null>
-  backToPending(session: SessionRef): void
+  /** Nobody is there to acknowledge what was sent. */
+  backToPending(session: SessionRef, error: string): void
   /** Somebody wants to be served. */
   wake(key: string): void
   /** A message was acknowledged for the first time, or flushed to who does not acknowledge. */
   arrived?(message: Arrived): void
   readonly tracer?: Tracer
 }
+
+/** Why what a socket was sent has to wait again: the last one of its session closed before it acknowledged. */
+const WEBSOCKET_CLOSED = 'websocket_closed'
 
 const OPEN = 1
 /** Positions begin at 0. */
@@ -253,7 +257,7 @@ export class WebSocketChannel implements Channel {
       // The database is away: the status waits for the next connection, the message does not depend on it.
       return
     }
-    if (!this.#rooms.has(key)) this.#hooks.backToPending(session)
+    if (!this.#rooms.has(key)) this.#hooks.backToPending(session, WEBSOCKET_CLOSED)
   }
 
   #remember(room: Room, row: Undelivered): void {

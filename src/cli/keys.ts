@@ -12,7 +12,7 @@ import { makeKey, ROLES } from '../core/identity/key.ts'
 import { isUuid, newId } from '../core/ids.ts'
 import type { Db } from '../store/db/db.ts'
 import { DirectoryInUseError } from '../store/db/lock.ts'
-import { migrateUp } from '../store/db/migrate.ts'
+import { ensureMigrated } from '../store/db/migrate.ts'
 import { announce } from '../store/db/notify.ts'
 import { openStore } from '../store/db/open.ts'
 import { readSetting } from '../store/db/settings.ts'
@@ -159,7 +159,7 @@ function print(text: string): void {
 }
 
 async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
-  const { databaseUrl } = readConfig(environment())
+  const { databaseUrl, migrate } = readConfig(environment())
   const options = {
     now: () => null,
     onError: (error: Error) => process.stderr.write(`${error.message}\n`),
@@ -169,7 +169,7 @@ async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
     throw new Error(`${error.message}; or ask the running server: /v1/keys`)
   })
   try {
-    await migrateUp(store.migrations)
+    await ensureMigrated(store.migrations, migrate)
     await work(store.migrations)
   } finally {
     await store.close()

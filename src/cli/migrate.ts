@@ -19,13 +19,13 @@ export function migrateCommand(): Command {
     .command('down')
     .description('take back everything; data in the wakeful schema is deleted')
     .option('--steps <n>', 'only the newest n')
-    .option('--yes', 'do not ask, on a terminal')
+    .option('--yes', 'needed: it deletes data')
     .action((options: { steps?: string; yes?: boolean }) => {
       const steps = options.steps === undefined ? undefined : Number(options.steps)
       if (steps !== undefined && !(Number.isInteger(steps) && steps > 0)) {
         throw new UsageError('--steps takes a whole number, 1 or more')
       }
-      if (process.stdin.isTTY && !options.yes) {
+      if (!options.yes) {
         throw new UsageError('migrate down deletes data: say --yes if you mean it')
       }
       return withDb(async (db) => say('taken back', await migrateDown(db, steps)))

@@ -13,3 +13,7 @@ export function turnRetryMs(failures: number, atLeastMs = 0): number {
 export function ladderMs(baseMs: number, maxMs: number, k: number): number {
   return Math.min(baseMs * 2 ** Math.min(k, 40), maxMs)
 }
+
+/** Attempts at one wake of an alarm that does not say, where no setting does; and the most there can be. */
+export const MAX_FAILURES = 5
+export const MAX_FAILURES_MAX = 100

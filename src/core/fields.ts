@@ -2,14 +2,19 @@
 import { z } from 'zod'
 import { RawJson } from './json/json.ts'
 import { localInstant } from './schedule/index.ts'
-import { KEY_PART } from './sessions/session.ts'
+import {
+  KEY_PART,
+  KEY_PART_FORM,
+  KEY_PART_MAX,
+  SESSION_KEY,
+  SESSION_KEY_FORM,
+} from './sessions/session.ts'
 
 const CRON_MAX = 256
 /** A hundred years; longer waits would leave the years we can write. */
 export const DELAY_MAX_SECONDS = 100 * 366 * 86_400
 export const INT_MAX = 2 ** 31 - 1
 export const INSTANT_FORM = 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000'
-export const KEY_PART_FORM = 'must be 1 to 64 of letters, digits, _ and -'
 
 export const instant = z
   .string()
@@ -17,9 +22,10 @@ export const instant = z
 
 /** A user, an agent or a thread, as session keys are made of them. */
 export const keyPart = z.string().regex(KEY_PART, KEY_PART_FORM)
+export const sessionKey = z.string().regex(SESSION_KEY, SESSION_KEY_FORM)
 
 /** A name whose meaning is checked later. */
-export const shortName = z.string().min(1).max(64)
+export const shortName = z.string().min(1).max(KEY_PART_MAX)
 export const timezone = shortName.describe('An IANA name.')
 export const cron = z.string().min(1).max(CRON_MAX)
 

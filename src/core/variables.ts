@@ -1,6 +1,8 @@
 /** Reads variables one by one and collects what is wrong with them. */
 import ipaddr from 'ipaddr.js'
 import { callRefusal } from './calls/address.ts'
+import { parseDid } from './identity/did.ts'
+import { KEY_PART } from './sessions/session.ts'
 
 export const ADMIN_KEY_CHARACTERS_MIN = 32
 export const HTTP_URL = 'an http:// or https:// URL'
@@ -113,5 +115,5 @@ export function isAdminKey(value: string): boolean {
 }
 
 export function isOwner(value: string): boolean {
-  return /^(?:did:matrix:[\w-]{1,64}:[0-9a-f]{16}|[\w-]{1,64})$/.test(value)
+  return KEY_PART.test(value) || parseDid(value) !== null
 }

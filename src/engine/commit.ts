@@ -4,6 +4,7 @@
  * once. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
+import { sessionMetadata } from '../core/sessions/checkpoint.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.ts'
 import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn.ts'
 import { afterFailure, decide, openingCounters } from '../core/sessions/turn.ts'
@@ -52,7 +53,7 @@ export async function commitTurns(
       return head === undefined ? null : settle(turn, head, policy, triggers)
     })
     const writes = decided.filter((each) => each !== null)
-    if (writes.length > 0) await write(tx, writes, triggers)
+    if (writes.length > 0) await write(tx, writes, policy, triggers)
     return decided.map((each) => each?.answer ?? LOST)
   })
 }
@@ -152,7 +153,12 @@ function retryOf(claim: ClaimedTurn, failure: Failure, triggers: Triggers): numb
   return afterFailure(claim.attempt, failure).retryMs
 }
 
-async function write(tx: Db, settled: readonly Settled[], triggers: Triggers): Promise<void> {
+async function write(
+  tx: Db,
+  settled: readonly Settled[],
+  policy: Policy,
+  triggers: Triggers,
+): Promise<void> {
   await writeTurns(
     tx,
     settled.map((each) => each.row),
@@ -179,19 +185,14 @@ async function write(tx: Db, settled: readonly Settled[], triggers: Triggers): P
   for (const trigger of triggers.values()) {
     if (trigger.wishes === undefined) continue
     const wanted = settled.flatMap((each) => asked(each, trigger.type))
-    if (wanted.length > 0) await trigger.wishes(tx, wanted)
+    if (wanted.length > 0) await trigger.wishes(tx, wanted, policy)
   }
 }
 
 /** The session's counters travel in the metadata of the checkpoint the turn ends in. */
 function points({ turn, row }: Settled): CheckpointWrite[] {
   return (turn.result?.points ?? []).map((point) => {
-    const { counters } = row.decision
-    const own = {
-      event_seq: row.eventSeq,
-      consecutive_autonomous_msgs: counters.consecutive,
-      last_autonomous_at: counters.lastAt?.toISOString() ?? null,
-    }
+    const own = sessionMetadata(row.eventSeq, row.decision.counters)
     const metadata =
       point.id === row.checkpointId && point.ns === ''
         ? { ...point.metadata, ...own }

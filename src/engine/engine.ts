@@ -57,6 +57,8 @@ export interface ExtraService {
 
 /** A sweep looks for what is too old this often. */
 const PRUNE_MS = 60_000
+/** Processes that wait for one instant look within this time of it instead of all at once; the first finds what is due. */
+const SPREAD_MS = 4
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
 /** How often pushes that another process set or let go are looked for. */
@@ -156,6 +158,7 @@ export class Engine {
     const loop = new Loop(service, {
       pollMs,
       onError: (where, error) => this.#options.meter.trouble(where, error),
+      spreadMs: () => (this.#notifier?.hearsOthers ? Math.random() * SPREAD_MS : 0),
     })
     if (topic !== undefined) this.hints.on(topic, () => loop.hint())
     this.#loops.push(loop)

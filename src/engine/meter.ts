@@ -56,6 +56,8 @@ export interface Meter {
     again?: number,
   ): void
   turn(record: TurnRecord): void
+  /** By the gate of a worker outside; our own verdicts come with their turn. */
+  heldBack(what: { readonly trigger: string; readonly triggerId: string }): void
   batch(kind: 'append' | 'turns' | 'receipts' | 'alarms' | 'wakes', size: number): void
   leasesLost(count: number): void
   /** Handed to a channel; whether it arrived is told later, by `delivery`. */

@@ -4,6 +4,7 @@
  * harm; the poll of each service is the truth.
  */
 import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import type { Db } from '../store/db/db.ts'
 import { announce, CHANNEL } from '../store/db/notify.ts'
@@ -12,9 +13,12 @@ import { type LocalHints, TOPICS, type Topic } from './hints.ts'
 const GATHER_MS = 5
 const HEARTBEAT_MS = 5_000
 const RECONNECT_MS = 500
+const HEARD_MS = 60_000
 const RECONNECT_MAX_MS = 5_000
-/** NOTIFY takes 8000 bytes; beyond this many keys the hint says "everybody look". */
-const KEYS_MAX = 40
+/** NOTIFY takes 8000 bytes, and two topics name keys; beyond this much of them a hint says "everybody look". */
+const KEYS_CHARACTERS_MAX = 3500
+/** Quotes and comma of each. */
+const AROUND_KEY = 3
 
 export class Notifier {
   readonly #self = randomUUID().slice(0, 8)
@@ -22,6 +26,7 @@ export class Notifier {
   readonly #db: Db
   readonly #hints: LocalHints
   readonly #onError: (error: unknown) => void
+  #heardMs = Number.NEGATIVE_INFINITY
   #pending = new Map<Topic, Set<string> | null>()
   #flushing: NodeJS.Timeout | null = null
   #client: pg.Client | null = null
@@ -59,7 +64,7 @@ export class Notifier {
     else {
       const set = known ?? new Set<string>()
       for (const key of keys) set.add(key)
-      this.#pending.set(topic, set.size > KEYS_MAX ? null : set)
+      this.#pending.set(topic, lengthOf(set) > KEYS_CHARACTERS_MAX ? null : set)
     }
     this.#flushing ??= setTimeout(() => this.#flush(), GATHER_MS)
   }
@@ -126,6 +131,7 @@ export class Notifier {
   #receive(payload: string): void {
     const message = parse(payload)
     if (message === null || message.from === this.#self) return
+    this.#heardMs = performance.now()
     for (const [topic, keys] of message.topics) this.#hints.deliver(topic, keys)
   }
 
@@ -139,9 +145,21 @@ export class Notifier {
     })
   }
 
+  /** Another process has spoken lately. */
+  get hearsOthers(): boolean {
+    return performance.now() - this.#heardMs < HEARD_MS
+  }
+
   get connected(): boolean {
     return this.#client !== null
   }
+}
+
+/** As they are written out; keys are ASCII. */
+function lengthOf(keys: ReadonlySet<string>): number {
+  let length = 0
+  for (const key of keys) length += key.length + AROUND_KEY
+  return length
 }
 
 /** Null when somebody else speaks on our channel, or another version of us in words we do not know. */

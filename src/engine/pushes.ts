@@ -13,11 +13,13 @@ import {
   type ClaimedPush,
   claimPushes,
   extendPushes,
+  notePushError,
   type SettledPush,
   settlePushes,
 } from '../store/sessions/pushes.ts'
+import { deliveryOf } from './delivery.ts'
 import { insist, Leased } from './leased.ts'
-import type { Meter } from './meter.ts'
+import type { DeliveryRecord, Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
@@ -100,13 +102,14 @@ export class PushesService implements Service {
     const { moments, meter } = this.#options
     const to = this.#to(push)
     await moments.reach('claimed', push.id)
+    const startedMs = performance.now()
     const outcome = await send(to, push, controller.signal)
+    const durationMs = performance.now() - startedMs
     await moments.reach('delivered', push.id)
     const ours = await this.#settleOne(to, push, token, outcome)
     if (ours === null) return
-    if (!ours) meter.leasesLost(1)
-    else if (outcome.type === 'sent') meter.delivered(to.channel.name, 1)
-    else meter.trouble(to.channel.name, new Error(outcome.error))
+    if (ours) meter.delivery(recordOf(to, push, outcome, durationMs))
+    else meter.leasesLost(1)
     await moments.reach('committed', push.id)
   }
 
@@ -128,8 +131,8 @@ export class PushesService implements Service {
     const { commits, meter, leaseMs } = this.#options
     const sinceMs = performance.now()
     const write = async () => {
-      if (outcome.type === 'gone') return this.#unlink(to, push)
-      const [ours] = await settlePushes(commits, [settled(push, token, outcome)])
+      if (outcome.type === 'gone') return this.#unlink(to, push, outcome.error)
+      const [ours] = await settlePushes(commits, [settled(to, push, token, outcome)])
       return ours ?? false
     }
     return insist(write, {
@@ -139,13 +142,15 @@ export class PushesService implements Service {
   }
 
   /** It may be pushed elsewhere meanwhile: then the message's own turn comes when this lease ends. */
-  async #unlink({ channel, address }: Address, push: ClaimedPush): Promise<boolean> {
+  async #unlink({ channel, address }: Address, push: ClaimedPush, error: string): Promise<boolean> {
     const session = parseSessionKey(push.session_key)
     if (session === null) return false
     return this.#options.commits.tx(async (tx) => {
       const ours = await stopPushing(tx, session, push.pushed_to)
-      if (ours) await channel.unlink?.(tx, session, address)
-      return ours
+      if (!ours) return false
+      await channel.unlink?.(tx, session, address)
+      await notePushError(tx, push, errorText(error, ERROR_MAX))
+      return true
     })
   }
 }
@@ -171,13 +176,37 @@ function heldOf({ push, token }: Pick<Running, 'push' | 'token'>) {
 
 type Settleable = Exclude<PushOutcome, { type: 'gone' }>
 
-function settled(push: ClaimedPush, token: string, outcome: Settleable): SettledPush {
+function settled(
+  { channel }: Address,
+  push: ClaimedPush,
+  token: string,
+  outcome: Settleable,
+): SettledPush {
   const later = outcome.type === 'later'
   return {
     ...heldOf({ push, token }),
+    channel: channel.name,
     outcome: outcome.type,
     waitMs: later ? outcome.waitMs : 0,
     partsSent: later ? outcome.partsSent : push.parts_sent,
     error: outcome.type === 'sent' ? null : errorText(outcome.error, ERROR_MAX),
   }
+}
+
+const RESULTS = {
+  sent: 'taken',
+  later: 'failed',
+  dropped: 'given_up',
+  gone: 'given_up',
+} as const satisfies Record<PushOutcome['type'], DeliveryRecord['result']>
+
+function recordOf(
+  { channel }: Address,
+  push: ClaimedPush,
+  outcome: PushOutcome,
+  durationMs: number,
+): DeliveryRecord {
+  const error = outcome.type === 'sent' ? null : errorText(outcome.error, ERROR_MAX)
+  const result = { channel: channel.name, result: RESULTS[outcome.type], durationMs, error }
+  return deliveryOf(push, result, { attempt: push.attempt_count })
 }

@@ -36,6 +36,8 @@ export interface LoopOptions {
   readonly pollMs: number
   readonly onError: (service: string, error: unknown) => void
   readonly stopwatch?: Stopwatch
+  /** How long after a due instant this process looks: others that wait for the same one look a little sooner or later. */
+  readonly spreadMs?: () => number
 }
 
 export const IDLE: Tick = { did: 0, more: false, nextMs: null }
@@ -98,7 +100,8 @@ export class Loop {
       else if (tick.more) await yieldOnce()
       else {
         // Reckoned from the beginning: the next instant was asked for then, and the rest of the tick took time.
-        const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY)
+        const spread = this.#options.spreadMs?.() ?? 0
+        const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY) + spread
         await this.#sleep(Math.min(next, this.#stopwatch.now() + this.#options.pollMs), true)
       }
     }

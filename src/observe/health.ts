@@ -8,6 +8,7 @@ import { isUnavailable } from '../store/db/db.ts'
 import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
 import { outboxDepth } from '../store/sessions/effects.ts'
+import { eventsWaiting } from '../store/sessions/sessions.ts'
 
 export interface HealthOptions {
   readonly store: Store
@@ -73,6 +74,12 @@ export class Health {
     if (!ready()) return []
     const rows = await outboxDepth(store.engine)
     return rows.map(({ status, depth, oldest_ms }) => ({ status, depth, oldestMs: oldest_ms }))
+  }
+
+  /** Events whose turn has not been yet. */
+  async eventsWaiting(): Promise<number | null> {
+    const { store, ready } = this.#options
+    return ready() ? eventsWaiting(store.engine) : null
   }
 
   async health() {

@@ -1,12 +1,14 @@
 /** What the engine reports, as log lines and Prometheus metrics. Message texts stay out of both unless asked for, secrets always. */
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import type { Arrived } from '../channels/websocket.ts'
 import { errorText } from '../core/errors.ts'
 import { traceIdOf } from '../core/trace/context.ts'
 import type { DeliveryRecord, Meter, TurnRecord } from '../engine/meter.ts'
 import { isUnavailable } from '../store/db/db.ts'
 import { createMetrics, type Gauges, type Metrics } from './metrics.ts'
+
+/** As the worker's report says it. */
+const HELD_BACK = 'gate_blocked'
 
 export interface Metering {
   readonly meter: Meter
@@ -36,6 +38,11 @@ export function createMeter(log: Logger, options: MeterOptions = { content: fals
     turn(record) {
       countTurn(metrics, record)
       logTurn(log, record, options.content)
+    },
+    heldBack({ trigger, triggerId }) {
+      count.notes.inc({ rule: HELD_BACK })
+      const line = { trigger, trigger_id: triggerId, rule: HELD_BACK }
+      log.info(line, 'held back by the gate of its worker')
     },
     batch: (kind, size) => spread.batch.observe({ kind }, size),
     leasesLost: (leases) => count.lost.inc(leases),
@@ -136,26 +143,4 @@ function found(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
   )
-}
-
-/** What is told of a message that a socket's reader has acknowledged. */
-export function arrivedRecord({ row, durationMs, traceparent }: Arrived): DeliveryRecord {
-  const origin =
-    row.origin === null ? null : (JSON.parse(row.origin) as { kind: string; id?: string })
-  return {
-    channel: 'websocket',
-    result: 'acknowledged',
-    durationMs,
-    id: row.id,
-    sessionKey: row.session_key,
-    eventSeq: row.event_seq,
-    checkpointId: row.checkpoint_id ?? null,
-    trigger: origin?.kind ?? 'user_message',
-    triggerId: origin?.id ?? null,
-    reason: row.reason,
-    slot: null,
-    attempt: null,
-    error: null,
-    traceparent,
-  }
 }

@@ -17,6 +17,7 @@ export interface Gauges {
   readonly sockets: () => number
   readonly dueLagMs: () => Promise<Record<string, number>>
   readonly outbox: () => Promise<{ status: string; depth: number; oldestMs: number }[]>
+  readonly eventsWaiting: () => Promise<number | null>
   /** Told when a look at the database failed; the rest is shown all the same. */
   readonly onError: (error: unknown) => void
 }
@@ -60,7 +61,7 @@ function counters(registry: Registry) {
     retries: counter('retries', 'Attempts that follow a failed one', 'of'),
     deliveries: counter(
       'deliveries',
-      'Deliveries: sent to a socket, and what came of those and of calls',
+      'Deliveries: sent to a socket, and what came of those, of pushes and of calls',
       'channel',
       'result',
     ),
@@ -89,7 +90,7 @@ function histograms(registry: Registry) {
     turn: histogram('turn_seconds', 'From claim to commit', SECONDS, 'agent', 'status'),
     delivery: histogram(
       'delivery_seconds',
-      'From sent to acknowledged, or from called to answered',
+      'From sent to acknowledged or given back, or from called to answered',
       SECONDS,
       'channel',
     ),
@@ -149,11 +150,14 @@ function watchDatabase(registry: Registry, gauges: Gauges): void {
   const gauge = gauging(registry)
   const lags = remembered(gauges.dueLagMs)
   const outbox = remembered(gauges.outbox)
+  const waiting = remembered(gauges.eventsWaiting)
   // Without the database these are left out: an old number would look like a living one.
   const shown =
     <L extends string>(show: (each: Gauge<L>) => Promise<void>) =>
     async (each: Gauge<L>) => {
       each.reset()
+      // A gauge without labels begins at 0 again, which would be a number, too.
+      each.remove({})
       await show(each).catch(gauges.onError)
     }
   gauge(
@@ -162,6 +166,15 @@ function watchDatabase(registry: Registry, gauges: Gauges): void {
     ['table'],
     shown(async (each) => {
       for (const [table, ms] of Object.entries(await lags())) each.set({ table }, ms / 1000)
+    }),
+  )
+  gauge(
+    'events_waiting',
+    'Events whose turn has not been yet, those under way included, of the 10000 sessions that wait longest',
+    [],
+    shown(async (each) => {
+      const events = await waiting()
+      if (events !== null) each.set(events)
     }),
   )
   gauge(

@@ -30,6 +30,7 @@ import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
 import { databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
 import { writeAudit } from '../store/identity/audit.ts'
+import { agentDids, agentOf } from '../store/identity/keys.ts'
 import {
   BATCH,
   type PromotedRow,
@@ -69,13 +70,13 @@ export const alarmTrigger: Trigger = {
 
   withdrawn: withdrawnEvents,
 
-  async wishes(tx, asked) {
+  async wishes(tx, asked, { maxFailures }) {
     const drafts = asked.flatMap(({ wish, traceparent = null }) =>
       'set' in wish.ask ? [{ ...wish.ask.set, traceparent }] : [],
     )
     // What a turn asks for was checked when it asked; what time has made impossible since is left out,
     // because a throw here would undo the turns that share this commit.
-    if (drafts.length > 0) await setAlarms(tx, drafts)
+    if (drafts.length > 0) await setAlarms(tx, await ofTheirAgents(tx, drafts), maxFailures)
     const cancelled = asked.flatMap(({ session, wish }) =>
       'cancel' in wish.ask
         ? [{ id: wish.ask.cancel, userId: session.userId, agentId: session.agentId }]
@@ -83,6 +84,15 @@ export const alarmTrigger: Trigger = {
     )
     if (cancelled.length > 0) await cancelOwnAlarms(tx, cancelled)
   },
+}
+
+/** An agent with a name of its own owns what it sets, so that its key lists it. */
+async function ofTheirAgents(tx: Db, drafts: readonly AlarmDraft[]): Promise<AlarmDraft[]> {
+  const dids = await agentDids(tx, drafts)
+  return drafts.map((draft) => {
+    const ownerDid = dids.get(agentOf(draft))
+    return ownerDid === undefined ? draft : { ...draft, ownerDid }
+  })
 }
 
 /** The order in which alarms of one session become its events. */
@@ -122,14 +132,18 @@ export interface AlarmSet extends SetAlarm {
   readonly notes: readonly string[]
 }
 
-/** Sets alarms for many owners with one write, with the audit log's entries. One that a rule refuses comes back as its refusal. */
+/**
+ * Sets alarms for many owners with one write, with the audit log's entries. One that a rule refuses comes back as its refusal.
+ * `maxFailures`: of those that do not say.
+ */
 export async function setAlarms(
   db: Db,
   drafts: readonly AlarmDraft[],
+  maxFailures?: number,
 ): Promise<(AlarmSet | Refusal)[]> {
-  if (!drafts.some((draft) => draft.audit)) return setEach(db, drafts)
+  if (!drafts.some((draft) => draft.audit)) return setEach(db, drafts, maxFailures)
   return db.tx(async (tx) => {
-    const set = await setEach(tx, drafts)
+    const set = await setEach(tx, drafts, maxFailures)
     await writeAudit(
       tx,
       drafts.flatMap(({ id, audit, userId }, index) => {
@@ -142,11 +156,15 @@ export async function setAlarms(
   })
 }
 
-async function setEach(db: Db, drafts: readonly AlarmDraft[]): Promise<(AlarmSet | Refusal)[]> {
+async function setEach(
+  db: Db,
+  drafts: readonly AlarmDraft[],
+  maxFailures?: number,
+): Promise<(AlarmSet | Refusal)[]> {
   const now = await databaseNow(db)
   const plans = drafts.map((draft) => ({ draft, plan: planOrRefusal(draft, now) }))
   const alarms = plans.flatMap(({ draft, plan }) =>
-    plan instanceof Refusal ? [] : [newAlarm(draft, plan)],
+    plan instanceof Refusal ? [] : [newAlarm(draft, plan, maxFailures)],
   )
   const made = alarms.length === 0 ? null : await insertAlarms(db, alarms)
   const known = await knownAlready(

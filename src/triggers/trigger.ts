@@ -2,7 +2,7 @@
 import type { Attempt } from '../core/alarms/alarm.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
-import type { TriggerAsk, Wish } from '../core/sessions/turn.ts'
+import type { Policy, TriggerAsk, Wish } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import type { DueTable } from '../store/db/due.ts'
 
@@ -108,7 +108,7 @@ export interface Trigger {
   /** Told when turns over these events are about to run, after their claim has committed. */
   began?(db: Db, events: readonly BegunEvent[]): Promise<void>
   /** Writes what turns asked of it, within their commit and after their slots were settled. */
-  wishes?(tx: Db, asked: readonly Asked[]): Promise<void>
+  wishes?(tx: Db, asked: readonly Asked[], policy: Policy): Promise<void>
 }
 
 /** One due row whose receiver is to be called. */

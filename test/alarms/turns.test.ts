@@ -45,6 +45,57 @@ eachStore('alarms of turns', (store) => {
     expect(event.session_key).toBe('ann:bot:t')
   })
 
+  it('an alarm is the agent’s own where it has a name, so that its key lists it; as many attempts as are set', async () => {
+    const s = await stage(await store.database(), {
+      agents: { bot: (turn) => act(turn), other: (turn) => act(turn) },
+      env: { WAKEFUL_MAX_FAILURES: '2' },
+    })
+    const did = (hex: string) => `did:matrix:ann:${hex.repeat(16)}`
+    const key = (body: object) =>
+      s.call('POST', '/v1/keys', { role: 'agent', user_id: 'ann', ...body })
+    await key({ agent_id: 'bot', owner_did: did('1') })
+    await key({ agent_id: 'bot', owner_did: did('2') })
+    // Of another agent, of all agents of the user, and of one that is no more.
+    await key({ agent_id: 'third', owner_did: did('3') })
+    await key({ owner_did: did('4') })
+    const gone = await key({ agent_id: 'bot', owner_did: did('5') })
+    await s.call('DELETE', `/v1/keys/${gone.body.id}`)
+    act = (turn) => turn.setAlarm({ delay_seconds: 60, wake_message: turn.session.agentId })
+    await say(s)
+    await say(s, 'ann:other:t')
+    await say(s, 'bea:bot:t')
+    await s.settle()
+    const rows = await s.query<Row>(
+      'select user_id, wake_message, owner_did, max_failures from wakeful.alarms order by user_id, wake_message',
+    )
+    const nobody = '0'.repeat(16)
+    expect(rows).toEqual([
+      { user_id: 'ann', wake_message: 'bot', owner_did: did('2'), max_failures: 2 },
+      {
+        user_id: 'ann',
+        wake_message: 'other',
+        owner_did: `did:matrix:ann:${nobody}`,
+        max_failures: 2,
+      },
+      {
+        user_id: 'bea',
+        wake_message: 'bot',
+        owner_did: `did:matrix:bea:${nobody}`,
+        max_failures: 2,
+      },
+    ])
+    const listed = await s.call('GET', '/v1/alarms', undefined, { 'wakeful-act-as': did('2') })
+    expect(listed.body.data).toMatchObject([{ wake_message: 'bot' }])
+    expect(await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })).toMatchObject({
+      max_failures: 2,
+    })
+    expect(
+      await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot', max_failures: 7 }),
+    ).toMatchObject({
+      max_failures: 7,
+    })
+  })
+
   it('takes instants, cron and phrases; a time that passed during the turn fires at once', async () => {
     const s = shared()
     act = (turn) => {
@@ -178,7 +229,7 @@ eachStore('alarms of turns', (store) => {
     const env = { AUTONOMY_ENABLED: 'false', WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/' }
     const s = await stage(await store.database(), { env })
     const alarm = await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })
-    const wake = await s.set({ kind: 'once', delay_seconds: 60 })
+    const wake = await s.set({ kind: 'once', delay_seconds: 60, agent_id: 'bot' })
     await s.advanceBy(3_600_000)
     expect((await s.get(alarm.id)).status).toBe('active')
     expect(await s.get(wake.id)).toMatchObject({ status: 'active', failure_count: 0 })

@@ -131,7 +131,7 @@ eachStore('intents over HTTP', (store) => {
       { action_context: 'ü'.repeat(4097) },
       { action_context: '' },
       { user_id: 'a b' },
-      { user_id: 'x'.repeat(65) },
+      { user_id: 'x'.repeat(129) },
       { trigger_schedule: [] },
       { trigger_schedule: { cron: 'x'.repeat(257) } },
       { trigger_condition: { keywords: Array.from({ length: 26 }, () => 'x') } },

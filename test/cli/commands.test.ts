@@ -194,3 +194,11 @@ describe('how it ends', () => {
     expect((await wakeful(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 })
+
+describe('migrate down', () => {
+  it('deletes nothing unless --yes is said, also where nobody could be asked', async () => {
+    const refused = await run('migrate down')
+    expect(refused.code).not.toBe(0)
+    expect(refused.stderr).toContain('say --yes')
+  })
+})

@@ -53,7 +53,9 @@ it('a hint reaches the other processes, gathered, and comes back to nobody', asy
   const [a, b] = [await processOn(url), await processOn(url)]
   for (const key of ['k1', 'k2', 'k1']) a.hints.hint('outbox', [key])
   a.hints.hint('turns')
+  expect([a.notifier.hearsOthers, b.notifier.hearsOthers]).toEqual([false, false])
   await arrives(b, 'outbox k1,k2')
+  expect([a.notifier.hearsOthers, b.notifier.hearsOthers]).toEqual([false, true])
   await arrives(b, 'turns *')
   b.hints.hint('clock')
   await arrives(a, 'clock *')

@@ -1,11 +1,13 @@
 /** Pushes to any channel: a session says in its row where its messages go, and only who reaches it takes them. */
-import { expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Push, PushChannel, PushOutcome } from '../../src/channels/channel.ts'
-import type { Meter } from '../../src/engine/meter.ts'
+import type { DeliveryRecord, Meter } from '../../src/engine/meter.ts'
 import { SILENT } from '../../src/engine/moments.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
 import { lockSessions, startPushing, stopPushing } from '../../src/store/sessions/pushed.ts'
+import { Client } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
 import { ref, type World, world } from '../setup/worlds.ts'
 
 const ANN = 'ann:bot:t'
@@ -28,7 +30,13 @@ class Recorded implements PushChannel {
   }
 }
 
-const meter = { trouble() {}, leasesLost() {}, delivered() {} } as unknown as Meter
+const told: DeliveryRecord[] = []
+const meter = {
+  trouble() {},
+  leasesLost() {},
+  delivery: (record: DeliveryRecord) => told.push(record),
+} as unknown as Meter
+beforeEach(() => told.splice(0))
 
 function pushes({ app }: World, channels: readonly PushChannel[]) {
   const { engine: claims, commits } = app.store
@@ -94,11 +102,78 @@ eachStore('pushes', (store) => {
     await w.settle()
     expect(await push()).toBe(1)
     expect([await pushedTo(w), paper.unlinked]).toEqual([[null], [`${ANN} from 1`]])
-    const [effect] = await w.query('select status, due_at from wakeful.effects')
-    expect(effect).toEqual({ status: 'pending', due_at: null })
+    const [effect] = await w.query('select status, due_at, last_error from wakeful.effects')
+    expect(effect).toEqual({ status: 'pending', due_at: null, last_error: 'moved away' })
+    expect(told).toMatchObject([{ result: 'given_up', error: 'moved away', attempt: 1 }])
 
     await link(w, ANN, 'bell:2')
     expect(await w.app.store.commits.tx((tx) => stopPushing(tx, ref(ANN), 'paper:1'))).toBe(false)
     expect(await pushedTo(w)).toEqual(['bell:2'])
+  })
+
+  const shown = (w: World) =>
+    w.call('list_effects', { session_key: ANN }).then((list) => (list as { data: object[] }).data)
+
+  it('show the channel that delivered, and each outcome is told once, with what it was born of', async () => {
+    const w = await open()
+    const paper = new Recorded('paper')
+    const push = pushes(w, [paper])
+    await link(w, ANN, 'paper:1')
+    await w.say(ANN, 'hi')
+    await w.settle()
+    expect(await shown(w)).toMatchObject([{ status: 'pending', channel: null, last_error: null }])
+    paper.outcome = { type: 'later', waitMs: 1_000, error: 'no ink', partsSent: 0 }
+    await push()
+    expect(await shown(w)).toMatchObject([
+      { status: 'pending', channel: null, attempt_count: 1, last_error: 'no ink' },
+    ])
+    await w.advanceBy(1_000)
+    paper.outcome = { type: 'sent' }
+    await push()
+    const [effect] = (await shown(w)) as [{ id: string }]
+    expect(effect).toMatchObject({
+      ...{ status: 'completed', channel: 'paper', attempt_count: 2, last_error: null },
+    })
+    const common = {
+      channel: 'paper',
+      sessionKey: ANN,
+      eventSeq: 1,
+      reason: 'answer',
+      id: effect.id,
+    }
+    expect(told).toMatchObject([
+      { ...common, result: 'failed', error: 'no ink', attempt: 1 },
+      { ...common, result: 'taken', error: null, attempt: 2 },
+    ])
+  })
+
+  it('refused for good are failed and not tried again; a socket still gets them, and its word is the last', async () => {
+    const w = await open()
+    const paper = new Recorded('paper')
+    paper.outcome = { type: 'dropped', error: 'too rude' }
+    const push = pushes(w, [paper])
+    await link(w, ANN, 'paper:1')
+    await w.say(ANN, 'hi')
+    await w.settle()
+    expect(await push()).toBe(1)
+    const failed = { status: 'failed', channel: null, attempt_count: 1, last_error: 'too rude' }
+    expect(await shown(w)).toMatchObject([failed])
+    expect(told).toMatchObject([{ result: 'given_up', error: 'too rude' }])
+    await w.advanceBy(86_400_000)
+    expect(await push()).toBe(0)
+    const client = await Client.open(await w.listen(), ANN)
+    await w.settle()
+    const [frame] = await client.hears(1)
+    // Shown is not heard: whoever goes without a word leaves it as it was.
+    await w.settle()
+    expect(await shown(w)).toMatchObject([{ ...failed, attempt_count: 2 }])
+    client.ack(frame.id)
+    await client.roundTrip()
+    await until('completed', async () => {
+      await w.settle()
+      const [effect] = (await shown(w)) as [{ status: string }]
+      return effect.status === 'completed'
+    })
+    expect(await shown(w)).toMatchObject([{ channel: 'websocket', last_error: null }])
   })
 })

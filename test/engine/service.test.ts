@@ -87,6 +87,23 @@ it('sleeps until the next due instant, counted from the beginning of the tick', 
   await ticked(seen, 2)
 })
 
+it('looks a little after the instant where other processes wait for the same one', async () => {
+  const stopwatch = new TestStopwatch()
+  const { service, seen } = scripted([{ did: 0, more: false, nextMs: 12 }])
+  const loop = new Loop(service, {
+    ...{ pollMs: 20, onError: () => undefined, stopwatch, spreadMs: () => 3 },
+  })
+  loops.push(loop)
+  loop.start()
+  await until('it sleeps', () => stopwatch.waits.length === 1)
+  expect(stopwatch.waits).toEqual([12 + 3 - SPIN_MS])
+  stopwatch.advance(15)
+  await ticked(seen, 2)
+  // A poll is no instant that others wait for.
+  await until('it sleeps again', () => stopwatch.waits.length === 2)
+  expect(stopwatch.waits[1]).toBe(20 - SPIN_MS)
+})
+
 it('sleeps until the poll where the next due instant is later, or none is known', async () => {
   const { service, seen } = scripted([{ did: 0, more: false, nextMs: 30 * 86_400_000 }])
   const { stopwatch } = started(service, 7)

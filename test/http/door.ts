@@ -43,6 +43,7 @@ const noServices: Context['app'] = {
   setAlarm: () => Promise.reject(new Error('no alarms in this test')),
   takeSignals: () => Promise.reject(new Error('no signals in this test')),
   changed: () => {},
+  heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
   work: { types: [], db: noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
   remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },

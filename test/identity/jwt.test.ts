@@ -68,7 +68,7 @@ describe('the claims of a token', () => {
   })
 
   it.each([
-    { sub: 'a|b' },
+    { sub: 'a:b' },
     { wakeful_role: 'root' },
     { wakeful_user: ['ann'] },
     { wakeful_did: 'did:matrix:bea:00000000000000aa' },

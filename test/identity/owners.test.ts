@@ -194,6 +194,9 @@ eachStore('invariant 12: row-level security', (store) => {
     await expect(ann.query(`update wakeful.sessions set user_id = 'bea'`)).rejects.toMatchObject({
       code: '42501',
     })
+    // What has happened to her is not hers to change, either.
+    for (const change of ['update wakeful.events set seq = seq', 'delete from wakeful.events'])
+      await expect(ann.query(change), change).rejects.toMatchObject({ code: '42501' })
     const ended = await ann.query(
       `update wakeful.autonomy_timers set status = 'cancelled' returning session_key`,
     )

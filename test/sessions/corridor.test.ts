@@ -75,8 +75,18 @@ eachStore('the corridor', (store) => {
       'select * from wakeful.checkpoints order by checkpoint_id',
     )
     expect(points.map((p) => JSON.parse(p.metadata))).toEqual([
-      { event_seq: 1, consecutive_autonomous_msgs: 0, last_autonomous_at: null },
-      { event_seq: 2, consecutive_autonomous_msgs: 0, last_autonomous_at: null },
+      {
+        metadata_version: 1,
+        event_seq: 1,
+        consecutive_autonomous_msgs: 0,
+        last_autonomous_at: null,
+      },
+      {
+        metadata_version: 1,
+        event_seq: 2,
+        consecutive_autonomous_msgs: 0,
+        last_autonomous_at: null,
+      },
     ])
     expect(points[1]?.checkpoint_id).toBe(head?.checkpoint_id)
     expect(JSON.parse(points[1]?.checkpoint ?? '')).toEqual({ count: 2 })

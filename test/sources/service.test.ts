@@ -212,6 +212,7 @@ eachStore('sources', (store) => {
       const meter = {
         ...{ promoted: () => undefined, turn: () => undefined, batch: () => undefined },
         leasesLost: (count: number) => void lost.push(count),
+        heldBack: () => undefined,
         ...{ delivered: () => undefined, delivery: () => undefined, polled: () => undefined },
         trouble: (_: string, error: unknown) => void troubles.push(error),
       }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import type { Db } from '../../src/store/db/db.ts'
 import {
+  ensureMigrated,
   type Migration,
   migrateDown,
   migrateUp,
@@ -52,6 +53,20 @@ eachStore('migrations', (store) => {
 
     expect(await migrateUp(db)).toEqual(NAMES)
     expect(await schemaText(db), REGENERATE).toBe(picture)
+  })
+
+  it('where it is only checked, what is missing stops a start, and nothing is changed', async () => {
+    const db = await empty()
+    await expect(ensureMigrated(db, 'check')).rejects.toThrow(
+      /the database lacks 0001_foundation, .*: run "wakeful migrate up" first/,
+    )
+    expect(await leftovers(db)).toEqual([])
+    await migrateUp(db, ALL.slice(0, -1))
+    const lacking = new RegExp(`lacks ${NAMES.at(-1)}:`)
+    await expect(ensureMigrated(db, 'check')).rejects.toThrow(lacking)
+    expect(await applied(db)).toEqual(NAMES.slice(0, -1))
+    expect(await ensureMigrated(db, 'auto')).toEqual(NAMES.slice(-1))
+    expect(await ensureMigrated(db, 'check')).toEqual([])
   })
 
   it('every single step down and up again is the inverse of the other', async () => {

@@ -243,7 +243,10 @@ eachStore('telegram', (store) => {
         text === '1' ? { code: 400, description: 'Bad Request: no' } : null
       await write('count 2')
       expect(bot.texts(CHAT)).toEqual(['2'])
-      expect(await effects()).toMatchObject([{ status: 'pending' }, { status: 'completed' }])
+      expect(await effects()).toMatchObject([
+        { status: 'failed', channel: null },
+        { status: 'completed', channel: 'telegram' },
+      ])
       const [row] = await s.query(
         'select last_error from wakeful.effects order by position limit 1',
       )
@@ -303,7 +306,7 @@ eachStore('telegram', (store) => {
           commits: s.app.store.commits,
         },
         moments: { reach: more.reach },
-        meter: { trouble() {}, leasesLost: () => lost++, delivered() {} } as Loose,
+        meter: { trouble() {}, leasesLost: () => lost++, delivery() {} } as Loose,
       })
     let lost = 0
 
@@ -368,7 +371,7 @@ eachStore('telegram', (store) => {
         'select status, last_error from wakeful.effects where position = 1000',
       )
       expect(row).toMatchObject({
-        status: 'pending',
+        status: 'failed',
         last_error: expect.stringContaining('10 times'),
       })
     })

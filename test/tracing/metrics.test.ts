@@ -173,7 +173,7 @@ it('what happens rarely is counted, too', async () => {
     throw new Error('the database is away')
   }
   const none = { pools: () => [], running: () => 0, sockets: () => 0 }
-  watch({ ...none, dueLagMs: read, outbox: read })
+  watch({ ...none, dueLagMs: read, outbox: read, eventsWaiting: read })
   meter.leasesLost(2)
   meter.polled('prices', 'ok', 20)
   meter.polled('prices', 'failed', 30)
@@ -190,7 +190,7 @@ it('what happens rarely is counted, too', async () => {
   expect(value('wakeful_trouble_total', 'notifier')).toBe(1)
   // A database that is away takes its own gauges with it, and nothing else.
   expect(reads).toBeGreaterThan(0)
-  expect(samples.some(({ name }) => /due_lag|outbox/.test(name))).toBe(false)
+  expect(samples.some(({ name }) => /due_lag|outbox|events_waiting/.test(name))).toBe(false)
 })
 
 const file = (name: string) =>

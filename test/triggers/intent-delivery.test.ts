@@ -47,6 +47,8 @@ eachStore('intents delivered', (store) => {
           )
           return rows[0]?.status === 'completed'
         })
+        const [{ delivery_ms: ms }] = await i.history(made.id)
+        expect(ms).toBeGreaterThanOrEqual(0)
         expect((await i.history(made.id))[0]).toMatchObject({
           status: 'success',
           message_id: frame?.id,

@@ -93,7 +93,7 @@ it('one name for an agent and an executor is refused at the start, naming both',
   ).rejects.toThrow('the executor "bot" and the agent "bot" share one name')
   await expect(
     testWakeful({ database: 'memory:', agents: { bot }, work: { 'a b': done }, env }),
-  ).rejects.toThrow('"a b" takes 1 to 64')
+  ).rejects.toThrow('"a b" must be 1 to 128')
 })
 
 it('a stop does not wait for those who wait for an output', async () => {

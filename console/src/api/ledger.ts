@@ -57,7 +57,7 @@ export interface LedgerEntry {
     readonly preview?: string
     readonly error?: string
   }[]
-  readonly receipt?: { readonly at: string; readonly channel: string }
+  readonly receipt?: { readonly at: string; readonly channel?: string }
   readonly reply?: { readonly seq: number; readonly at: string }
   readonly output?: {
     readonly run_number: number

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../api/http.ts'
 import type { ListedSession, Page } from '../api/shapes.ts'
+import { KEY_PART } from '../session/key.ts'
 
 interface Capabilities {
   readonly agents: readonly string[]
@@ -24,7 +25,6 @@ export function useCapabilities(): Capabilities {
 /** Who owns what nobody is named for. */
 export const LOCAL_PERSON = 'local'
 const KEPT = 'wakeful.person'
-export const PERSON = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** For whom one is looking and making; kept between visits. */
 export function usePerson(): readonly [string, (person: string) => void] {
@@ -33,7 +33,7 @@ export function usePerson(): readonly [string, (person: string) => void] {
     person,
     (next) => {
       setPerson(next)
-      if (PERSON.test(next)) localStorage.setItem(KEPT, next)
+      if (KEY_PART.test(next)) localStorage.setItem(KEPT, next)
     },
   ]
 }

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'react'
 import { Link, Route, Switch } from 'wouter'
 import { useAct } from '../forms/act.ts'
-import { LOCAL_PERSON, PERSON, usePeople } from '../forms/choices.ts'
+import { LOCAL_PERSON, usePeople } from '../forms/choices.ts'
 import { seesAll, useMe } from '../frame/me.ts'
 import { Choice, Search } from '../lists/filters.tsx'
 import { useOffsets } from '../lists/pages.ts'
@@ -11,6 +11,7 @@ import { useNow, useSettled } from '../parts/clock.ts'
 import { Badge, Button, Empty, FIELD, Heading } from '../parts/parts.tsx'
 import { fromNow } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { KEY_PART } from '../session/key.ts'
 import { IntentDetail } from './intent-detail.tsx'
 import { NewIntent } from './new-intent.tsx'
 import { EXECUTION_TONES, EXECUTION_WORDS, type Intent, TYPE_WORDS, waitsFor } from './shapes.ts'
@@ -43,7 +44,7 @@ function IntentList() {
   // Empty: everybody's, which for most keys are their own.
   const [person, setPerson] = useState('')
   const typed = useSettled(person.trim(), TYPING_MS)
-  const asked = typed === '' || PERSON.test(typed)
+  const asked = typed === '' || KEY_PART.test(typed)
   const filters = new URLSearchParams(typed === '' ? { everybody: 'true' } : { user_id: typed })
   if (enabled !== '') filters.set('enabled', enabled)
   const list = useOffsets<Intent>({

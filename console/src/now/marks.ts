@@ -1,6 +1,7 @@
 /** The timeline as data: a window of time, marks in it, and marks too close to tell apart drawn as one. Pure. */
 import { KINDS, type Kind, type LedgerEntry, latenessMs } from '../api/ledger.ts'
 import type { Overview } from '../api/overview.ts'
+import { sessionAddress } from '../session/key.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -66,7 +67,7 @@ export function pastMarks(entries: readonly LedgerEntry[]): Mark[] {
 }
 
 function addressOf(kind: Kind, id: string | null, sessionKey?: string): string {
-  if (kind === 'timer') return sessionKey === undefined ? '/sessions' : `/sessions/${sessionKey}`
+  if (kind === 'timer') return sessionKey === undefined ? '/sessions' : sessionAddress(sessionKey)
   const list = kind === 'work' ? '/work' : `/${kind}s`
   return id === null ? list : `${list}/${id}`
 }

@@ -1,14 +1,27 @@
 /** The key of a session, and its address in the console. */
 
-export const SESSION_KEY = /^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}$/
+/** As the server has it; a test compares the two. */
+const PART = String.raw`(?!\.{1,2}(?::|$))[A-Za-z0-9._@|+=~/-]{1,128}`
+export const KEY_PART = new RegExp(`^${PART}$`)
+export const SESSION_KEY = new RegExp(`^${PART}:${PART}:${PART}$`)
+export const SESSION_KEY_FORM =
+  'Three parts, user:agent:thread, each of letters, digits and . _ @ | + = ~ / -'
 
-/** Keys hold nothing that an address would have to escape. */
+/** Colons stay, since they are harmless and keep the address readable. */
 export function sessionAddress(key: string): string {
-  return `/sessions/${key}`
+  return `/sessions/${encodeURIComponent(key).replaceAll('%3A', ':')}`
 }
 
-/** Some programs escape colons in links that are handed on. Null: not a key. */
+/** No key holds a percent sign, so it may have been decoded before. Null: not a key. */
 export function keyIn(part: string): string | null {
-  const key = part.replaceAll(/%3a/gi, ':')
-  return SESSION_KEY.test(key) ? key : null
+  const key = decoded(part)
+  return key !== null && SESSION_KEY.test(key) ? key : null
+}
+
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return null
+  }
 }

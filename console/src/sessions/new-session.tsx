@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button, Field, Panel } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
-import { SESSION_KEY, sessionAddress } from '../session/key.ts'
+import { SESSION_KEY, SESSION_KEY_FORM, sessionAddress } from '../session/key.ts'
 import { beginEmpty } from '../session/use-session.ts'
 
 export function NewSession() {
@@ -40,8 +40,7 @@ export function NewSession() {
           hint={
             <span role={refused ? 'alert' : undefined} className={refused ? 'text-bad' : ''}>
               {refused && 'This is not one. '}
-              Three parts, user:agent:thread, of letters, digits, - and _. The agent must exist on
-              this server.
+              {SESSION_KEY_FORM}. The agent must exist on this server.
             </span>
           }
         />

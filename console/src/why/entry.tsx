@@ -4,6 +4,7 @@ import { type LedgerEntry, latenessMs } from '../api/ledger.ts'
 import { useNow } from '../parts/clock.ts'
 import { KIND_NAMES, KindDot, OutcomeBadge } from '../parts/outcome.tsx'
 import { fromNow, lasting, timeOf } from '../parts/time.ts'
+import { sessionAddress } from '../session/key.ts'
 import { chainOf } from './chain.ts'
 
 const MINUTE = 60_000
@@ -95,7 +96,7 @@ function Facts({ entry }: { entry: LedgerEntry }) {
       {entry.missed_count > 0 && <span>stands for {entry.missed_count} more that were missed</span>}
       {(entry.repeats ?? 1) > 1 && <span>seen {entry.repeats} times in a row</span>}
       {entry.session_key !== undefined && (
-        <Link href={`/sessions/${entry.session_key}`} className="text-accent underline">
+        <Link href={sessionAddress(entry.session_key)} className="text-accent underline">
           {entry.session_key}
         </Link>
       )}

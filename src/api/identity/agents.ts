@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { agentUrlRefusal } from '../../core/calls/address.ts'
 import { isWebhookSecret, newWebhookSecret, SECRET_FORM } from '../../core/calls/webhook.ts'
 import { Refusal } from '../../core/errors.ts'
-import { KEY_PART } from '../../core/sessions/session.ts'
+import { keyPart } from '../../core/fields.ts'
+import { KEY_PART_MAX } from '../../core/sessions/session.ts'
 import {
   type AgentRow,
   getAgent,
@@ -26,7 +27,6 @@ const TIMEOUT_MS = 60_000
 const TIMEOUT_MS_MIN = 1_000
 const TIMEOUT_MS_MAX = 600_000
 const URL_MAX = 2_000
-const PART_HELP = 'must be 1 to 64 of letters, digits, _ and -'
 
 const url = z
   .string()
@@ -76,7 +76,7 @@ const scopeOf = ({ userId }: Actor) => ({ userId })
 const params = z.object({ agent_id: z.string() })
 
 function notFound(id: string): Refusal {
-  return new Refusal('not_found', `there is no agent ${id.slice(0, 64)} here`)
+  return new Refusal('not_found', `there is no agent ${id.slice(0, KEY_PART_MAX)} here`)
 }
 
 /** An agent of this process is part of the app: it changes with the app, not by a request. */
@@ -106,11 +106,11 @@ const registerAgent = operation({
   description:
     'Its turns are signed POSTs to `url`; the answer carries state and effects. The secret is shown once, here.',
   body: z.object({
-    id: z.string().regex(KEY_PART, PART_HELP).describe('Its name in session keys.'),
+    id: keyPart.describe('Its name in session keys.'),
     url,
     secret: secret.optional().describe('Given, or made here.'),
     timeout_ms: timeout.default(TIMEOUT_MS),
-    user_id: z.string().regex(KEY_PART, PART_HELP).optional(),
+    user_id: keyPart.optional(),
     enabled: z.boolean().default(true),
   }),
   status: 201,
@@ -156,7 +156,7 @@ const listAgentsOp = operation({
   path: '/v1/agents',
   tag: 'Agents',
   summary: 'All agents by name: those of this process and remote ones',
-  query: listQuery({ max: 500, default: 100, cursor: z.tuple([z.string().max(64)]) }),
+  query: listQuery({ max: 500, default: 100, cursor: z.tuple([z.string().max(KEY_PART_MAX)]) }),
   roles: ['admin', 'service'],
   unowned: true,
   output: pageOf(view),

@@ -1,11 +1,12 @@
 /** Keys: who may come in, as whom. For admins alone. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { keyPart } from '../../core/fields.ts'
 import { parseDid } from '../../core/identity/did.ts'
 import { makeKey, ROLES } from '../../core/identity/key.ts'
 import { newId } from '../../core/ids.ts'
 import { localInstant } from '../../core/schedule/index.ts'
-import { KEY_PART, ownerDidOf } from '../../core/sessions/session.ts'
+import { ownerDidOf } from '../../core/sessions/session.ts'
 import {
   insertKey,
   type KeyRow,
@@ -15,17 +16,12 @@ import {
 } from '../../store/identity/keys.ts'
 import { idParam, listQuery, operation, page, pageOf } from '../contract.ts'
 
-const PART = 'must be 1 to 64 of letters, digits, _ and -'
 const DID = 'must be did:matrix:<user>:<16 hex digits>'
 
 export const keyBody = z.object({
   role: z.enum(ROLES),
-  user_id: z.string().regex(KEY_PART, PART).optional(),
-  agent_id: z
-    .string()
-    .regex(KEY_PART, PART)
-    .optional()
-    .describe('For role agent: the one agent whose sessions it reaches.'),
+  user_id: keyPart.optional(),
+  agent_id: keyPart.optional().describe('For role agent: the one agent whose sessions it reaches.'),
   owner_did: z
     .string()
     .refine((text) => parseDid(text) !== null, DID)

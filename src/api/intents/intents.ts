@@ -6,6 +6,7 @@ import { newId } from '../../core/ids.ts'
 import { changeIntent } from '../../core/intents/change.ts'
 import { intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
+import { KEY_PART_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
 import {
@@ -66,7 +67,10 @@ function tellClock({ app }: Context, row: IntentRow): void {
 
 function makerOf({ role, agentId, userId, keyId }: Actor, named: string | null): string {
   const own = agentId ?? userId ?? keyId ?? role
-  return ((role === 'admin' || role === 'service') && named !== null ? named : own).slice(0, 64)
+  return ((role === 'admin' || role === 'service') && named !== null ? named : own).slice(
+    0,
+    KEY_PART_MAX,
+  )
 }
 
 const createIntentOp = operation({

@@ -179,12 +179,12 @@ const fireOp = operation({
   async run(ctx, { params, body }) {
     const report = reportOf(body)
     // The next slot is reckoned here, so the row is held from reading to writing: reports come one after the other.
-    const answer = await ctx.db.tx(async (tx) => {
+    const { answer, heldBack } = await ctx.db.tx(async (tx) => {
       const row = await getIntent(tx, ctx.actor.userId, params.id, true)
       if (row === null) throw intentNotFound(params.id)
       const token = report.claim_token
       const before = token === null ? null : await reportUnder(tx, row, token)
-      if (before !== null) return answeredBefore(before, report)
+      if (before !== null) return { answer: answeredBefore(before, report), heldBack: false }
       requireServed(row)
       if (token !== null && token !== row.claim_token)
         throw new Refusal('conflict', 'claim_token: this claim was lost; claim the intent anew')
@@ -193,8 +193,9 @@ const fireOp = operation({
       const { executed: _, ...state } = settled
       const text = writeJson({ intent_id: row.id, status: report.status, ...state })
       await writeReport(tx, row, report, settled, text)
-      return text
+      return { answer: text, heldBack: report.status === 'gate_blocked' }
     })
+    if (heldBack) ctx.app.heldBack({ trigger: 'intent', triggerId: params.id })
     return { body: new RawJson(answer) }
   },
 })

@@ -1,6 +1,6 @@
 /** How a slot of the ledger looks from outside. */
 import { RawJson } from '../../core/json/json.ts'
-import { type Cause, judgeSlot } from '../../core/ledger/ledger.ts'
+import { type Cause, judgeSlot, type MessageFact } from '../../core/ledger/ledger.ts'
 import { slotWords } from '../../core/ledger/sentence.ts'
 import type { Slot } from './slots.ts'
 
@@ -38,14 +38,18 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
             error: turn.error,
           },
     effects: (event?.messages ?? []).map(({ id, status, channel, reason, at, error, preview }) => ({
-      ...{ id, status, channel, reason, preview },
+      ...{ id, status, channel: channel ?? undefined, reason, preview },
       delivered_at: status === 'completed' ? at : null,
       error: error ?? undefined,
     })),
-    receipt: received === undefined ? undefined : { at: received.at, channel: received.channel },
+    receipt: received === undefined ? undefined : receiptOf(received),
     reply: slot.reply === null ? undefined : { seq: slot.reply.seq, at: slot.reply.at },
     output: outputView(slot),
   }
+}
+
+function receiptOf({ at, channel }: MessageFact) {
+  return { at, channel: channel ?? undefined }
 }
 
 function causeView({ rule, count, max, until, error }: Cause) {

@@ -1,10 +1,10 @@
 /** The ledger: every slot with its outcome and the reason, the answer to "why did, or didn't, my agent write?". */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { keyPart, sessionKey } from '../../core/fields.ts'
 import { OUTCOME_MEANINGS, OUTCOMES, TRIGGER_KINDS } from '../../core/ledger/ledger.ts'
 import { isZone, localInstant } from '../../core/schedule/index.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
-import { SESSION_KEY } from '../../core/sessions/session.ts'
 import { idParam, listQuery, operation, ownerOf, page, pageOf } from '../contract.ts'
 import { sessionOf } from '../sessions/ref.ts'
 import { entryOf } from './entry.ts'
@@ -18,12 +18,8 @@ const instant = z.iso.datetime()
 const MISSED = 'missed'
 
 const query = listQuery({ max: LIMIT_MAX, default: LIMIT_DEFAULT }).extend({
-  user_id: z.string().min(1).max(64).optional().describe('Whose. Admin and service only.'),
-  session_key: z
-    .string()
-    .regex(SESSION_KEY, 'must be user:agent:thread')
-    .optional()
-    .describe('Only slots of this session.'),
+  user_id: keyPart.optional().describe('Whose. Admin and service only.'),
+  session_key: sessionKey.optional().describe('Only slots of this session.'),
   trigger: z.enum(TRIGGER_KINDS).optional().describe('Only slots of this kind of trigger.'),
   trigger_id: idParam.optional().describe('Only slots of this timer, alarm, intent or work.'),
   outcome: z
@@ -88,14 +84,14 @@ const entry = z.object({
     z.object({
       id: z.string(),
       status: z.string(),
-      channel: z.string(),
+      channel: z.string().optional().describe('By which it arrived.'),
       reason: z.enum(REASONS).describe('Why this message is there.'),
       delivered_at: instant.nullable(),
       preview: z.string(),
       error: z.string().optional(),
     }),
   ),
-  receipt: z.object({ at: instant, channel: z.string() }).optional(),
+  receipt: z.object({ at: instant, channel: z.string().optional() }).optional(),
   reply: z
     .object({ seq: z.int(), at: instant })
     .optional()

@@ -1,6 +1,7 @@
 /** What is to come and what waits, the rules in force, and who asks: what a console shows first. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { keyPart } from '../../core/fields.ts'
 import { INTENTS_MAX } from '../../core/intents/rules.ts'
 import { TRIGGER_KINDS } from '../../core/ledger/ledger.ts'
 import {
@@ -10,7 +11,6 @@ import {
   slotsUntil,
 } from '../../core/ledger/upcoming.ts'
 import { localInstant } from '../../core/schedule/index.ts'
-import { KEY_PART } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   COUNTED_MAX,
@@ -130,7 +130,7 @@ const getOverview = operation({
   query: z.object({
     from: when('Not before this instant.'),
     to: when('Up to this instant.'),
-    user_id: z.string().regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -').optional(),
+    user_id: keyPart.optional(),
   }),
   roles: readers,
   output: overview,

@@ -63,16 +63,22 @@ const listEventsOp = operation({
   },
 })
 
+const EFFECT_STATUSES = ['pending', 'executing', 'completed', 'failed'] as const
+
 const effectSchema = z.object({
   id: z.uuid(),
   type: z.string(),
   payload: z.unknown(),
-  status: z.string(),
+  status: z
+    .enum(EFFECT_STATUSES)
+    .describe('failed: refused for good; a socket that connects still gets it.'),
   reason: z
     .enum(REASONS)
     .describe('Why: to a message, on its own initiative, as arranged, or about work.'),
+  channel: z.string().nullable().describe('By which it arrived; null before.'),
   attempt_count: z.int(),
   last_attempt_at: z.iso.datetime().nullable(),
+  last_error: z.string().nullable().describe('Why it has not arrived, when last tried.'),
   dedupe_key: z.string(),
   checkpoint_id: z.string(),
   created_at: z.iso.datetime(),
@@ -92,7 +98,7 @@ const listEffectsOp = operation({
   params: sessionParams,
   query: listQuery({ ...LIST, cursor: z.tuple([z.int().min(0)]) }).extend({
     ...span,
-    status: z.enum(['pending', 'executing', 'completed', 'failed']).optional(),
+    status: z.enum(EFFECT_STATUSES).optional(),
   }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(effectSchema),

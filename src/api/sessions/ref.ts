@@ -1,18 +1,17 @@
 /** Which session a request names, and whether its actor may touch it. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
-import { parseSessionKey, SESSION_KEY, type SessionRef } from '../../core/sessions/session.ts'
+import { sessionKey } from '../../core/fields.ts'
+import { parseSessionKey, SESSION_KEY_FORM, type SessionRef } from '../../core/sessions/session.ts'
 import { getSession } from '../../store/sessions/sessions.ts'
 import type { Actor, Context } from '../contract.ts'
 
-const KEY_HELP = 'must be user:agent:thread, each part 1 to 64 of letters, digits, _ and -'
-
-export const sessionParams = z.object({ session_key: z.string().regex(SESSION_KEY, KEY_HELP) })
+export const sessionParams = z.object({ session_key: sessionKey })
 
 /** The session this actor may touch: its own user's, of its own agent where it is bound to one; anybody's for admin and service. */
 export function sessionOf(actor: Actor, key: string): SessionRef {
   const session = parseSessionKey(key)
-  if (session === null) throw new Refusal('shape', `path.session_key: ${KEY_HELP}`)
+  if (session === null) throw new Refusal('shape', `path.session_key: ${SESSION_KEY_FORM}`)
   if (actor.userId !== null && actor.userId !== session.userId) throw sessionNotFound(key)
   if (actor.agentId !== null && actor.agentId !== session.agentId) throw sessionNotFound(key)
   return session

@@ -1,17 +1,17 @@
 /** Sessions: speak to an agent, and see what became of it. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
+import { sessionKey } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { localInstant } from '../../core/schedule/index.ts'
 import { judge } from '../../core/sessions/gate.ts'
 import {
   bucketOf,
   type EventType,
-  SESSION_KEY,
   type SessionRef,
   TEXT_MAX_BYTES,
 } from '../../core/sessions/session.ts'
-import { type Appended, appendEvents } from '../../store/sessions/events.ts'
+import type { Appended } from '../../store/sessions/events.ts'
 import { getSession, listSessions, type SessionHead } from '../../store/sessions/sessions.ts'
 import { listTimers, type TimerRow } from '../../store/sessions/timers.ts'
 import { type Context, listQuery, opaqueJson, operation, page, pageOf } from '../contract.ts'
@@ -46,8 +46,7 @@ async function append(
   const traceparent = ctx.traceparent ?? null
   const event = { session, id: newId(), type, payload, clientId, traceparent }
   if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })
-  const [row] = await appendEvents(ctx.db, [event])
-  if (row === undefined) throw new Error('the event was not appended')
+  const row = await ctx.app.append(event, ctx.db)
   ctx.app.changed('turns')
   ctx.app.changed('outbox', [session.key])
   return row
@@ -192,7 +191,7 @@ const listSessionsOp = operation({
   path: '/v1/sessions',
   tag: 'Sessions',
   summary: 'Sessions, newest first',
-  query: listQuery({ ...LIST, cursor: z.tuple([instantText, z.string().regex(SESSION_KEY)]) }),
+  query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }),
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {

@@ -4,6 +4,7 @@
  */
 
 import type { z } from 'zod'
+import { MAX_FAILURES } from '../backoff.ts'
 import { Refusal } from '../errors.ts'
 import type { AuditHead } from '../identity/audit.ts'
 import { newId } from '../ids.ts'
@@ -81,7 +82,7 @@ export function planAlarm(asked: Asked, now: Date): AlarmPlan {
 }
 
 /** The row of a new alarm, but for what its columns begin with by themselves. */
-export function newAlarm(draft: AlarmDraft, plan: AlarmPlan) {
+export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_FAILURES) {
   return {
     ...draft.fields,
     bucket: bucketOf(draft.userId),
@@ -90,6 +91,7 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan) {
     user_id: draft.userId,
     agent_id: draft.agentId,
     payload: draft.fields.payload?.text ?? '{}',
+    max_failures: draft.fields.max_failures ?? maxFailures,
     kind: plan.kind,
     fire_at: plan.fireAt,
     cron_expr: plan.cronExpr,

@@ -1,21 +1,12 @@
 /** What an alarm's owner may say of it, whoever asks: a request, a turn or a remote agent; and what is kept of it. */
 import { z } from 'zod'
+import { MAX_FAILURES, MAX_FAILURES_MAX } from '../backoff.ts'
 import { kept, said, shown, word } from '../columns.ts'
-import {
-  cron,
-  DELAY_MAX_SECONDS,
-  instant,
-  KEY_PART_FORM,
-  opaqueJson,
-  timezone,
-  words,
-} from '../fields.ts'
-import { KEY_PART } from '../sessions/session.ts'
+import { cron, DELAY_MAX_SECONDS, instant, opaqueJson, timezone, words } from '../fields.ts'
+import { KEY_PART, KEY_PART_FORM } from '../sessions/session.ts'
 import { ALARM_KINDS, ALARM_STATUSES } from './alarm.ts'
 
 export const LABEL_MAX = 256
-const MAX_FAILURES = 5
-const MAX_FAILURES_MAX = 100
 const WAKE_MESSAGE_MAX_BYTES = 8 * 1024
 const KEY_MAX = 255
 const SCHEDULE_MAX = 200
@@ -57,8 +48,10 @@ export const alarmFields = {
     .int()
     .min(1)
     .max(MAX_FAILURES_MAX)
-    .default(MAX_FAILURES)
-    .describe('Attempts at one wake.'),
+    .optional()
+    .describe(
+      `Attempts at one wake; unless said, as many as the server is set to (${MAX_FAILURES}).`,
+    ),
 }
 
 export type AlarmFields = z.output<z.ZodObject<typeof alarmFields>>

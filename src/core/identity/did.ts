@@ -1,7 +1,8 @@
 /** Owners' names: `did:matrix:<user>:<first 16 hex digits of an ed25519 public key>`, and the proof that one holds that key. */
 import { createPublicKey, verify } from 'node:crypto'
+import { KEY_PART } from '../sessions/session.ts'
 
-const DID = /^did:matrix:([a-zA-Z0-9_-]{1,64}):([0-9a-f]{16})$/
+const DID = /^did:matrix:([^:]+):([0-9a-f]{16})$/
 /** What stands before the 32 bytes of an ed25519 public key in its standard form (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
@@ -17,7 +18,8 @@ export interface Did {
 
 export function parseDid(text: string): Did | null {
   const [, userId, keyPrefix] = DID.exec(text) ?? []
-  return userId === undefined || keyPrefix === undefined ? null : { userId, keyPrefix }
+  if (userId === undefined || keyPrefix === undefined || !KEY_PART.test(userId)) return null
+  return { userId, keyPrefix }
 }
 
 /** What an agent signs. */

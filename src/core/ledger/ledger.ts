@@ -56,7 +56,8 @@ export interface TurnFact extends Attempt {
 export interface MessageFact {
   readonly id: string
   readonly status: 'pending' | 'executing' | 'completed' | 'failed'
-  readonly channel: string
+  /** By which it arrived. */
+  readonly channel: string | null
   readonly reason: Reason
   /** When its status became so. */
   readonly at: Date

@@ -10,8 +10,16 @@ export const EVENT_TYPES = [
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 
-export const SESSION_KEY = /^[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}:[a-zA-Z0-9_-]{1,64}$/
-export const KEY_PART = /^[a-zA-Z0-9_-]{1,64}$/
+export const KEY_PART_MAX = 128
+/**
+ * What users, agents and threads are called: names that people have elsewhere, such as e-mail addresses. No colon, which joins
+ * them; no dots alone, which are steps of a path.
+ */
+const PART = String.raw`(?!\.{1,2}(?::|$))[A-Za-z0-9._@|+=~/-]{1,${KEY_PART_MAX}}`
+export const KEY_PART = new RegExp(`^${PART}$`)
+export const SESSION_KEY = new RegExp(`^${PART}:${PART}:${PART}$`)
+export const KEY_PART_FORM = `must be 1 to ${KEY_PART_MAX} of letters, digits and . _ @ | + = ~ / -, not "." or ".." alone`
+export const SESSION_KEY_FORM = `must be user:agent:thread; each part ${KEY_PART_FORM}`
 export const BUCKETS = 1024
 /** A turn has at most this many effects; an effect's position in its session is seq * this + ordinal. */
 export const EFFECTS_PER_TURN_MAX = 1000

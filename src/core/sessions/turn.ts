@@ -49,6 +49,10 @@ export interface HeadFacts {
 
 export interface Policy extends GatePolicy {
   readonly autonomy: boolean
+  /** Attempts at a wake of alarms that do not say. */
+  readonly maxFailures?: number
+  /** Events of one session that may wait for their turns before it takes no more from outside. */
+  readonly backlogMax?: number
 }
 
 export interface EffectRow {

@@ -3,7 +3,7 @@ import { sourceKey } from '../../core/intents/polling.ts'
 import { calendarSignal, type NewSignal, TITLE_MAX, UID_MAX } from '../../core/intents/signal.ts'
 import { DAY } from '../../core/schedule/calendar.ts'
 import { isZone } from '../../core/schedule/index.ts'
-import { KEY_PART } from '../../core/sessions/session.ts'
+import { KEY_PART, KEY_PART_FORM } from '../../core/sessions/session.ts'
 import type { Source, Visit } from '../../sources/source.ts'
 import { type Block, propertiesOf, propertyOf, readCalendarText } from './calendar-text.ts'
 import { CalendarZones, readWritten, type ToInstant, type Written } from './calendar-zone.ts'
@@ -34,7 +34,7 @@ export function calendarSource(options: CalendarSourceOptions): Source {
   const url = checkUrl('calendarSource', options.url)
   const { userId = null, timezone = null } = options
   if (userId !== null && !KEY_PART.test(userId))
-    throw new TypeError('calendarSource: userId takes 1 to 64 letters, digits, _ or -')
+    throw new TypeError(`calendarSource: userId ${KEY_PART_FORM}`)
   if (timezone !== null && !isZone(timezone))
     throw new TypeError(
       `calendarSource: timezone takes an IANA name, got ${JSON.stringify(timezone)}`,

@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { type Context, listQuery, operation, page, pageOf } from '../../api/contract.ts'
 import { requireAgent, sessionNotFound, sessionOf, sessionParams } from '../../api/sessions/ref.ts'
 import { Refusal } from '../../core/errors.ts'
-import { KEY_PART, SESSION_KEY, type SessionRef } from '../../core/sessions/session.ts'
+import { keyPart, sessionKey } from '../../core/fields.ts'
+import type { SessionRef } from '../../core/sessions/session.ts'
 import { CHANNEL, createCode, type LinkRow, listLinks, unlinkSession } from './links.ts'
 import { codeHash } from './text.ts'
 
@@ -15,14 +16,10 @@ const CODE_BYTES = 24
 const THREAD = 'telegram'
 
 const body = z.object({
-  session_key: z
-    .string()
-    .regex(SESSION_KEY, 'must be user:agent:thread')
+  session_key: sessionKey
     .optional()
     .describe('Left out: the thread "telegram" of the user with the agent that chats talk to.'),
-  user_id: z
-    .string()
-    .regex(KEY_PART, 'must be 1 to 64 of letters, digits, _ and -')
+  user_id: keyPart
     .optional()
     .describe('Whose, where no session is named and the credentials do not say.'),
 })
@@ -109,7 +106,7 @@ const listLinksOp = operation({
   path: '/v1/telegram/links',
   tag: 'Telegram',
   summary: 'Which chats stand for which sessions, by session',
-  query: listQuery({ max: 500, default: 100, cursor: z.tuple([z.string().regex(SESSION_KEY)]) }),
+  query: listQuery({ max: 500, default: 100, cursor: z.tuple([sessionKey]) }),
   roles: ['admin', 'service', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {

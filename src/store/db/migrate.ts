@@ -69,11 +69,31 @@ export async function migrationStatus(db: Db, all = readMigrations()): Promise<M
   }))
 }
 
+/** The names of what is missing. What was applied with other contents throws, as it would on the way up. */
+async function missingMigrations(db: Db, all = readMigrations()): Promise<string[]> {
+  const marks = await applied(db)
+  return all
+    .filter((migration) => !isApplied(migration, marks.get(migration.version)?.checksum))
+    .map(({ name }) => name)
+}
+
+/** Brings the schema up; or, for those who do that in a step of its own (`check`), refuses where something is missing. */
+export async function ensureMigrated(
+  db: Db,
+  mode: 'auto' | 'check',
+  all = readMigrations(),
+): Promise<string[]> {
+  const missing = mode === 'check' ? await missingMigrations(db, all) : []
+  if (missing.length === 0) return migrateUp(db, all)
+  throw new Error(
+    `WAKEFUL_MIGRATE is check, and the database lacks ${missing.join(', ')}: run "wakeful migrate up" first`,
+  )
+}
+
 /** Applies what is missing, in order. Returns the names of what it applied. */
 export async function migrateUp(db: Db, all = readMigrations()): Promise<string[]> {
   // Most starts find everything there: then a look is enough, without a lock.
-  const marks = await applied(db)
-  if (all.every((migration) => isApplied(migration, marks.get(migration.version)?.checksum))) {
+  if ((await missingMigrations(db, all)).length === 0) {
     await ensureRoles(db)
     return []
   }

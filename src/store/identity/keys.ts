@@ -2,7 +2,7 @@
 import type { Role } from '../../core/identity/key.ts'
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
-import { statement } from '../db/statement.ts'
+import { rows, statement } from '../db/statement.ts'
 
 export interface KeyRow {
   readonly id: string
@@ -149,4 +149,38 @@ export async function insertToken(
 ): Promise<{ parent_id: string; user_id: string } | null> {
   const [row] = await INSERT_TOKEN.run<{ parent_id: string; user_id: string }>(db, token)
   return row ?? null
+}
+
+/** An agent of a user's, as a session's key names both. */
+interface AgentOfUser {
+  readonly userId: string
+  readonly agentId: string | null
+}
+
+export const agentOf = ({ userId, agentId }: AgentOfUser) => `${userId}:${agentId}`
+
+const DIDS = statement(
+  { a: rows({ userId: 'text', agentId: 'text?' }) },
+  ({ a }) => `select a.user_id, a.agent_id, d.owner_did
+    from (select distinct user_id, agent_id from ${a}) a
+    cross join lateral (select k.owner_did from wakeful.api_keys k
+      -- Written so that no index of all keys fits: only this agent's are wanted.
+      where k.user_id = a.user_id and k.agent_id = a.agent_id and k.role || '' = 'agent' and coalesce(k.parent_id, k.id) = k.id and ${LIVE('k')}
+      order by k.created_at desc, k.id desc limit 1) d`,
+)
+
+/** By which names these agents' newest valid keys act; left out are those without a key of their own. */
+export async function agentDids(
+  db: Db,
+  agents: readonly AgentOfUser[],
+): Promise<Map<string, string>> {
+  const found = await DIDS.run<{ user_id: string; agent_id: string; owner_did: string }>(db, {
+    a: agents,
+  })
+  return new Map(
+    found.map(({ user_id: userId, agent_id: agentId, owner_did: did }) => [
+      agentOf({ userId, agentId }),
+      did,
+    ]),
+  )
 }

@@ -1,7 +1,7 @@
 /** Intents as workers outside see them: which are due, whose they are for a while, and what became of a check. */
 import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
-import { bucketOf } from '../../core/sessions/session.ts'
+import { bucketOf, EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
 import { type Names, statement } from '../db/statement.ts'
@@ -200,6 +200,11 @@ export interface ExecutionRow extends Omit<IntentReport, 'status'> {
   readonly last_seen_at: Date | null
 }
 
+/** Of a fire of our own: from the commit of its message to its arrival, which comes after the record is written. */
+const DELIVERY_MS = `(select round(extract(epoch from f.delivered_at - f.created_at) * 1000)::int from wakeful.effects f
+  where f.bucket = x.bucket and f.session_key = x.session_key and f.id::text = x.message_id
+    and f.position >= x.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (x.event_seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX})`
+
 const LIST = statement(
   { bucket: 'smallint', id: 'uuid', limit: 'int', offset: 'int' },
   ({
@@ -207,11 +212,11 @@ const LIST = statement(
     id,
     limit,
     offset,
-  }) => `select id, intent_id, user_id, executed_at, trigger_type, trigger_data, status, gate_result, message_id,
-      message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, scheduled_for, session_key, event_seq, repeats, last_seen_at,
-      claim_token
-    from wakeful.intent_executions where bucket = ${bucket} and intent_id = ${id}
-    order by executed_at desc, id desc limit ${limit} offset ${offset}`,
+  }) => `select x.id, x.intent_id, x.user_id, x.executed_at, x.trigger_type, x.trigger_data, x.status, x.gate_result, x.message_id,
+      x.message_preview, x.evaluation_ms, x.generation_ms, coalesce(x.delivery_ms, ${DELIVERY_MS}) as delivery_ms, x.error_message,
+      x.scheduled_for, x.session_key, x.event_seq, x.repeats, x.last_seen_at, x.claim_token
+    from wakeful.intent_executions x where x.bucket = ${bucket} and x.intent_id = ${id}
+    order by x.executed_at desc, x.id desc limit ${limit} offset ${offset}`,
 )
 
 /** Newest first. */

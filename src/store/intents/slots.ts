@@ -240,5 +240,6 @@ export async function takeSlots(tx: Db, fires: readonly Fire[]): Promise<void> {
 /** Of these events, those whose intent was deleted or disabled since. */
 export const withdrawnEvents = withdrawnFrom(
   'wakeful.scheduled_intents',
-  't.in_flight = i.event_id and t.enabled',
+  // Written so that the index of all enabled ones does not fit: only this event's is wanted.
+  't.in_flight = i.event_id and t.enabled is not false',
 )

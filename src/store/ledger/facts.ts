@@ -107,7 +107,7 @@ export const messageParts = look<EventKey, MessagePart>(
   EVENT_KEYS,
   (
     k,
-  ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.channel, f.reason, f.updated_at as at, f.last_error as error,
+  ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.delivered_by as channel, f.reason, coalesce(f.delivered_at, f.updated_at) as at, f.last_error as error,
       left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
     from ${k}
     join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}

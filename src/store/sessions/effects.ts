@@ -37,7 +37,7 @@ const UNDELIVERED = statement(
     cross join lateral (
       (select ${MESSAGE}, false as completed from wakeful.effects e
        where e.bucket = w.bucket and e.session_key = w.key and e.position > w.after
-         and e.status in ('pending', 'executing') and e.channel = ${channel} and e.type = 'send_message'
+         and e.status in ('pending', 'executing', 'failed') and e.channel = ${channel} and e.type = 'send_message'
        order by e.position limit ${limit})
       union all
       (select ${MESSAGE}, true from wakeful.effects e
@@ -76,13 +76,15 @@ const RECORD = statement(
              count(*) filter (where outcome = 'attempted')::int as attempts
       from ${r} group by bucket, key, position order by bucket, key, position)
     update wakeful.effects e
-    set status = case when r.done then 'completed' else 'executing' end,
+    set status = case when r.done then 'completed' when e.status = 'failed' then 'failed' else 'executing' end,
+        delivered_by = case when r.done then e.channel end, delivered_at = case when r.done then ${NOW} end,
+        last_error = case when r.done then null else e.last_error end,
         attempt_count = e.attempt_count + r.attempts,
         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
         updated_at = ${NOW}
     from r
     where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
-      and e.status in ('pending', 'executing')
+      and e.status in ('pending', 'executing', 'failed')
     returning e.session_key, e.position`,
 )
 
@@ -103,18 +105,32 @@ export async function positionOf(db: Db, session: SessionRef, id: string): Promi
   return row?.position ?? null
 }
 
+/** A message that was sent in vain. */
+export type Unheard = Omit<Undelivered, 'payload' | 'completed'> & {
+  readonly channel: string
+  readonly attempt_count: number
+  /** Since it was sent last. */
+  readonly waited_ms: number
+}
+
 const WAIT_AGAIN = statement(
-  { s: rows({ bucket: 'smallint', key: 'text' }) },
-  ({ s }) => `update wakeful.effects e set status = 'pending', updated_at = ${NOW} from ${s}
-    where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null`,
+  { s: rows({ bucket: 'smallint', key: 'text' }), error: 'text' },
+  ({
+    s,
+    error,
+  }) => `update wakeful.effects e set status = 'pending', last_error = ${error}, updated_at = ${NOW} from ${s}
+    where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null
+    returning ${MESSAGE.replaceAll(/(\w+)/g, 'e.$1')}, e.channel, e.attempt_count,
+      greatest(0, coalesce(extract(epoch from ${NOW} - e.last_attempt_at) * 1000, 0))::float8 as waited_ms`,
 )
 
-/** The last socket of these sessions closed: what was sent and not acknowledged waits again. */
+/** Nobody is there any more to acknowledge what these sessions were sent: it waits again. Answers what does. */
 export async function backToPending(
   db: Db,
   sessions: readonly { bucket: number; key: string }[],
-): Promise<void> {
-  await WAIT_AGAIN.run(db, { s: sessions })
+  error: string,
+): Promise<Unheard[]> {
+  return WAIT_AGAIN.run<Unheard>(db, { s: sessions, error })
 }
 
 export interface EffectView {
@@ -124,8 +140,11 @@ export interface EffectView {
   readonly payload: string
   readonly status: string
   readonly reason: Reason
+  /** By which it arrived. */
+  readonly channel: string | null
   readonly attempt_count: number
   readonly last_attempt_at: Date | null
+  readonly last_error: string | null
   readonly dedupe_key: string
   readonly checkpoint_id: string
   readonly created_at: Date

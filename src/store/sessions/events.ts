@@ -61,7 +61,7 @@ const LOCK = statement(
     select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW} from ${i}
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select 1 from (select distinct bucket, session_key from ${i}) i
+  select s.session_key, s.last_seq - s.done_seq as waiting from (select distinct bucket, session_key from ${i}) i
   join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.session_key')}
   ${keyOrder('s', 'session_key')} for update of s`,
 )
@@ -115,21 +115,64 @@ const APPEND = statement(
 
 type AppendedRow = Appended & { client_id: string | null }
 
-/** Appends all events in one transaction, in the given order within each session; answers in that order. */
-export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Appended[]> {
+const KNOWN = statement(
+  { i: EVENTS },
+  ({
+    i,
+  }) => `select false as fresh, e.id, e.session_key, e.seq, e.type, e.payload, e.client_id, e.created_at from ${i}
+    cross join lateral (select * from wakeful.events e
+      where e.bucket = i.bucket and e.session_key = i.session_key and e.client_id = i.client_id limit 1) e`,
+)
+
+/**
+ * Appends all events in one transaction, in the given order within each session; answers in that order. A session with
+ * `backlogMax` events waiting for their turns takes no more: null, unless the client's id was known.
+ */
+export async function appendEvents(
+  db: Db,
+  events: readonly NewEvent[],
+  backlogMax = Number.POSITIVE_INFINITY,
+): Promise<(Appended | null)[]> {
   const answered = await byKey(db, async (tx) => {
-    await LOCK.run(tx, { i: events })
-    const added = await APPEND.run<AppendedRow>(tx, { i: events })
-    await writeAudit(tx, auditOf(events, added))
-    return added
+    const heads = await LOCK.run<Head>(tx, { i: events })
+    const { fitting, beyond } = roomFor(events, heads, backlogMax)
+    const added = fitting.length === 0 ? [] : await APPEND.run<AppendedRow>(tx, { i: fitting })
+    await writeAudit(tx, auditOf(fitting, added))
+    const known = beyond.length === 0 ? [] : await KNOWN.run<AppendedRow>(tx, { i: beyond })
+    return [...known, ...added]
   })
   const byId = new Map(answered.map((row) => [row.id, row]))
-  const byClient = new Map(answered.map((row) => [`${row.session_key} ${row.client_id}`, row]))
+  const byClient = new Map(
+    answered.flatMap((row) =>
+      row.client_id === null ? [] : [[`${row.session_key} ${row.client_id}`, row]],
+    ),
+  )
   return events.map((event) => {
-    const row = byId.get(event.id) ?? byClient.get(`${event.session.key} ${event.clientId}`)
-    if (row === undefined) throw new Error(`event ${event.id} was not appended`)
-    return { ...row, fresh: row.fresh && row.id === event.id }
+    const { id, session, clientId } = event
+    const known = clientId === null ? undefined : byClient.get(`${session.key} ${clientId}`)
+    const row = byId.get(id) ?? known
+    return row === undefined ? null : { ...row, fresh: row.fresh && row.id === event.id }
   })
+}
+
+interface Head {
+  readonly session_key: string
+  /** Events without a turn yet. */
+  readonly waiting: number
+}
+
+/** Which of the events their sessions still have room for. */
+function roomFor(events: readonly NewEvent[], heads: readonly Head[], backlogMax: number) {
+  const waiting = new Map(heads.map((head) => [head.session_key, head.waiting]))
+  const fitting: NewEvent[] = []
+  const beyond: NewEvent[] = []
+  for (const event of events) {
+    const before = waiting.get(event.session.key) ?? 0
+    waiting.set(event.session.key, before + 1)
+    const side = before < backlogMax ? fitting : beyond
+    side.push(event)
+  }
+  return { fitting, beyond }
 }
 
 /** What was new, and sent by somebody. */

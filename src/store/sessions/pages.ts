@@ -79,8 +79,8 @@ const EFFECTS = eitherWay((order) =>
       before,
       status,
       limit,
-    }) => `select id, position, type, payload, status, reason, attempt_count, last_attempt_at,
-        dedupe_key, checkpoint_id, created_at, updated_at
+    }) => `select id, position, type, payload, status, reason, delivered_by as channel, attempt_count, last_attempt_at,
+        last_error, dedupe_key, checkpoint_id, created_at, updated_at
       from wakeful.effects
       where bucket = ${bucket} and session_key = ${key} and position > ${after} and position < ${before}
         and (${status} is null or status = ${status})

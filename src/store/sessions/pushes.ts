@@ -3,6 +3,7 @@
  * the end of the lease while one runs. Only the first of a session can be claimed, so they leave in order,
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
+import type { Reason } from '../../core/sessions/reason.ts'
 import type { Db } from '../db/db.ts'
 import {
   byKey,
@@ -23,6 +24,11 @@ export interface ClaimedPush {
   readonly position: number
   readonly id: string
   readonly payload: string
+  readonly event_seq: number
+  readonly reason: Reason
+  readonly origin: string | null
+  readonly checkpoint_id: string
+  readonly traceparent: string | null
   readonly parts_sent: number
   readonly attempt_count: number
   readonly push_deaths: number
@@ -44,7 +50,8 @@ const CLAIM = statement(
     ${claimRows(
       EFFECTS,
       lease,
-      't.bucket, t.session_key, t.position, t.id, t.payload, t.parts_sent, t.attempt_count, t.push_deaths, d.was_due_at',
+      `t.bucket, t.session_key, t.position, t.id, t.payload, t.event_seq, t.reason, t.origin, t.checkpoint_id, t.traceparent,
+       t.parts_sent, t.attempt_count, t.push_deaths, d.was_due_at`,
       {
         set: `, attempt_count = t.attempt_count + 1, last_attempt_at = ${NOW}, updated_at = ${NOW},
           status = case t.status when 'pending' then 'executing' else t.status end,
@@ -100,6 +107,7 @@ export async function extendPushes(
 }
 
 export interface SettledPush extends HeldPush {
+  readonly channel: string
   readonly outcome: 'sent' | 'later' | 'dropped'
   readonly waitMs: number
   readonly partsSent: number
@@ -107,19 +115,44 @@ export interface SettledPush extends HeldPush {
 }
 
 const SETTLE = statement(
-  { h: rows({ ...HELD, outcome: 'text', waitMs: 'float8', partsSent: 'int', error: 'text?' }) },
+  {
+    h: rows({
+      ...HELD,
+      channel: 'text',
+      outcome: 'text',
+      waitMs: 'float8',
+      partsSent: 'int',
+      error: 'text?',
+    }),
+  },
   ({ h }) => `update wakeful.effects e
-    set status = case when h.outcome = 'sent' then 'completed' when e.status = 'executing' then 'pending' else e.status end,
+    set status = case when h.outcome = 'sent' or e.status = 'completed' then 'completed'
+                      when h.outcome = 'dropped' then 'failed' else 'pending' end,
+        delivered_by = case when h.outcome = 'sent' then coalesce(e.delivered_by, h.channel) else e.delivered_by end,
+        delivered_at = case when h.outcome = 'sent' then coalesce(e.delivered_at, ${NOW}) else e.delivered_at end,
         due_at = case when h.outcome = 'later' then ${NOW} + h.wait_ms * interval '1 millisecond' end,
         parts_sent = h.parts_sent, last_error = h.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
     from ${h} where ${IS_HELD} returning e.session_key, e.position, h.token`,
 )
 
-/** What was claimed becomes sent, due again, or left to the sockets. Answers which were still ours. */
+/** What was claimed becomes sent, due again, or failed and left to the sockets. Answers which were still ours. */
 export async function settlePushes(db: Db, settled: readonly SettledPush[]): Promise<boolean[]> {
   const written = await byKey(db, (tx) =>
     SETTLE.run<{ session_key: string; position: number; token: string }>(tx, { h: settled }),
   )
   const ours = new Set(written.map((row) => `${row.session_key} ${row.position} ${row.token}`))
   return settled.map((s) => ours.has(`${s.key} ${s.position} ${s.token}`))
+}
+
+/** Why a message that waits for the sockets now did not go the other way. */
+export async function notePushError(
+  tx: Db,
+  { bucket, session_key: key, position }: Pick<ClaimedPush, 'bucket' | 'session_key' | 'position'>,
+  error: string,
+): Promise<void> {
+  await tx.query(
+    `update wakeful.effects set last_error = $5, updated_at = ${NOW}
+     where bucket = $2 and session_key = $3 and position = $4`,
+    [tx.now(), bucket, key, position, error],
+  )
 }

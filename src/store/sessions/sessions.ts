@@ -148,3 +148,15 @@ export async function listSessions(
   const [createdAt, key] = after ?? [null, null]
   return LIST.run(db, { within, bucket, limit, createdAt, key })
 }
+
+const WAITING_SESSIONS_MAX = 10_000
+
+/** Events whose turn has not been yet, of the sessions that have waited longest: who has more than that knows enough. */
+export async function eventsWaiting(db: Db): Promise<number> {
+  const [row] = await db.query<{ events: number }>(
+    `select coalesce(sum(s.last_seq - s.done_seq), 0)::int as events
+     from (select last_seq, done_seq from wakeful.sessions where due_at is not null
+           order by due_at limit ${WAITING_SESSIONS_MAX}) s`,
+  )
+  return row?.events ?? 0
+}
