@@ -124,8 +124,8 @@ async function start(home) {
     errors += text
   })
   const ended = new Promise((done) => child.once('close', done))
-  const url = await new Promise((done) => {
-    ended.then(() => fail(`it did not start: ${errors}`))
+  const url = await new Promise((done, refuse) => {
+    ended.then(() => refuse(new Error(`it did not start: ${errors}`)))
     createInterface(child.stdout).on('line', (line) => {
       if (line.startsWith('listening on ')) done(line.split(' ').at(-1))
     })

@@ -104,7 +104,7 @@ async function exporting(config: TracingConfig, version: string): Promise<Tracin
   }
 }
 
-/** Optional peers: most never trace, and they are a third of what would be installed. */
+/** Optional peers: most never trace, and they are 28 MB. */
 async function loadSdk({ langfuse }: TracingConfig) {
   try {
     return await Promise.all([

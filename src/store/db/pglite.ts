@@ -95,7 +95,7 @@ async function openDirectory(path: string): Promise<PGlite> {
   }
   await mkdir(dirname(path), { recursive: true })
   writeFileSync(unfinished, '')
-  // Unpacked by us and then opened as any other: through the file system of PGlite it takes three times as long.
+  // Unpacked by us and then opened as any other, instead of file by file through the file system of PGlite.
   if (existsSync(PREPARED)) unpackTar(await prepared(), path)
   const lite = await PGlite.create({ dataDir: path })
   rmSync(unfinished)
