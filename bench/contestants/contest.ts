@@ -57,8 +57,9 @@ const SAY_EVERY_MS = 20
 
 export const wallMs = () => performance.timeOrigin + performance.now()
 
-function say(what: Said): void {
-  process.stdout.write(`${JSON.stringify(what)}\n`)
+/** Resolves when it has left the process. */
+function say(what: Said): Promise<void> {
+  return new Promise((done) => process.stdout.write(`${JSON.stringify(what)}\n`, () => done()))
 }
 
 function jobsOf({ loads, warmUp, leadMs }: Setup): { first: number; jobs: Job[] } {
@@ -80,11 +81,11 @@ export async function contest(contestant: Contestant): Promise<void> {
   const setup = JSON.parse(process.argv[2] ?? '{}') as Setup
   const words = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
   const hear = async () => (await words.next()).value as string | undefined
-  say({ booted: true })
+  void say({ booted: true })
   await hear()
   const { first, jobs } = jobsOf(setup)
   await contestant.seed(setup, jobs)
-  say({ seeded: first })
+  void say({ seeded: first })
   await hear()
   const before = process.cpuUsage()
   const late: number[] = []
@@ -93,19 +94,20 @@ export async function contest(contestant: Contestant): Promise<void> {
   const tell = () => {
     if (handled === told) return
     told = handled
-    say({ handled })
+    void say({ handled })
   }
   const ticking = setInterval(tell, SAY_EVERY_MS)
   const address = await contestant.start(setup, (due) => {
     if (due >= first) late.push(wallMs() - due)
     if (++handled === jobs.length) tell()
   })
-  say({ ready: address })
-  while ((await hear()) === 'left') say({ left: await contestant.left() })
+  void say({ ready: address })
+  while ((await hear()) === 'left') void say({ left: await contestant.left() })
   clearInterval(ticking)
   const { user, system } = process.cpuUsage(before)
   const rssMb = process.memoryUsage().rss / 2 ** 20
   await contestant.stop()
-  say({ ended: { cpuMs: (user + system) / 1000, rssMb, late } })
+  // A pipe takes long lists in parts, and what is not in it when we exit is lost.
+  await say({ ended: { cpuMs: (user + system) / 1000, rssMb, late } })
   process.exit(0)
 }
