@@ -56,7 +56,10 @@ export function clockService(options: ClockOptions): Service {
   }
 }
 
-async function take({ db, trigger, turns: runner }: ClockOptions, busy: boolean): Promise<Promotion> {
+async function take(
+  { db, trigger, turns: runner }: ClockOptions,
+  busy: boolean,
+): Promise<Promotion> {
   const lent = trigger.leases && runner !== undefined ? await runner.lend(busy) : null
   if (runner === undefined || lent === null) return promote(db, trigger, busy)
   let turns: readonly ClaimedTurn[] = []

@@ -222,9 +222,7 @@ export class TurnsService implements Service, Runner {
   /** A trigger that settles slots may have made another session due. */
   #isLast({ type }: ClaimedTurn, { status, behind }: Committed): boolean {
     return (
-      status === 'committed' &&
-      !behind &&
-      this.#options.triggers.get(type)?.settle === undefined
+      status === 'committed' && !behind && this.#options.triggers.get(type)?.settle === undefined
     )
   }
 

@@ -3,11 +3,11 @@ import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { claimRows, LEASE, NOW, nextDueMs, oneInOrder, SESSIONS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
+import type { HeldHead } from './turns.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
-export interface ClaimedTurn {
+export interface ClaimedTurn extends HeldHead {
   readonly bucket: number
-  readonly session_key: string
   readonly user_id: string
   readonly agent_id: string
   readonly thread_id: string
@@ -54,7 +54,7 @@ const CLAIM = statement(
     ${claimRows(
       SESSIONS,
       lease,
-      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at',
+      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
         where: `t.agent_id = any(${agentIds})`,

@@ -64,12 +64,12 @@ const PROMOTE = statement(
           group by k.bucket, k.session_key) h
     where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
     returning s.bucket, s.session_key, s.user_id, s.agent_id, s.thread_id, s.checkpoint_id, s.attempt, s.deaths, s.due_at,
-      s.last_seq - h.total as base, h.timers, h.before, coalesce(s.claim_token = ${token}, false) as leased),
+      s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before, coalesce(s.claim_token = ${token}, false) as leased),
   numbered as (
     select h.*, unnest(h.timers) as timer, generate_subscripts(h.timers, 1) as n from heads h),
   fires as materialized (
     select h.bucket, h.session_key, h.user_id, h.agent_id, h.thread_id, h.checkpoint_id, h.attempt, h.deaths,
-      h.due_at as was_due_at, h.leased and h.n = 1 as leased, h.base + h.n as seq, (${eventIds})[h.before + h.n] as event_id,
+      h.last_user_seq, h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.due_at as was_due_at, h.leased and h.n = 1 as leased, h.base + h.n as seq, (${eventIds})[h.before + h.n] as event_id,
       '{"timer_id":' || to_json((h.timer).timer_id)::text ||
         case when (h.timer).payload is null then '' else ',"payload":' || (h.timer).payload::text end || '}' as payload,
       (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent
@@ -79,7 +79,8 @@ const PROMOTE = statement(
     select bucket, session_key, seq, event_id, 'timer', payload::json, trigger_id, scheduled_for, traceparent, ${NOW} from fires)
   select n.seen, n.next_ms, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for, f.traceparent,
     extract(epoch from ${NOW} - f.scheduled_for)::float8 * 1000 as lateness_ms, 'timer' as type, f.seq, f.attempt, f.deaths,
-    ${forTurn('user_id', 'agent_id', 'thread_id', 'checkpoint_id', 'was_due_at', 'event_id', 'payload')},
+    f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at,
+    ${forTurn('user_id', 'agent_id', 'thread_id', 'checkpoint_id', 'was_due_at', 'event_id', 'payload', 'pushed_to')},
     case when f.leased then ${NOW} end as now, case when f.leased then ${NOW} end as event_created_at,
     case when f.leased then ${stateOf('f')} end as state
   from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
