@@ -55,8 +55,14 @@ export interface Agent {
 
 export const AGENT_TIMEOUT_MS = 60_000
 
-/** The result of an agent whose whole memory is one JSON object. */
+/**
+ * The result of an agent whose whole memory is one JSON object. A turn that asks for nothing and leaves its state and the session's
+ * counters as they were ends in the checkpoint it began with.
+ */
 export function stateResult(input: TurnInput, wishes: readonly Wish[], state: string): TurnResult {
+  const asBefore = wishes.length === 0 && state === (input.state ?? '{}')
+  if (asBefore && input.event.type !== 'user_message')
+    return { wishes, checkpointId: null, points: [] }
   const checkpointId = newId()
   const point: Point = {
     threadId: input.session.key,

@@ -5,7 +5,8 @@
 import { performance } from 'node:perf_hooks'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
-import type { Promotion, Trigger } from '../triggers/trigger.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
+import type { Lent, Promotion, Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
@@ -17,12 +18,22 @@ export interface ClockOptions {
   readonly hints: Hints
   readonly meter: Meter
   readonly tracer?: Tracer
+  /** Who runs turns in this process, if anybody: what can run at once is leased with its promotion. */
+  readonly turns?: Runner
   /** AUTONOMY_ENABLED: false promotes nothing, conversations still work. */
   readonly enabled: boolean
 }
 
+/** Lends places for turns, and runs what was leased for them. */
+export interface Runner {
+  /** Null: nothing is to be leased now. `patient`: waits a little for places. */
+  lend(patient: boolean): Promise<Lent | null>
+  /** What came of it, be it nothing. */
+  take(lent: Lent, turns: readonly ClaimedTurn[]): Promise<void>
+}
+
 export function clockService(options: ClockOptions): Service {
-  const { db, trigger, hints, meter, tracer = UNTRACED } = options
+  const { trigger, hints, meter, tracer = UNTRACED } = options
   /** It had more due than one batch holds when last looked at. */
   let busy = false
   return {
@@ -30,10 +41,10 @@ export function clockService(options: ClockOptions): Service {
     async tick(): Promise<Tick> {
       if (!options.enabled) return IDLE
       const startedMs = performance.now()
-      const { promoted, more, nextMs, rows } = await promote(db, trigger, busy)
+      const { promoted, more, nextMs, rows, turns = [] } = await take(options, busy)
       busy = more
+      if (promoted > turns.length) hints.hint('turns')
       if (promoted > 0) {
-        hints.hint('turns')
         const latenessMs = rows.map((row) => row.latenessMs)
         const again = rows.filter((row) => row.again).length
         meter.promoted(trigger.type, promoted, latenessMs, again)
@@ -42,6 +53,22 @@ export function clockService(options: ClockOptions): Service {
       }
       return { did: promoted, more, nextMs }
     },
+  }
+}
+
+async function take(
+  { db, trigger, turns: runner }: ClockOptions,
+  busy: boolean,
+): Promise<Promotion> {
+  const lent = trigger.leases && runner !== undefined ? await runner.lend(busy) : null
+  if (runner === undefined || lent === null) return promote(db, trigger, busy)
+  let turns: readonly ClaimedTurn[] = []
+  try {
+    const promotion = await trigger.promote(db, busy, lent)
+    turns = promotion.turns ?? []
+    return promotion
+  } finally {
+    await runner.take(lent, turns)
   }
 }
 

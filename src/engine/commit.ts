@@ -1,7 +1,7 @@
 /**
- * The commit of finished turns. Turns that are ready together share one transaction: the heads we
- * still hold are locked, each turn is decided by what the lock showed, and everything is written at
- * once. A turn whose lease was lost writes nothing.
+ * The commit of finished turns. Turns that are ready together share one transaction: each is decided by what its claim brought,
+ * and everything is written at once, if that still holds. Where it does not, the heads we still hold are locked
+ * and each turn is decided by what the lock showed. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
 import { sessionMetadata } from '../core/sessions/checkpoint.ts'
@@ -9,14 +9,20 @@ import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.t
 import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn.ts'
 import { afterFailure, decide, openingCounters } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
-import { byKey } from '../store/db/due.ts'
+import { byKey, databaseNow } from '../store/db/due.ts'
 import {
   type CheckpointWrite,
   writeBlobs,
   writePendingWrites,
 } from '../store/sessions/checkpoints.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
-import { type HeldHead, lockHeads, type TurnWrite, writeTurns } from '../store/sessions/turns.ts'
+import {
+  HeadMovedError,
+  type HeldHead,
+  lockHeads,
+  type TurnWrite,
+  writeTurns,
+} from '../store/sessions/turns.ts'
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 
 export interface Finished {
@@ -46,17 +52,30 @@ export async function commitTurns(
   policy: Policy,
   triggers: Triggers,
 ): Promise<Committed[]> {
-  return byKey(db, async (tx) => {
-    const heads = await heldHeads(tx, finished)
-    const decided = finished.map((turn) => {
-      const head = heads.get(turn)
-      return head === undefined ? null : settle(turn, head, policy, triggers)
+  const commit = (headsOf: (tx: Db) => Promise<Heads>) =>
+    byKey(db, async (tx) => {
+      const heads = await headsOf(tx)
+      const now = await databaseNow(tx)
+      const decided = finished.map((turn) => {
+        const head = heads.get(turn)
+        return head === undefined ? null : settle({ turn, head, now }, policy, triggers)
+      })
+      const writes = decided.filter((each) => each !== null)
+      const behind = writes.length > 0 ? await write(tx, writes, policy, triggers) : NOBODY
+      return decided.map((each) => (each === null ? LOST : answerOf(each, behind)))
     })
-    const writes = decided.filter((each) => each !== null)
-    if (writes.length > 0) await write(tx, writes, policy, triggers)
-    return decided.map((each) => each?.answer ?? LOST)
-  })
+  try {
+    return await commit(async () => CLAIMED)
+  } catch (error) {
+    if (!(error instanceof HeadMovedError)) throw error
+    return commit((tx) => heldHeads(tx, finished))
+  }
 }
+
+type Heads = Pick<ReadonlyMap<Finished, HeldHead>, 'get'>
+
+const CLAIMED: Heads = { get: ({ claim }) => claim }
+const NOBODY: ReadonlySet<string> = new Set()
 
 /**
  * The heads of the turns that still hold theirs. A session may be among them twice: its lease ran out, this
@@ -86,15 +105,24 @@ async function heldHeads(tx: Db, finished: readonly Finished[]): Promise<Map<Fin
   return held
 }
 
-interface Settled {
+interface Held {
   readonly turn: Finished
   readonly head: HeldHead
-  readonly row: TurnWrite
-  readonly answer: Committed
+  /** The database's time of this transaction. */
+  readonly now: Date
 }
 
-function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Triggers): Settled {
-  const { claim, result, failure } = turn
+interface Settled extends Omit<Held, 'head'> {
+  readonly row: TurnWrite
+}
+
+function answerOf({ row }: Settled, behind: ReadonlySet<string>): Committed {
+  const { status, decision, retryMs, key } = row
+  return { status, decision, retryMs, behind: behind.has(key) }
+}
+
+function settle({ turn, head, now }: Held, policy: Policy, triggers: Triggers): Settled {
+  const { claim, token, result, failure } = turn
   const facts = {
     sessionKey: claim.session_key,
     eventSeq: claim.seq,
@@ -109,12 +137,7 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
   const retryMs = failure === null ? null : retryOf(claim, failure, triggers)
   const decision =
     result !== null
-      ? decide(
-          facts,
-          result.wishes,
-          { counters, lastUserSeq: head.last_user_seq, now: head.now },
-          policy,
-        )
+      ? decide(facts, result.wishes, { counters, lastUserSeq: head.last_user_seq, now }, policy)
       : // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
         {
           counters: retryMs === null ? openingCounters(claim.type, counters) : counters,
@@ -124,6 +147,7 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
   const row: TurnWrite = {
     bucket: claim.bucket,
     key: claim.session_key,
+    token,
     eventSeq: claim.seq,
     eventId: claim.event_id,
     attempt: claim.attempt + claim.deaths + 1,
@@ -134,15 +158,12 @@ function settle(turn: Finished, head: HeldHead, policy: Policy, triggers: Trigge
     checkpointId: result?.checkpointId ?? null,
     retryMs,
     traceparent: turn.traceparent ?? null,
-    pushed: head.pushed_to !== null,
+    pushedTo: head.pushed_to,
+    // Whether a later message has overtaken the timers that it sets.
+    lastUserSeq: decision.timers.length > 0 ? head.last_user_seq : null,
     decision,
   }
-  return {
-    turn,
-    head,
-    row,
-    answer: { status, decision, behind: head.last_seq > claim.seq, retryMs },
-  }
+  return { turn, now, row }
 }
 
 const NOTHING = { effects: [], timers: [], cancelledTimers: [], verdicts: [], notes: [] } as const
@@ -153,13 +174,14 @@ function retryOf(claim: ClaimedTurn, failure: Failure, triggers: Triggers): numb
   return afterFailure(claim.attempt, failure).retryMs
 }
 
+/** Answers with the sessions in which more waits. */
 async function write(
   tx: Db,
   settled: readonly Settled[],
   policy: Policy,
   triggers: Triggers,
-): Promise<void> {
-  await writeTurns(
+): Promise<ReadonlySet<string>> {
+  const behind = await writeTurns(
     tx,
     settled.map((each) => each.row),
     settled.flatMap(points),
@@ -187,6 +209,7 @@ async function write(
     const wanted = settled.flatMap((each) => asked(each, trigger.type))
     if (wanted.length > 0) await trigger.wishes(tx, wanted, policy)
   }
+  return behind
 }
 
 /** The session's counters travel in the metadata of the checkpoint the turn ends in. */
@@ -220,7 +243,7 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     )
 }
 
-function outcome({ turn, head, row }: Settled): SlotOutcome[] {
+function outcome({ turn, now, row }: Settled): SlotOutcome[] {
   const { claim, failure } = turn
   if (claim.trigger_id === null || claim.scheduled_for === null) return []
   return [
@@ -239,7 +262,7 @@ function outcome({ turn, head, row }: Settled): SlotOutcome[] {
       verdicts: row.decision.verdicts,
       asks: asked({ turn, row }, claim.type).map(({ wish }) => wish.ask),
       startedAt: row.startedAt,
-      now: head.now,
+      now,
     },
   ]
 }

@@ -84,9 +84,6 @@ export class Engine {
     const { moments = SILENT } = options
     const [db, commits, enabled, hints] = [store.engine, store.commits, policy.autonomy, this.hints]
     guardExit()
-    this.#clocks = triggers.map((trigger) =>
-      clockService({ db, trigger, hints, meter, tracer, enabled }),
-    )
     this.#pruner = prunerService({
       db,
       retention: options.retention,
@@ -102,6 +99,10 @@ export class Engine {
       ...{ policy, leaseMs, hints, meter, tracer, moments },
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     })
+    const runner = options.services.has('turns') ? { turns: this.turns } : {}
+    this.#clocks = triggers.map((trigger) =>
+      clockService({ db, trigger, hints, meter, tracer, enabled, ...runner }),
+    )
     const leased = { claims: db, commits, leaseMs, meter, moments }
     this.#wakes =
       options.wakes === null

@@ -14,13 +14,15 @@ import type { Db } from '../store/db/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
-import type { BegunEvent, Trigger } from '../triggers/trigger.ts'
+import type { BegunEvent, Lent, Trigger } from '../triggers/trigger.ts'
+import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { insist, Leased } from './leased.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
+import { Places } from './places.ts'
 import type { Service, Tick } from './service.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 
@@ -55,6 +57,8 @@ interface Running {
   readonly claimedMs: number
   /** When the agent was entered; null if it never was. */
   enteredMs: number | null
+  /** Nothing of its session waits, and what it settled concerns no other. */
+  last: boolean
 }
 
 const CONCURRENCY = 1000
@@ -65,13 +69,15 @@ const DEADLINE_SWEEP_MS = 50
 /** How long a stop waits for running agents before their sessions are given back. */
 const STOP_GRACE_MS = 8_000
 
-export class TurnsService implements Service {
+export class TurnsService implements Service, Runner {
   readonly name = 'turns'
   readonly #options: TurnsOptions
   readonly #running: Leased<Running>
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
+  readonly #places: Places
   #deadlines: NodeJS.Timeout | null = null
+  #closed = false
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -84,6 +90,7 @@ export class TurnsService implements Service {
       also: (all) => this.#abortWithdrawn(all),
       meter: options.meter,
     })
+    this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,
@@ -99,9 +106,11 @@ export class TurnsService implements Service {
   }
 
   async tick(): Promise<Tick> {
-    const free = (this.#options.concurrency ?? CONCURRENCY) - this.#running.size
-    if (free <= 0) return { did: 0, more: false, nextMs: null }
-    const limit = Math.min(free, CLAIM_MAX)
+    const limit = Math.min(this.#places.free, CLAIM_MAX)
+    if (limit <= 0) {
+      this.#places.looked(true)
+      return { did: 0, more: false, nextMs: null }
+    }
     const token = randomUUID()
     const startedMs = performance.now()
     const { turns, nextMs } = await claimTurns(
@@ -115,9 +124,27 @@ export class TurnsService implements Service {
     const withdrawn = await this.#withdrawn(turns)
     await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
     for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
-    if (turns.length > 0)
-      this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
-    return { did: turns.length, more: turns.length === limit, nextMs }
+    const more = turns.length === limit
+    this.#places.looked(more)
+    return { did: turns.length, more, nextMs }
+  }
+
+  async lend(patient: boolean): Promise<Lent | null> {
+    const places = this.#closed ? 0 : await this.#places.lend(CLAIM_MAX, patient)
+    if (places === 0) return null
+    const { leaseMs, agents } = this.#options
+    return { places, leaseMs, token: randomUUID(), agentIds: [...agents.keys()] }
+  }
+
+  async take({ places, token }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
+    this.#places.back(places)
+    if (!this.#closed) for (const claim of turns) this.#start(claim, token, false)
+    else if (turns.length > 0)
+      await releaseClaims(
+        this.#options.claims,
+        SESSIONS,
+        turns.map((claim) => leaseOf({ claim, token })),
+      )
   }
 
   settle(): Promise<void> {
@@ -126,6 +153,7 @@ export class TurnsService implements Service {
 
   /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
   async close(): Promise<void> {
+    this.#closed = true
     const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
     if (left.length > 0) await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
@@ -160,14 +188,16 @@ export class TurnsService implements Service {
     const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
     const claimedMs = performance.now()
     const running: Running = {
-      ...{ claim, token, withdrawn, claimedMs, enteredMs: null },
+      ...{ claim, token, withdrawn, claimedMs, enteredMs: null, last: false },
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
     }
-    // A place is free afterwards, and this session may have more: worth a look, in this process alone.
-    this.#running.start(claim.session_key, running, this.#take(running), () =>
-      this.#options.hints.local('turns'),
-    )
+    this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
+    this.#running.start(claim.session_key, running, this.#take(running), () => {
+      // This session may have more, or others wait for the place: worth a look, in this process alone.
+      if (!running.last || this.#places.wanted) this.#options.hints.local('turns')
+      this.#places.freed()
+    })
   }
 
   /** Load, run, commit, signal. */
@@ -181,11 +211,19 @@ export class TurnsService implements Service {
       await this.#options.moments.reach('delivered', running.claim.session_key)
       committed = await this.#commit(finished, running)
       if (committed === null) return
+      running.last = this.#isLast(running.claim, committed)
       await this.#options.moments.reach('committed', running.claim.session_key)
       this.#report(finished, committed, running)
     } finally {
       endTurn(this.#tracer, running.span, finished, committed)
     }
+  }
+
+  /** A trigger that settles slots may have made another session due. */
+  #isLast({ type }: ClaimedTurn, { status, behind }: Committed): boolean {
+    return (
+      status === 'committed' && !behind && this.#options.triggers.get(type)?.settle === undefined
+    )
   }
 
   async #run(running: Running): Promise<Finished | null> {
@@ -326,7 +364,7 @@ function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger): BegunEvent[
   })
 }
 
-const leaseOf = ({ claim, token }: Running) => ({
+const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
   bucket: claim.bucket,
   key: claim.session_key,
   token,

@@ -5,6 +5,7 @@ import type { EventType, SessionRef } from '../core/sessions/session.ts'
 import type { Policy, TriggerAsk, Wish } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import type { DueTable } from '../store/db/due.ts'
+import type { ClaimedTurn, SessionLease } from '../store/sessions/sessions.ts'
 
 export interface Promotion {
   readonly promoted: number
@@ -13,6 +14,13 @@ export interface Promotion {
   readonly nextMs: number | null
   /** Each of them. */
   readonly rows: readonly PromotedRow[]
+  /** The turns whose sessions were leased on the way. */
+  readonly turns?: readonly ClaimedTurn[]
+}
+
+/** Places that are kept for turns of sessions leased with their promotion. */
+export interface Lent extends SessionLease {
+  readonly places: number
 }
 
 /** How many due rows are taken at once. */
@@ -89,8 +97,10 @@ export interface BegunEvent {
 
 export interface Trigger {
   readonly type: EventType
-  /** `busy`: more was due than the last batch held. */
-  promote(db: Db, busy?: boolean): Promise<Promotion>
+  /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. */
+  promote(db: Db, busy?: boolean, lent?: Lent | null): Promise<Promotion>
+  /** Its promotion leases the sessions it can: for a trigger that has nothing to ask before a turn (`withdrawn`, `began`). */
+  readonly leases?: boolean
   /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */
   readonly lanes?: number
   /**

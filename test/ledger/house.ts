@@ -235,7 +235,7 @@ function engineOptions(app: App, recorder: Recorder, now: () => number): EngineO
     effectPollMs: 100,
     retention: { checkpointsKept: 3, keepMs: null },
     meter: new Proxy({}, { get: () => () => undefined }) as EngineOptions['meter'],
-    services: new Set<string>(),
+    services: new Set(['turns']),
   }
 }
 

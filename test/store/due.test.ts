@@ -188,7 +188,11 @@ eachStore('due rows', (store) => {
     expect(await dueLagMs(world.db, TIMERS)).toBe(0)
     world.advance(5250)
     expect(await dueLagMs(world.db, TIMERS)).toBe(250)
-    expect(await promote()).toMatchObject({ promoted: 1, lateness_ms: [250], next_ms: 1750 })
+    expect(await promote()).toMatchObject({
+      promoted: 1,
+      fires: [{ lateness_ms: 250 }],
+      next_ms: 1750,
+    })
     expect(await dueLagMs(world.db, TIMERS)).toBe(0)
     world.advance(40)
     expect(await dueLagMs(world.db, SESSIONS)).toBe(40)

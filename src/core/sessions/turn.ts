@@ -3,7 +3,7 @@
  * as the commit found them; rows to write come out. Pure, so that the gate is judged in the very
  * transaction that creates the messages, and so that every rule here can be tested without a store.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AlarmAsk } from '../alarms/draft.ts'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from '../backoff.ts'
 import { newId } from '../ids.ts'
@@ -253,11 +253,10 @@ export function dedupeKey(
   payload: string,
   ordinal: number,
 ): string {
-  return createHash('sha256')
-    .update(
-      `${sessionKey}\n${eventSeq}\n${type}\n${canonicalJson(new RawJson(payload))}\n${ordinal}`,
-    )
-    .digest('hex')
+  return hash(
+    'sha256',
+    `${sessionKey}\n${eventSeq}\n${type}\n${canonicalJson(new RawJson(payload))}\n${ordinal}`,
+  )
 }
 
 /** Why an attempt failed: its slot was cancelled before it began or deleted under it, or it did not get through. */

@@ -3,11 +3,11 @@ import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { claimRows, LEASE, NOW, nextDueMs, oneInOrder, SESSIONS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
+import type { HeldHead } from './turns.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
-export interface ClaimedTurn {
+export interface ClaimedTurn extends HeldHead {
   readonly bucket: number
-  readonly session_key: string
   readonly user_id: string
   readonly agent_id: string
   readonly thread_id: string
@@ -27,6 +27,20 @@ export interface ClaimedTurn {
   readonly now: Date
 }
 
+/** By whom, for how long and for which agents sessions are leased. */
+export interface SessionLease {
+  readonly leaseMs: number
+  readonly token: string
+  readonly agentIds: readonly string[]
+}
+
+/** The newest state of the session in the row `s`. */
+export function stateOf(s: string): string {
+  return `(select k.checkpoint from wakeful.checkpoints k
+    where k.bucket = ${s}.bucket and k.thread_id = ${s}.session_key and k.checkpoint_ns = ''
+      and k.checkpoint_id = ${s}.checkpoint_id and k.type = 'state')`
+}
+
 /**
  * Leases sessions and brings each one's next event and newest state, in one round trip.
  * Event and state are looked up row by row, so that the planner cannot make a join of it: planned while the
@@ -40,7 +54,7 @@ const CLAIM = statement(
     ${claimRows(
       SESSIONS,
       lease,
-      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at',
+      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
         where: `t.agent_id = any(${agentIds})`,
@@ -48,9 +62,7 @@ const CLAIM = statement(
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
          e.trigger_id, e.scheduled_for, e.traceparent,
-         (select k.checkpoint from wakeful.checkpoints k
-          where k.bucket = c.bucket and k.thread_id = c.session_key and k.checkpoint_ns = ''
-            and k.checkpoint_id = c.checkpoint_id and k.type = 'state') as state
+         ${stateOf('c')} as state
   from (select ${nextDueMs(SESSIONS)} as next_ms) n
   left join (claimed c cross join lateral (
     select * from wakeful.events e

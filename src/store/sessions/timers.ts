@@ -1,9 +1,9 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { dueRows, keyIs, NOW, nextDueMs, oneInOrder, TIMERS } from '../db/due.ts'
+import { dueRows, keyIs, NOW, nextDueMs, oneInOrder, TIMERS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
-import { ensureSession } from './sessions.ts'
+import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from './sessions.ts'
 
 export interface TimerRow {
   readonly id: string
@@ -25,10 +25,19 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * That re-check is written so that no index fits it: analysed while nothing was pending, the planner would look
  * for each timer by walking through all that are due (seen: 2.8 ms a timer instead of 0.06).
  * Event ids come from the process, one for each row at most.
+ *
+ * With a token, an idle session of an agent known here is leased on the way, as a claim would: its event and state come back with
+ * it, and its row is written once instead of twice. One whose log is ahead already is only promoted.
  */
 const PROMOTE = statement(
-  { limit: 'int', eventIds: 'uuid[]' },
-  ({ limit, eventIds }) => `with due as materialized (
+  { limit: 'int', eventIds: 'uuid[]', leaseMs: 'int?', token: 'uuid?', agentIds: 'text[]' },
+  ({ limit, eventIds, leaseMs, token, agentIds }) => {
+    const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
+    const leased = (value: string, column: string) =>
+      `${column} = case when ${leases} then ${value} else s.${column} end`
+    const forTurn = (...columns: string[]) =>
+      columns.map((column) => `case when f.leased then f.${column} end as ${column}`).join(', ')
+    return `with due as materialized (
     ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', limit, {
       join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
       lock: 's',
@@ -38,51 +47,94 @@ const PROMOTE = statement(
     from due d
     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and t.timer_id = d.timer_id
       and t.status || '' = 'pending' and t.fire_at + interval '0' <= ${NOW}
-    returning t.bucket, t.session_key, t.timer_id, t.fire_at, t.payload, t.id, t.traceparent),
-  -- Gathered into arrays for each session, so that numbering needs no join of one CTE with another:
-  -- the planner knows nothing of their sizes and would compare every row with every other.
+    returning t),
+  -- Gathered into one array for each session, so that numbering needs no join of one CTE with another: the planner knows
+  -- nothing of their sizes and would compare every row with every other. Sorted once, before: an order within the
+  -- aggregate is a sort for each session.
   heads as (
     update wakeful.sessions s
-    set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
-    from (select bucket, session_key, count(*)::int as total, array_agg(ord order by fire_at, id) as ords,
-                 array_agg(id order by fire_at, id) as ids, array_agg(timer_id order by fire_at, id) as timer_ids,
-                 array_agg(fire_at order by fire_at, id) as fire_ats, array_agg(payload::text order by fire_at, id) as payloads,
-                 array_agg(traceparent order by fire_at, id) as traces
-          from (select *, row_number() over () as ord from taken) numbered group by bucket, session_key) h
+    set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW},
+        ${leased(`${NOW} + ${leaseMs} * interval '1 millisecond'`, 'leased_until')},
+        ${leased(token, 'claim_token')},
+        ${leased(NOW, 'claimed_at')}
+    from (select k.bucket, k.session_key, count(*)::int as total, array_agg(k.t) as timers,
+                 (sum(count(*)) over (rows unbounded preceding) - count(*))::int as before
+          from (select t, (t).bucket, (t).session_key from taken
+                order by (t).bucket, (t).session_key, (t).fire_at, (t).id) k
+          group by k.bucket, k.session_key) h
     where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
-    returning s.bucket, s.session_key, s.last_seq - h.total as base, h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces),
+    returning s.bucket, s.session_key, s.user_id, s.agent_id, s.thread_id, s.checkpoint_id, s.attempt, s.deaths, s.due_at,
+      s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before, coalesce(s.claim_token = ${token}, false) as leased),
+  numbered as (
+    select h.*, unnest(h.timers) as timer, generate_subscripts(h.timers, 1) as n from heads h),
+  fires as materialized (
+    select h.bucket, h.session_key, h.user_id, h.agent_id, h.thread_id, h.checkpoint_id, h.attempt, h.deaths,
+      h.last_user_seq, h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.due_at as was_due_at, h.leased and h.n = 1 as leased, h.base + h.n as seq, (${eventIds})[h.before + h.n] as event_id,
+      '{"timer_id":' || to_json((h.timer).timer_id)::text ||
+        case when (h.timer).payload is null then '' else ',"payload":' || (h.timer).payload::text end || '}' as payload,
+      (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent
+    from numbered h),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select h.bucket, h.session_key, h.base + m.n, (${eventIds})[m.ord], 'timer',
-           ('{"timer_id":' || to_json(m.timer_id)::text ||
-             case when m.payload is null then '' else ',"payload":' || m.payload end || '}')::json,
-           m.id, m.fire_at, m.trace, ${NOW}
-    from heads h cross join lateral unnest(h.ords, h.ids, h.timer_ids, h.fire_ats, h.payloads, h.traces)
-      with ordinality m(ord, id, timer_id, fire_at, payload, trace, n)
-    returning session_key, trigger_id, created_at, scheduled_for, traceparent)
-  select (select count(*)::int from due) as seen, (select count(*)::int from added) as promoted,
-         (select coalesce(array_agg(extract(epoch from created_at - scheduled_for)::float8 * 1000), '{}') from added) as lateness_ms,
-         (select json_agg(json_build_array(traceparent, session_key, trigger_id, extract(epoch from scheduled_for) * 1000))
-          from added where traceparent is not null) as traces,
-         ${nextDueMs(TIMERS)} as next_ms`,
+    select bucket, session_key, seq, event_id, 'timer', payload::json, trigger_id, scheduled_for, traceparent, ${NOW} from fires)
+  select n.seen, n.next_ms, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for, f.traceparent,
+    extract(epoch from ${NOW} - f.scheduled_for)::float8 * 1000 as lateness_ms, 'timer' as type, f.seq, f.attempt, f.deaths,
+    f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at,
+    ${forTurn('user_id', 'agent_id', 'thread_id', 'checkpoint_id', 'was_due_at', 'event_id', 'payload', 'pushed_to')},
+    case when f.leased then ${NOW} end as now, case when f.leased then ${NOW} end as event_created_at,
+    case when f.leased then ${stateOf('f')} end as state
+  from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
+  },
 )
+
+/** A timer that has become an event. */
+export interface Fire {
+  readonly bucket: number
+  readonly session_key: string
+  readonly trigger_id: string
+  readonly scheduled_for: Date
+  readonly lateness_ms: number
+  readonly traceparent: string | null
+}
 
 export interface Promoted {
   readonly seen: number
   readonly promoted: number
-  /** Of each, in no order. */
-  readonly lateness_ms: readonly number[]
-  /** Of those set within a trace: a JSON list of it, the session, the timer's id, and when it was to fire (ms). */
-  readonly traces: string | null
+  readonly fires: readonly Fire[]
+  /** The turns over those whose sessions were leased on the way. */
+  readonly turns: readonly ClaimedTurn[]
   readonly next_ms: number | null
 }
 
+type PromotedTimer = Fire &
+  ClaimedTurn & {
+    readonly seen: number
+    readonly next_ms: number | null
+    readonly trigger_id: string
+    readonly scheduled_for: Date
+    /** All of `ClaimedTurn` is there only then. */
+    readonly leased: boolean
+  }
+
+const NO_LEASE = { leaseMs: null, token: null, agentIds: [] }
+
 /** As many as there are ids for their events. */
-export async function promoteTimers(db: Db, eventIds: readonly string[]): Promise<Promoted> {
-  const values = PROMOTE.values(db, { limit: eventIds.length, eventIds })
-  const [row] = await oneInOrder<Promoted>(db, PROMOTE.text, values)
-  if (row === undefined) throw new Error('promotion answered nothing')
-  return row
+export async function promoteTimers(
+  db: Db,
+  eventIds: readonly string[],
+  lease: SessionLease | null = null,
+): Promise<Promoted> {
+  const { leaseMs, token, agentIds } = lease ?? NO_LEASE
+  const values = PROMOTE.values(db, { limit: eventIds.length, eventIds, leaseMs, token, agentIds })
+  const answer = await oneInOrder<PromotedTimer>(db, PROMOTE.text, values)
+  const { taken: fires, nextMs } = takenOf<PromotedTimer>(answer)
+  return {
+    seen: answer[0]?.seen ?? 0,
+    promoted: fires.length,
+    fires,
+    turns: lease === null ? [] : fires.filter((fire) => fire.leased),
+    next_ms: nextMs,
+  }
 }
 
 const PUT = statement(

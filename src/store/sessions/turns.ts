@@ -1,11 +1,10 @@
 /**
  * The commit of turns: checkpoint, counters, effects, timers and the proof of the turn, for many
- * sessions at once, fenced by the claim's token. First the heads are locked and read, the caller
- * decides by what it found there, then one statement writes everything.
+ * sessions at once, by one statement that is fenced by the claim's token and by what the caller's decisions rest on.
  */
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
-import type { Db } from '../db/db.ts'
+import { type Db, sqlState } from '../db/db.ts'
 import { keyIs, keyOrder, NOW } from '../db/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
@@ -16,22 +15,21 @@ export interface Held {
   readonly token: string
 }
 
+/** What the decision about a turn rests on. The counters are changed by nobody but the holder of the lease. */
 export interface HeldHead {
   readonly session_key: string
-  readonly last_seq: number
   readonly last_user_seq: number
   readonly consecutive_autonomous_msgs: number
   readonly last_autonomous_at: Date | null
   /** Where its messages are pushed beside its sockets. */
   readonly pushed_to: string | null
-  readonly now: Date
 }
 
 const LOCK = statement(
   { h: rows({ bucket: 'smallint', key: 'text', token: 'uuid' }) },
   ({
     h,
-  }) => `select s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, ${NOW} as now
+  }) => `select s.session_key, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to
     from wakeful.sessions s
     join ${h} on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
     ${keyOrder('s', 'session_key')} for update of s`,
@@ -43,9 +41,7 @@ export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<stri
   return new Map(found.map((row) => [row.session_key, row]))
 }
 
-export interface TurnWrite {
-  readonly bucket: number
-  readonly key: string
+export interface TurnWrite extends Held {
   readonly eventSeq: number
   readonly eventId: string
   readonly attempt: number
@@ -59,8 +55,10 @@ export interface TurnWrite {
   readonly retryMs: number | null
   /** Effects and timers belong to the turn's trace. */
   readonly traceparent: string | null
-  /** Its messages are due to be pushed. */
-  readonly pushed: boolean
+  /** Where its messages are due to be pushed. */
+  readonly pushedTo: string | null
+  /** The last message of the user it knows of; null where that does not matter to it. */
+  readonly lastUserSeq: number | null
   readonly decision: Decision
 }
 
@@ -77,6 +75,9 @@ const OF_SESSION: Columns<Of<object>> = {
 const TURNS = rowsOf<TurnWrite>({
   bucket: ['smallint', (t) => t.bucket],
   key: ['text', (t) => t.key],
+  token: ['uuid', (t) => t.token],
+  pushed_to: ['text?', (t) => t.pushedTo],
+  last_user_seq: ['int?', (t) => t.lastUserSeq],
   event_seq: ['int', (t) => t.eventSeq],
   event_id: ['uuid', (t) => t.eventId],
   attempt: ['int', (t) => t.attempt],
@@ -106,7 +107,7 @@ const EFFECTS = rowsOf<TurnEffect>({
   reason: ['text', ({ effect }) => effect.reason],
   origin: ['json?', ({ effect }) => effect.origin],
   traceparent: ['text?', ({ turn }) => turn.traceparent],
-  pushed: ['boolean', ({ turn }) => turn.pushed],
+  pushed: ['boolean', ({ turn }) => turn.pushedTo !== null],
 })
 
 const WRITE = statement(
@@ -123,30 +124,56 @@ const WRITE = statement(
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
     from ${i}
-    where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')}),
+    where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')} and s.claim_token = i.token
+      and s.pushed_to is not distinct from i.pushed_to and (i.last_user_seq is null or s.last_user_seq = i.last_user_seq)
+    returning s.session_key, s.last_seq > i.event_seq as behind),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
       error, cause, checkpoint_id, effect_ids, verdicts)
     select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error, i.cause,
       i.checkpoint_id, i.effect_ids::uuid[], i.verdicts
     from ${i}),
-  points as (${putPoints(c)})
-  insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
+  points as (${putPoints(c)}),
+  sent as (insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
     channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload,
     e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin, e.traceparent,
     case when e.status = 'pending' and e.pushed then ${NOW} end, ${NOW}, ${NOW}
-  from ${e}`,
+  from ${e})
+  select count(*)::int as held, coalesce(array_agg(session_key) filter (where behind), '{}') as behind from heads`,
 )
 
+/** Of some turn the session is no longer as its decision takes it to be, be it that its lease was lost. */
+export class HeadMovedError extends Error {
+  override readonly name = 'HeadMovedError'
+}
+
+const DUPLICATE = '23505'
+const inKeyOrder = (a: Held, b: Held) => a.bucket - b.bucket || (a.key < b.key ? -1 : 1)
+
+/**
+ * Answers with the sessions in which more waits. Throws `HeadMovedError` where a session has moved: the transaction is to be rolled
+ * back then, what was written is not only of the others. Sessions are locked in the order of their keys, as by everybody.
+ */
 export async function writeTurns(
   db: Db,
   turns: readonly TurnWrite[],
   points: readonly CheckpointWrite[],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const effects = turns.flatMap((turn) => turn.decision.effects.map((effect) => ({ turn, effect })))
-  await WRITE.run(db, { i: turns, c: points, e: effects })
+  const [row] = await WRITE.run<{ held: number; behind: string[] }>(db, {
+    i: turns.toSorted(inKeyOrder),
+    c: points,
+    e: effects,
+  }).catch((error: unknown) => {
+    // Its proof is there already: an attempt whose commit was not answered is written again.
+    throw sqlState(error) === DUPLICATE
+      ? new HeadMovedError('written already', { cause: error })
+      : error
+  })
+  if (row?.held !== turns.length) throw new HeadMovedError('a session has moved')
   await writeTimers(db, turns)
+  return new Set(row.behind)
 }
 
 const TIMERS = statement(
