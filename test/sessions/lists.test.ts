@@ -72,8 +72,10 @@ eachStore('lists of sessions', (store) => {
     const effect = {
       id: expect.stringMatching(UUID),
       reason: 'answer',
+      channel: null,
       attempt_count: 0,
       last_attempt_at: null,
+      last_error: null,
       dedupe_key: expect.stringMatching(/^[0-9a-f]{64}$/),
       checkpoint_id: head.checkpoint_id,
       created_at: expect.stringMatching(INSTANT),

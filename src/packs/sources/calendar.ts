@@ -34,7 +34,7 @@ export function calendarSource(options: CalendarSourceOptions): Source {
   const url = checkUrl('calendarSource', options.url)
   const { userId = null, timezone = null } = options
   if (userId !== null && !KEY_PART.test(userId))
-    throw new TypeError(`calendarSource: userId ${KEY_PART_FORM}`)
+    throw new TypeError(`calendarSource: userId takes a user's id: it ${KEY_PART_FORM}`)
   if (timezone !== null && !isZone(timezone))
     throw new TypeError(
       `calendarSource: timezone takes an IANA name, got ${JSON.stringify(timezone)}`,
