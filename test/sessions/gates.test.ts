@@ -63,6 +63,7 @@ eachStore('the gates', (store) => {
     expect(counts).toEqual([0, 1, 2, 3, 3, 3])
     const last = JSON.parse(points.at(-1).metadata)
     expect(last).toEqual({
+      metadata_version: 1,
       event_seq: 6,
       consecutive_autonomous_msgs: 3,
       last_autonomous_at: after.last_autonomous_at,
