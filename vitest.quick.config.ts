@@ -18,9 +18,11 @@ export default defineConfig({
       'test/engine/{outbox,service}.test.ts',
       'test/http/{server,idempotency,schedules}.test.ts',
       'test/mcp/words.test.ts',
-      'test/sessions/{corridor,gates,promises,socket,timers}.test.ts',
+      'test/sessions/{gates,promises,socket,timers}.test.ts',
       'test/triggers/{work,intent-runs}.test.ts',
     ],
+    // A quarter of a minute of random schedules: for `npm test`.
+    exclude: ['test/schedule/properties.test.ts'],
     provide: { stores: ['pglite'] },
     setupFiles: ['test/setup/recycle.ts', 'test/setup/hooks.ts'],
     testTimeout: 60_000,
