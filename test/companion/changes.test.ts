@@ -3,8 +3,7 @@ import { beforeEach, expect, it } from 'vitest'
 import { companion } from '../../src/packs/companion/companion.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-
-const KEY = 'ann:companion:t'
+import { talk } from './talk.ts'
 
 type Row = Record<string, unknown>
 
@@ -16,20 +15,7 @@ eachStore('the companion changes its mind', (store) => {
     await w.query('delete from wakeful.scheduled_intents')
   })
 
-  async function say(text: string): Promise<string> {
-    const before = (await replies()).length
-    await w.call('POST', `/v1/sessions/${KEY}/messages`, { text })
-    await w.settle()
-    return (await replies()).slice(before).join('\n---\n')
-  }
-
-  async function replies(): Promise<string[]> {
-    const rows = await w.query<{ payload: string }>(
-      `select payload from wakeful.effects where session_key = $1 and type = 'send_message' order by position`,
-      [KEY],
-    )
-    return rows.map(({ payload }) => (JSON.parse(payload) as { content: string }).content)
-  }
+  const { say, replies } = talk(() => w)
 
   const active = () =>
     w.query<Row>(`select * from wakeful.alarms where status = 'active' order by wake_message, id`)

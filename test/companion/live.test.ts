@@ -3,8 +3,8 @@ import { beforeEach, expect, it } from 'vitest'
 import { companion } from '../../src/packs/companion/companion.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
+import { talk } from './talk.ts'
 
-const KEY = 'ann:companion:t'
 const SECOND = 1000
 
 type Row = Record<string, unknown>
@@ -18,21 +18,7 @@ eachStore('the companion', (store) => {
       await w.query(`delete from wakeful.${table}`)
   })
 
-  /** Says something and answers with what comes back. */
-  async function say(text: string): Promise<string> {
-    const before = (await replies()).length
-    await w.call('POST', `/v1/sessions/${KEY}/messages`, { text })
-    await w.settle()
-    return (await replies()).slice(before).join('\n---\n')
-  }
-
-  async function replies(): Promise<string[]> {
-    const rows = await w.query<{ payload: string }>(
-      `select payload from wakeful.effects where session_key = $1 and type = 'send_message' order by position`,
-      [KEY],
-    )
-    return rows.map(({ payload }) => (JSON.parse(payload) as { content: string }).content)
-  }
+  const { say, replies } = talk(() => w)
 
   const alarms = () => w.query<Row>('select * from wakeful.alarms order by id')
   const intents = () => w.query<Row>('select * from wakeful.scheduled_intents order by id')

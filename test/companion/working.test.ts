@@ -4,8 +4,8 @@ import { companion } from '../../src/packs/companion/companion.ts'
 import { understand } from '../../src/packs/companion/understand.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
+import { talk } from './talk.ts'
 
-const KEY = 'ann:companion:t'
 const PLACE = { timezone: 'UTC', now: new Date('2026-01-01T00:00:00Z') }
 
 describe('sentences', () => {
@@ -53,20 +53,7 @@ eachStore('work said to the companion', (store) => {
       await w.query(`delete from wakeful.${table}`)
   })
 
-  async function say(text: string): Promise<string> {
-    const before = (await replies()).length
-    await w.call('POST', `/v1/sessions/${KEY}/messages`, { text })
-    await w.settle()
-    return (await replies()).slice(before).join('\n---\n')
-  }
-
-  async function replies(): Promise<string[]> {
-    const rows = await w.query<{ payload: string }>(
-      `select payload from wakeful.effects where session_key = $1 and type = 'send_message' order by position`,
-      [KEY],
-    )
-    return rows.map(({ payload }) => (JSON.parse(payload) as { content: string }).content)
-  }
+  const { say } = talk(() => w)
 
   const work = () => w.query<Record<string, unknown>>('select * from wakeful.work order by id')
 
