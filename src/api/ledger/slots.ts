@@ -5,6 +5,7 @@ import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/
 import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
 import { parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
+import { byKey } from '../../store/db/due.ts'
 import {
   type AlarmPart,
   alarmParts,
@@ -45,7 +46,11 @@ interface Parts {
 }
 
 /** In the given order. A row that was pruned since it was seen is left out. */
-export async function gatherSlots(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
+export function gatherSlots(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
+  return byKey(db, (tx) => slotsOf(tx, rows))
+}
+
+async function slotsOf(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
   const of = (source: SlotRow['source']) => rows.filter((row) => row.source === source)
   const by = (kind: SlotRow['kind']) => rows.filter((row) => row.kind === kind)
   const stories = await eventStories(db, of('event'))

@@ -175,7 +175,8 @@ export const alarmParts = look<SlotRow, AlarmPart>(
     join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.id', 'k.id')}
     union all
     select ${ALARM} from (select distinct * from ${k}) k
-    join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.parent_id', 'k.id')} and a.parent_id is not null`,
+    cross join lateral (
+      select * from wakeful.alarms a where a.bucket = k.bucket and a.parent_id = k.id and a.parent_id is not null offset 0) a`,
 )
 
 export interface IntentPart {
