@@ -97,6 +97,8 @@ export interface Contest {
   readonly env?: Readonly<Record<string, string>>
   /** A fresh store for it, instead of a database of the server. */
   readonly store?: () => string
+  /** The database it begins with, as `template` made it. */
+  readonly template?: string
   /** Beside it, while it runs: called when all is ready, with the address; awaited at the end. */
   readonly beside?: (address: string) => Promise<void>
 }
@@ -131,8 +133,8 @@ export class Arena {
   }
 
   async #holdOnce(contest: Contest, leadMs: number): Promise<Outcome | null> {
-    const { who, loads, warmUp = 0, processes = 1, env, store } = contest
-    const url = store?.() ?? (await this.#freshDatabase())
+    const { who, loads, warmUp = 0, processes = 1, env, store, template } = contest
+    const url = store?.() ?? (await this.#freshDatabase(template))
     const setup = { url, loads, warmUp, leadMs, ...(env === undefined ? {} : { env }) }
     const first = new Child(who, setup)
     // Only one of them seeds.
@@ -198,14 +200,36 @@ export class Arena {
     }
   }
 
-  async #freshDatabase(): Promise<string> {
+  /** Fills a database once, for contests that begin with it. */
+  async template(fill: (url: string) => Promise<void>): Promise<string> {
+    const url = await this.#freshDatabase()
+    await fill(url)
+    await this.#admin('checkpoint')
+    return url
+  }
+
+  dropTemplate(url: string): Promise<void> {
+    return this.#drop(url)
+  }
+
+  async onDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
+    const url = await this.#freshDatabase()
+    try {
+      return await work(url)
+    } finally {
+      await this.#drop(url)
+    }
+  }
+
+  async #freshDatabase(template?: string): Promise<string> {
     const name = `bench${process.pid}n${++this.#databases}`
-    await this.#admin(`create database ${name}`)
+    const like = template === undefined ? '' : ` template ${nameOf(template)}`
+    await this.#admin(`create database ${name}${like}`)
     return `${this.#server}/${name}`
   }
 
   async #drop(url: string): Promise<void> {
-    await this.#admin(`drop database ${url.slice(url.lastIndexOf('/') + 1)} with (force)`)
+    await this.#admin(`drop database ${nameOf(url)} with (force)`)
     // What one has written is not to be brought to disk while the next is measured.
     await this.#admin('checkpoint')
   }
@@ -217,6 +241,8 @@ export class Arena {
     await client.end()
   }
 }
+
+const nameOf = (url: string) => url.slice(url.lastIndexOf('/') + 1)
 
 /** Everything was handled, and nothing is left to be made durable. */
 async function finished(children: readonly Child[], jobs: number): Promise<void> {

@@ -54,3 +54,43 @@ function text(x: number, y: number, words: string, more = ''): string {
   const safe = words.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`)
   return `<text x="${x}" y="${y}" ${more}>${safe}</text>`
 }
+
+export interface Line {
+  readonly name: string
+  readonly values: readonly number[]
+}
+
+const STRIP = 84
+
+/** What was measured over time, one strip for each, each from zero to its own most. */
+export function lines(title: string, all: readonly Line[], minutes: number): string {
+  const height = TOP + all.length * STRIP + 20
+  const right = WIDTH - RIGHT
+  const parts = all.flatMap(({ name, values }, row) => {
+    const most = Math.max(...values.filter(Number.isFinite))
+    const bottom = TOP + (row + 1) * STRIP - 24
+    const points = values.map((value, at) => {
+      const along = LEFT + (at / Math.max(1, values.length - 1)) * (right - LEFT)
+      return `${along.toFixed(1)},${(bottom - (value / most) * (STRIP - 34)).toFixed(1)}`
+    })
+    return [
+      text(LEFT - 10, bottom - 18, name, 'text-anchor="end"'),
+      `<line x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" stroke="#ddd"/>`,
+      `<polyline fill="none" stroke="${COLOURS.met}" stroke-width="1.5" points="${points.join(' ')}"/>`,
+      text(right + 8, bottom - (STRIP - 38), digits(most), GREY),
+    ]
+  })
+  return `${[
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="13">`,
+    `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
+    text(16, 26, title, 'font-size="16" font-weight="600"'),
+    text(
+      16,
+      46,
+      `From minute 0 to ${minutes}; each strip from zero to the number beside it.`,
+      GREY,
+    ),
+    ...parts,
+    '</svg>',
+  ].join('\n')}\n`
+}

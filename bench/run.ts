@@ -8,7 +8,9 @@ import pg from 'pg'
 import { Arena } from './arena.ts'
 import { type Figure, table } from './figures.ts'
 import { burst } from './measures/burst.ts'
+import { conditions } from './measures/conditions.ts'
 import { embedded } from './measures/embedded.ts'
+import { growth } from './measures/growth.ts'
 import { http } from './measures/http.ts'
 import { light } from './measures/light.ts'
 import { sockets } from './measures/sockets.ts'
@@ -29,9 +31,19 @@ const MEASURES: Readonly<Record<string, (arena: Arena) => Promise<Figure[]>>> = 
     light(arena, {
       rounds: quick ? 1 : 3,
       jobs: quick ? 200 : 1_000,
-      windowMs: quick ? 4_000 : 15_000,
+      windowMs: quick ? 4_000 : 10_000,
       burst: 20_000,
     }),
+  growth: (arena) =>
+    growth(arena, {
+      rounds: quick ? 1 : 3,
+      jobs: 20_000,
+      warmUp: 2_000,
+      others: quick ? 50_000 : 1_000_000,
+      light: quick ? 200 : 500,
+      windowMs: quick ? 4_000 : 8_000,
+    }),
+  conditions: (arena) => conditions(arena, { rounds: quick ? 2 : 5, intents: 40_000 }),
   http: (arena) =>
     http(arena, quick ? { rounds: 1, requests: 4_000 } : { rounds: 5, requests: 10_000 }),
   sockets: (arena) => sockets(arena, { rounds: quick ? 1 : 5, clients: 1_000 }),

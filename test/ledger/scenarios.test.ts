@@ -9,7 +9,7 @@ import { eachStore } from '../setup/stores.ts'
 import { type House, openHouse, type Run, START } from './house.ts'
 import { type Life, live, type Trigger } from './lives.ts'
 
-/** On each store; `npm run soak` lives through more, others each time. */
+/** On each store; `npm run scenarios` lives through more, others each time. */
 const SOAK = process.env.WAKEFUL_SOAK !== undefined
 const SCENARIOS = SOAK ? 5000 : 1000
 const SEEDS = SOAK ? [randomInt(2 ** 31), randomInt(2 ** 31)] : [11, 12]
