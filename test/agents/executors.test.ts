@@ -145,7 +145,7 @@ eachStore('reporting', (store) => {
     expect(output).toMatchObject({
       status: 'failed',
       error_message:
-        'parameters.days takes a whole number from 1 to 90; parameters.format takes "md" or "html"',
+        'parameters.days takes a whole number from 1 to 90; parameters.format takes "md", "html" or "docx"',
     })
   })
 
@@ -165,6 +165,16 @@ eachStore('reporting', (store) => {
     const { output } = await run(s, { agent_type: 'reporting' })
     expect(output.metadata).toMatchObject({ fired: { timer: 250 }, complete: true })
     expect(output.content).toContain('| pulse | follow-up | 250 | 0 | 0 | 0 | 0 |')
+  })
+
+  it('as a Word file is one', async () => {
+    const s = shared()
+    const parameters = { format: 'docx' }
+    const { id, output } = await run(s, { agent_type: 'reporting', parameters })
+    expect(output).toMatchObject({ output_type: 'file', file_format: 'docx' })
+    const file = await s.call('GET', `/v1/work/${id}/outputs/1/file`)
+    expect(file.status).toBe(200)
+    expect(file.text.slice(0, 2)).toBe('PK')
   })
 
   it('as a file is served to its owner only, to be saved and never shown', async () => {

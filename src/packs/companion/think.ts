@@ -136,7 +136,7 @@ function workText(types: readonly string[]): string {
   const each = types.map((type) =>
     WORKERS[type] === undefined ? type : `${type} (${WORKERS[type]})`,
   )
-  return `agent_type of work is one of: ${each.join(', ')}. Choose by what is asked for. parameters of research and content may hold format ("md" or "html"), length, audience, tone and language.`
+  return `agent_type of work is one of: ${each.join(', ')}. Choose by what is asked for. parameters of research and content may hold format ("md", "html" or "docx"), length, audience, tone and language.`
 }
 
 export function talkOf(turn: Turn): Said[] {

@@ -4,7 +4,7 @@ import type { Executor, WorkResult, WorkRun } from '../../agents/executor.ts'
 import { TerminalError } from '../../core/errors.ts'
 import { formatLocal } from '../../core/schedule/index.ts'
 import type { ChatModel, Message, ModelAnswer } from '../model/model.ts'
-import { page } from './page.ts'
+import { FORMATS, FORMATS_TAKEN, type Format, formatted } from './formats.ts'
 
 const TITLE_MAX = 200
 const WORD_MAX = 200
@@ -23,9 +23,6 @@ Open with what matters to the reader, keep one thought to a paragraph, prefer th
 ${FORM}`
 
 const OPTIONS = ['audience', 'tone', 'language'] as const
-
-const FORMATS = ['md', 'html'] as const
-type Format = (typeof FORMATS)[number]
 
 export function content(model: ChatModel): Executor {
   return async (run) => {
@@ -66,10 +63,10 @@ export async function write(
 }
 
 /** The same as a file too, where one was asked for. */
-export function filed(result: WorkResult, format: Format | null): WorkResult {
+export async function filed(result: WorkResult, format: Format | null): Promise<WorkResult> {
   if (format === null) return result
   const { title, content } = result
-  return { ...result, file: { format, content: format === 'md' ? content : page(title, content) } }
+  return { ...result, file: { format, content: await formatted(format, title, content) } }
 }
 
 function resultOf(answer: ModelAnswer, run: WorkRun): WorkResult {
@@ -111,8 +108,7 @@ export function briefOf(run: WorkRun): Brief {
   const sources = sourcesOf(parameters.sources, errors)
   const wanted = parameters.format ?? null
   const format = FORMATS.find((each) => each === wanted) ?? null
-  if (wanted !== null && format === null)
-    errors.push(`parameters.format takes "${FORMATS.join('" or "')}"`)
+  if (wanted !== null && format === null) errors.push(`parameters.format takes ${FORMATS_TAKEN}`)
   if (errors.length > 0) throw new TerminalError(errors.join('; '))
   return { lines, sources, format }
 }

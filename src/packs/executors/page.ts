@@ -5,7 +5,8 @@
 import { Marked } from 'marked'
 import { htmlText, pageOf } from './report/document.ts'
 
-const SAFE = /^(?:https?:\/\/|mailto:)/i
+/** Where a link may lead. */
+export const SAFE = /^(?:https?:\/\/|mailto:)/i
 
 const marked = new Marked({
   gfm: true,

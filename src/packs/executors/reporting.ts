@@ -10,6 +10,7 @@ import { ledgerNow } from '../../store/ledger/ledger.ts'
 import { type Happening, happenings } from '../../store/ledger/occasions.ts'
 import { intentChecks, troubledAlarms, workRuns } from '../../store/ledger/report-figures.ts'
 import { standing } from '../../store/ledger/upcoming.ts'
+import { FORMATS, FORMATS_TAKEN, type Format, formatted } from './formats.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
 import type { Fire } from './report/tally.ts'
@@ -17,11 +18,10 @@ import type { Fire } from './report/tally.ts'
 const DAYS = 7
 const DAYS_MAX = 90
 const UPCOMING_MAX = 20
-const FORMATS = ['md', 'html'] as const
 
 interface Wanted {
   readonly days: number
-  readonly format: (typeof FORMATS)[number] | null
+  readonly format: Format | null
 }
 
 export function reporting({ db }: { readonly db: Db }): Executor {
@@ -60,7 +60,10 @@ export function reporting({ db }: { readonly db: Db }): Executor {
     const content = printMarkdown(document)
     const { title } = document
     if (format === null) return { title, content, metadata: { ...metadata, days } }
-    const file = { format, content: format === 'html' ? printHtml(document) : content }
+    // As a page it is printed from the figures themselves, with numbers aligned.
+    const printed =
+      format === 'html' ? printHtml(document) : await formatted(format, title, content)
+    const file = { format, content: printed }
     return { title, content, metadata: { ...metadata, days }, file }
   }
 }
@@ -71,7 +74,7 @@ function wanted(parameters: WorkRun['parameters']): Wanted {
   const isDays = typeof days === 'number' && Number.isInteger(days) && days >= 1 && days <= DAYS_MAX
   if (!isDays) errors.push(`parameters.days takes a whole number from 1 to ${DAYS_MAX}`)
   const known = format === null ? null : FORMATS.find((each) => each === format)
-  if (known === undefined) errors.push(`parameters.format takes "${FORMATS.join('" or "')}"`)
+  if (known === undefined) errors.push(`parameters.format takes ${FORMATS_TAKEN}`)
   if (!isDays || known === undefined) throw new TerminalError(errors.join('; '))
   return { days, format: known }
 }

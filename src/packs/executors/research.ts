@@ -65,7 +65,7 @@ function sourceList(findings: readonly Finding[], given: number, timezone: strin
   return ['## Sources', '', ...lines, ''].join('\n')
 }
 
-function listed(run: WorkRun, brief: Brief, looked: Looked, places: Places): WorkResult {
+function listed(run: WorkRun, brief: Brief, looked: Looked, places: Places): Promise<WorkResult> {
   const [line = ''] = run.task.trim().split('\n', 1)
   const { findings } = looked
   const title = `Found: ${line}`.slice(0, 200)
