@@ -119,12 +119,47 @@ export function oneClaim(source: Source): string[] {
   )
 }
 
+/** A literal of SQL, and the line it begins in. */
+function literals(source: Source): { line: number; sql: string }[] {
+  const text = code(source.text).join('\n')
+  return [...text.matchAll(/`[^`]*`/g)].map((found) => ({
+    line: lines(text.slice(0, found.index)).length,
+    sql: found[0],
+  }))
+}
+
+/** What distributed PostgreSQL refuses, and what to write instead. */
+const REFUSED: readonly (readonly [RegExp, string])[] = [
+  [/(?<!default )\bnow\(\)/, 'calls now(): say NOW of src/store/db/due.ts'],
+  [/NOW\}\s*[+-][^\n]*\binterval\b/, 'adds to an instant: use inMs of src/store/db/due.ts'],
+  [/\+ interval '0'/, "hides a column from its index with interval '0': use greatest"],
+  [
+    /\b(?:date_trunc|to_char)\((?![^\n]*at time zone 'UTC')/,
+    "depends on the session's zone: say at time zone 'UTC'",
+  ],
+  [/\bcase (?!when\b)[\w.]+ when\b/, 'compares by "case x when": say "case when x = …"'],
+  [/=\s*\([^()\n]*\)\[/, 'sets a value out of an array: join it, unnest … with ordinality'],
+  [
+    /\b(?:insert into|update wakeful|delete from)\b[\s\S]*\)\s*\n\s*(?:insert into|update|delete from)\b/,
+    'writes on top of CTEs that write: make it a CTE, and select on top',
+  ],
+]
+
+export function portableSql(source: Source): string[] {
+  if (!/^src\/(store|packs)\//.test(source.path)) return []
+  return literals(source).flatMap(({ line, sql }) =>
+    REFUSED.flatMap(([form, say]) =>
+      form.test(sql) ? [`${source.path}:${line} has SQL that ${say}`] : [],
+    ),
+  )
+}
+
 export function oneClock(source: Source): string[] {
   if (source.path === 'src/clock.ts') return []
   return each(
     source,
     /\bDate\.now\s*\(|new Date\(\s*\)/,
-    'reads the time of day: in SQL say coalesce($n::timestamptz, now()), for durations use performance.now(), without a database wallClock() of src/clock.ts',
+    'reads the time of day: in SQL say NOW of src/store/db/due.ts, for durations use performance.now(), without a database wallClock() of src/clock.ts',
   )
 }
 
@@ -251,6 +286,7 @@ export const RULES = {
   importDirection,
   oneClaim,
   oneClock,
+  portableSql,
   oneEnvironment,
   shortFiles,
   shortFunctions,

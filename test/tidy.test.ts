@@ -61,7 +61,12 @@ const BROKEN: Record<keyof typeof ALL, Source & { says: string }> = {
   oneClock: {
     path: 'src/core/x.ts',
     text: 'const t = Date.now()',
-    says: 'coalesce($n::timestamptz, now())',
+    says: 'say NOW',
+  },
+  portableSql: {
+    path: 'src/store/x.ts',
+    text: '`update wakeful.work set status = case status when 1 then 2 end`',
+    says: 'case when x',
   },
   oneEnvironment: { path: 'src/http/x.ts', text: 'process.env.PORT', says: 'src/config.ts' },
   shortFiles: { path: 'src/core/x.ts', text: long(401), says: 'a file of its own' },
@@ -101,6 +106,26 @@ describe('each rule bites', () => {
     expect(complaints).toHaveLength(1)
     expect(complaints[0]).toContain(says)
     expect(complaints[0]).toContain(source.path)
+  })
+
+  it('on every form of SQL that distributed databases refuse', () => {
+    const complaints = (sql: string) =>
+      RULES.portableSql({ path: 'src/store/x.ts', text: `\`${sql}\`` }).length
+    const refused = [
+      'update wakeful.work set at = now()',
+      `update wakeful.work set at = \${NOW} + i.ms * interval '1 millisecond'`,
+      `update wakeful.work set x = 1 where at + interval '0' < $1`,
+      `update wakeful.work set at = date_trunc('milliseconds', $1)`,
+      'update wakeful.work set token = ($2::uuid[])[i.place]',
+      'with a as (\n delete from wakeful.work returning id)\n insert into wakeful.turns select id from a',
+    ]
+    expect(refused.map(complaints)).toEqual(refused.map(() => 1))
+    const fine = [
+      `select to_char(at at time zone 'UTC', 'YYYY')`,
+      'with a as (select 1)\n update wakeful.work set x = 1',
+      'with a as (\n delete from wakeful.work),\n b as (\n insert into wakeful.turns select 1)\n select 1',
+    ]
+    expect(fine.map(complaints)).toEqual([0, 0, 0])
   })
 
   it('also on dynamic imports, files at the top, and new Date() without arguments', () => {

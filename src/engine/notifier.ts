@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import type { Db } from '../store/db/db.ts'
-import { announce, CHANNEL } from '../store/db/notify.ts'
+import { announce } from '../store/db/notify.ts'
 import { type LocalHints, TOPICS, type Topic } from './hints.ts'
 
 const GATHER_MS = 5
@@ -109,7 +109,7 @@ export class Notifier {
     client.on('notification', (message) => this.#receive(message.payload ?? ''))
     try {
       await client.connect()
-      await client.query(`listen ${CHANNEL}`)
+      await client.query(`listen ${this.#db.schema}`)
       this.#client = client
       onConnected()
       // What was said while nobody listened is unknown: everybody looks once.

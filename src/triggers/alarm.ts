@@ -88,7 +88,8 @@ export const alarmTrigger: Trigger = {
 
 /** An agent with a name of its own owns what it sets, so that its key lists it. */
 async function ofTheirAgents(tx: Db, drafts: readonly AlarmDraft[]): Promise<AlarmDraft[]> {
-  const dids = await agentDids(tx, drafts)
+  // Keys are kept in one place, whichever slice this is.
+  const dids = await agentDids(tx.home ?? tx, drafts)
   return drafts.map((draft) => {
     const ownerDid = dids.get(agentOf(draft))
     return ownerDid === undefined ? draft : { ...draft, ownerDid }

@@ -66,7 +66,7 @@ export const intentTrigger: Trigger = {
     await settleSlots(tx, settled)
     const used = settled.flatMap(({ slot, execution }) =>
       slot.fact !== null && execution.status === 'success'
-        ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact }]
+        ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact, userId: slot.user_id }]
         : [],
     )
     await useFacts(tx, used)

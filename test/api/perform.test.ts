@@ -10,7 +10,9 @@ function scene(commit: () => void) {
   const said: string[] = []
   const db = {
     kind: 'pglite',
+    schema: 'wakeful',
     now: () => null,
+    time: async () => 0,
     query: async () => [],
     exec: async () => undefined,
     tx: async (work: (tx: Db) => Promise<unknown>) => {

@@ -31,7 +31,9 @@ const rows: Undelivered[] = Array.from({ length: MESSAGES }, (_, n) => ({
 }))
 const db: Db = {
   kind: 'pglite',
+  schema: 'wakeful',
   now: () => null,
+  time: async () => 0,
   query: async () => [],
   exec: async () => undefined,
   tx: (work) => work(db),

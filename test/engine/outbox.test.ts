@@ -32,7 +32,9 @@ const row = (position: number): Undelivered => ({
 
 const db: Db = {
   kind: 'pglite',
+  schema: 'wakeful',
   now: () => null,
+  time: async () => 0,
   async query<R extends object>(): Promise<R[]> {
     most = Math.max(most, ++inside)
     await Promise.resolve()

@@ -28,7 +28,9 @@ export const ADMIN: Actor = {
 /** For operations that never ask it anything. */
 export const noDb: Db = {
   kind: 'pglite',
+  schema: 'wakeful',
   now: () => null,
+  time: async () => 0,
   query: () => Promise.reject(new Error('no database in this test')),
   exec: () => Promise.reject(new Error('no database in this test')),
   tx: (work) => work(noDb),

@@ -17,7 +17,9 @@ const store = {
 const database = (attempts: number, fails = false): Db => {
   const db: Db = {
     kind: 'pglite',
+    schema: 'wakeful',
     now: () => null,
+    time: async () => 0,
     query: async () => [],
     exec: async () => undefined,
     async tx(work) {

@@ -3,7 +3,7 @@ import { operations } from '../../src/app/operations.ts'
 import { context, door, noDb } from './door.ts'
 
 const NOW = new Date('2030-01-01T12:00:00Z')
-const clock = { ...noDb, now: () => NOW }
+const clock = { ...noDb, now: () => NOW, time: async () => NOW.getTime() }
 const app = door({ operations, context: context(clock) })
 afterAll(() => app.close())
 

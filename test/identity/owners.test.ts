@@ -89,8 +89,8 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, intent, user],
     ],
     [
-      `insert into wakeful.intent_used (bucket, intent_id, key, used_at) values ($1, $2, 'k', $3)`,
-      [bucket, intent, at],
+      `insert into wakeful.intent_used (bucket, intent_id, key, user_id, used_at) values ($1, $2, 'k', $3, $4)`,
+      [bucket, intent, user, at],
     ],
     [
       `insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status)

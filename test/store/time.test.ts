@@ -1,70 +1,91 @@
-/** The database's time without asking for it: rule of one clock, the database's. */
+/** The database's time without asking for it each time: rule of one clock, the database's. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
-import { databaseTime } from '../../src/store/db/time.ts'
+import { NOW } from '../../src/store/db/due.ts'
+import { instantText, StoreTime } from '../../src/store/db/time.ts'
+import { eachStore } from '../setup/stores.ts'
+import { emptiedStore } from './stores.ts'
 
 const START = Date.UTC(2030, 0, 1)
-let elapsedMs = 0
-
-/** A database whose clock is `ahead` of this machine's and can be set. */
-function database(dictated: Date | null = null) {
-  const state = { asked: 0, ahead: 5_000, broken: false }
-  const db: Db = {
-    kind: 'postgres',
-    now: () => dictated,
-    query: async <R>() => {
-      state.asked++
-      if (state.broken) throw new Error('away')
-      return [{ now: new Date(START + elapsedMs + state.ahead) }] as R[]
-    },
-    exec: async () => undefined,
-    tx: (work) => work(db),
-  }
-  return { db, state }
-}
 
 beforeEach(() => {
-  elapsedMs = 0
   vi.useFakeTimers({ toFake: ['performance'], now: 0 })
 })
 afterEach(() => {
   vi.useRealTimers()
 })
 
-const expected = (ahead: number) => START + elapsedMs + ahead
-function pass(ms: number): void {
-  elapsedMs += ms
-  vi.advanceTimersByTime(ms)
-}
+const seconds = (ms: number) => (ms / 1000).toFixed(6)
 
-it('is asked for once a second, by many at once too, and goes on in between', async () => {
-  const { db, state } = database()
-  const many = await Promise.all(Array.from({ length: 20 }, () => databaseTime(db)))
-  expect(many).toEqual(Array(20).fill(expected(5_000)))
-  pass(999)
-  expect(await databaseTime(db)).toBe(expected(5_000))
-  expect(state.asked).toBe(1)
+it('goes on by the steady clock after an answer, for a second', () => {
+  const time = new StoreTime(() => null)
+  expect(time.reckoned()).toBe(null)
+  expect(time.heard(seconds(START))).toBe(START)
+  vi.advanceTimersByTime(999)
+  expect(time.reckoned()).toBe(START + 999)
+  vi.advanceTimersByTime(1)
+  expect(time.reckoned()).toBe(null)
 })
 
-it('follows a clock that was set, within a second', async () => {
-  const { db, state } = database()
-  await databaseTime(db)
-  state.ahead = -60_000
-  pass(1_000)
-  expect(await databaseTime(db)).toBe(expected(-60_000))
-  expect(state.asked).toBe(2)
+it('believes the answer that was under way for the shortest time, so that it lags least and is never ahead', () => {
+  const time = new StoreTime(() => null)
+  time.heard(seconds(START))
+  vi.advanceTimersByTime(100)
+  // Given at once, heard 40 ms later.
+  time.heard(seconds(START + 60))
+  expect(time.reckoned()).toBe(START + 100)
+  // Quicker than any before.
+  time.heard(seconds(START + 103))
+  expect(time.reckoned()).toBe(START + 103)
 })
 
-it('says so when the database does not answer, and asks again', async () => {
-  const { db, state } = database()
-  state.broken = true
-  await expect(databaseTime(db)).rejects.toThrow('away')
-  state.broken = false
-  expect(await databaseTime(db)).toBe(expected(5_000))
+it('follows a clock that was set back, within a second', () => {
+  const time = new StoreTime(() => null)
+  time.heard(seconds(START))
+  for (let ms = 0; ms < 1_000; ms += 250) {
+    vi.advanceTimersByTime(250)
+    time.heard(seconds(START - 60_000))
+  }
+  expect(time.reckoned()).toBe(START - 60_000)
 })
 
-it('is what a test clock dictates, without asking', async () => {
-  const { db, state } = database(new Date(START))
-  expect(await databaseTime(db)).toBe(START)
-  expect(state.asked).toBe(0)
+it('is written to the microsecond', () => {
+  expect(instantText(START)).toBe('2030-01-01T00:00:00.000000Z')
+  expect(instantText(START + 1.25)).toBe('2030-01-01T00:00:00.001250Z')
+})
+
+eachStore('the time in statements', (store) => {
+  const ASK = `select ${NOW} as told, now() as own`
+
+  it('is that of the database, the same throughout a transaction', async () => {
+    vi.useRealTimers()
+    const { db } = await emptiedStore(store)
+    await db.tx(async (tx) => {
+      const [first] = await tx.query<{ told: Date; own: Date }>(ASK, [tx.now()])
+      const [second] = await tx.query<{ told: Date; own: Date }>(ASK, [db.now()])
+      expect(first?.told).toEqual(first?.own)
+      expect(second).toEqual(first)
+      expect(new Date(await tx.time())).toEqual(first?.own)
+    })
+  })
+
+  it('is never ahead of the database in a single statement', async () => {
+    vi.useRealTimers()
+    const { db } = await emptiedStore(store)
+    for (let round = 0; round < 50; round++) {
+      const [row] = await db.query<{ late: number }>(
+        `select extract(epoch from clock_timestamp() - ${NOW})::float8 as late`,
+        [db.now()],
+      )
+      expect(row?.late).toBeGreaterThanOrEqual(0)
+    }
+  })
+
+  it('is what a test clock dictates', async () => {
+    const at = new Date(START)
+    const { db } = await emptiedStore(store, () => at)
+    const ask = `select ${NOW} as told`
+    expect(await db.query(ask, [db.now()])).toEqual([{ told: at }])
+    expect(await db.tx((tx) => tx.query(ask, [tx.now()]))).toEqual([{ told: at }])
+    expect(await db.time()).toBe(START)
+  })
 })

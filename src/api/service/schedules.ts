@@ -12,7 +12,6 @@ import {
   ScheduleError,
   zoneError,
 } from '../../core/schedule/index.ts'
-import { databaseTime } from '../../store/db/time.ts'
 import { type Context, operation } from '../contract.ts'
 
 const COUNT_MAX = 100
@@ -92,7 +91,7 @@ async function instantAfter(ctx: Context, body: Body): Promise<number> {
     if (instant !== null) return instant
     throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
   }
-  return Math.round(await databaseTime(ctx.whole ?? ctx.db))
+  return Math.floor(await (ctx.whole ?? ctx.db).time())
 }
 
 function read(body: Body, now: number) {

@@ -1,7 +1,7 @@
 /** Chats and the sessions they stand for, the codes that link them, and where the reader of a bot's updates is. */
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
-import { NOW } from '../../store/db/due.ts'
+import { inMs, NOW } from '../../store/db/due.ts'
 import { statement } from '../../store/db/statement.ts'
 import { lockSessions, startPushing, stopPushing } from '../../store/sessions/pushed.ts'
 
@@ -49,7 +49,7 @@ const KEEP_CODE = statement(
     key,
     ttlMs,
   }) => `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at)
-    values (${hash}, ${bucket}, ${key}, ${NOW} + ${ttlMs} * interval '1 millisecond', ${NOW}) returning expires_at`,
+    values (${hash}, ${bucket}, ${key}, ${inMs(ttlMs)}, ${NOW}) returning expires_at`,
 )
 
 /** A new code takes the place of earlier unused ones of its session; expired ones go with it. */
@@ -146,7 +146,7 @@ const TAKE_BOT = statement(
     token,
     leaseMs,
   }) => `insert into wakeful.telegram_bots as b (bot_id, claim_token, leased_until, updated_at)
-    values (${botId}, ${token}, ${NOW} + ${leaseMs} * interval '1 millisecond', ${NOW})
+    values (${botId}, ${token}, ${inMs(leaseMs)}, ${NOW})
     on conflict (bot_id) do update
       set claim_token = excluded.claim_token, leased_until = excluded.leased_until, updated_at = excluded.updated_at
       where b.claim_token is null or b.claim_token = excluded.claim_token or b.leased_until <= ${NOW}

@@ -4,18 +4,17 @@ import { ALARM } from '../../core/alarms/fields.ts'
 import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { inIndexOrder, keyIs, NOW, oneInOrder } from '../db/due.ts'
+import { inIndexOrder, keyIs, NOW, NOW_MS, oneInOrder, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface AlarmRow extends RowOf<typeof ALARM> {
-  /** `created_at` with its microseconds, for cursors. */
-  readonly created_text: string
   /** The database's time when it was read. */
   readonly now: Date
 }
 
-const ROW = `${listOf(ALARM)},
-  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text, ${NOW} as now`
+const ROW = `${listOf(ALARM)}, ${NOW} as now`
+/** A row of a list. */
+type Listed = AlarmRow & Place
 
 /** Whose alarms may be seen: one agent's (its DID), one person's, or everybody's. */
 export interface AlarmScope {
@@ -76,7 +75,7 @@ export async function insertAlarms(
 /** The row as the statement above wrote it: to read it back would cost more than to write it. */
 function freshRow(alarm: NewAlarm, createdAt: Date): AlarmRow {
   const { next_fire_at: at } = alarm
-  const written = { created_at: createdAt, created_text: createdAt.toISOString(), now: createdAt }
+  const written = { created_at: createdAt, now: createdAt }
   return { ...alarm, ...BEGINNING, scheduled_for: at, due_at: at, ...written }
 }
 
@@ -124,7 +123,7 @@ function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } 
   const values: unknown[] = [db.now(), page.limit]
   const { where, values: owner } = within(page.scope, values.length + 1)
   values.push(...owner)
-  let text = `select ${ROW} from wakeful.alarms where parent_id is null and ${where}`
+  let text = `select ${ROW}, ${placeOf('created_at')} from wakeful.alarms where parent_id is null and ${where}`
   if (page.status !== null) text += ` and status = $${values.push(page.status)}`
   if (page.after !== null) {
     const [createdAt, id] = page.after
@@ -134,10 +133,10 @@ function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } 
 }
 
 /** Newest first. */
-export async function listAlarms(db: Db, page: AlarmsPage): Promise<AlarmRow[]> {
+export async function listAlarms(db: Db, page: AlarmsPage): Promise<Listed[]> {
   const { text, values } = listing(db, page)
   // Without statistics, as after many were set at once, the planner would sort them all for one page.
-  return oneInOrder<AlarmRow>(db, `${text} limit $2::int`, values)
+  return oneInOrder<Listed>(db, `${text} limit $2::int`, values)
 }
 
 /** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */
@@ -148,11 +147,11 @@ export async function searchAlarms(
   db: Db,
   page: AlarmsPage,
   containing: string,
-): Promise<{ rows: AlarmRow[]; end: readonly [string, string] | null }> {
+): Promise<{ rows: Listed[]; end: readonly [string, string] | null }> {
   const { text, values } = listing(db, page)
   const wanted = `lower($${values.push(containing)}::text)`
   const rows = await inIndexOrder(db, (tx) =>
-    tx.query<AlarmRow & { found: boolean; nth: number }>(
+    tx.query<Listed & { found: boolean; nth: number }>(
       `select * from (
        select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
          position(${wanted} in lower(a.label)) > 0 or position(${wanted} in lower(a.wake_message)) > 0 as found
@@ -241,7 +240,7 @@ async function cancelExtras(
  * Its failures still count, so attempts go on from there.
  */
 const FIRE_ONCE = `update wakeful.alarms
-  set due_at = ${NOW}, next_fire_at = ${NOW}, scheduled_for = date_trunc('milliseconds', ${NOW}), delivery_id = $4::uuid,
+  set due_at = ${NOW}, next_fire_at = ${NOW}, scheduled_for = ${NOW_MS}, delivery_id = $4::uuid,
       attempt = failure_count, traceparent = coalesce($5::text, traceparent), updated_at = ${NOW}
   where bucket = $2 and id = $3::uuid and in_flight is null and claim_token is null`
 
@@ -255,7 +254,7 @@ const SHARED = NAMES.filter((name) => !OWN.has(name))
 /** An extra wake beside a recurring alarm: its own slot, its own attempts, and no slot of the schedule used. */
 const FIRE_EXTRA = `insert into wakeful.alarms (${SHARED}, id, parent_id, kind, fire_at, next_fire_at, scheduled_for, due_at,
     delivery_id, traceparent, created_at, updated_at)
-  select ${SHARED}, $6::uuid, id, 'once', date_trunc('milliseconds', ${NOW}), ${NOW}, date_trunc('milliseconds', ${NOW}), ${NOW},
+  select ${SHARED}, $6::uuid, id, 'once', ${NOW_MS}, ${NOW}, ${NOW_MS}, ${NOW},
     $4::uuid, coalesce($5::text, traceparent), ${NOW}, ${NOW}
   from wakeful.alarms where bucket = $2 and id = $3::uuid`
 

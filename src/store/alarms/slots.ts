@@ -64,8 +64,9 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
-      a.attempt, a.traceparent, i.event_id, i.session_key, i.seq)
-  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt'])}`,
+      a.attempt, a.traceparent, i.event_id, i.session_key, i.seq),
+  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt'])}
+  select 1`,
 )
 
 /** Turns due alarms into events, within the transaction that holds their locks. */

@@ -1,7 +1,7 @@
 /**
  * The one door to SQL. Both stores are a `pg.Pool` behind this interface, so every statement in
- * `store/` is written once. A `Db` also carries the injected instant: statements say
- * `coalesce($n::timestamptz, now())` and pass `db.now()`, which is null in production.
+ * `store/` is written once. A `Db` also carries the time: statements say `NOW` and pass `db.now()`; where that is null,
+ * as always in production, the database's own time is put in its place (`time.ts`).
  */
 import { randomInt } from 'node:crypto'
 
@@ -16,14 +16,22 @@ export interface TxOptions {
 /** How a connection's statements are planned, if not as the server likes: see `due.ts`. */
 export type Reading = 'by key' | 'in order'
 
+/** What statements are written for. Another name of a slice's own takes its place where they are run. */
+export const SCHEMA = 'wakeful'
+
 export interface Db {
   readonly kind: StoreKind
+  readonly schema: string
+  /** Slice 0, where what belongs to nobody in particular is kept; left out where this is it. */
+  readonly home?: Db
   /** Set where all connections are so: then no transaction needs to say it. */
   readonly reading?: Reading
   /** The same rows over connections that read in order, for single statements that want it. */
   readonly inOrder?: Db
   /** The instant a test clock dictates, or null: then the database's own time of day counts. */
   now(): Date | null
+  /** Milliseconds since 1970: of this transaction, or else right to a round trip. Seldom asks the database. */
+  time(): Promise<number>
   /** One statement, prepared under a name of its own. Retried when the database asks for it. */
   query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
   /** All or nothing. Retried as a whole, bounded, after a serialization failure or a deadlock. */

@@ -7,7 +7,7 @@ import { migrationStatus } from './migrate.ts'
 import type { Store } from './open.ts'
 
 const { NOW } = due
-const LATE = `interval '1 minute'`
+const LATE = due.inMs('-60000')
 
 /** Under what name a table is told, and which. */
 const DUE_TABLES = Object.entries(due).flatMap(([name, table]) =>
@@ -110,7 +110,7 @@ async function dueFacts(db: Db): Promise<DatabaseFacts['due']> {
     const lag_ms = await due.dueLagMs(db, table)
     const [row] = await db.query<{ late: number }>(
       `select count(*)::int as late from (select 1 from ${table.name} t
-       where t.${table.live} and t.${table.due} < ${NOW} - ${LATE} limit ${LATE_MAX}) l`,
+       where t.${table.live} and t.${table.due} < ${LATE} limit ${LATE_MAX}) l`,
       [db.now()],
     )
     facts.push({ table: name, lag_ms, late: row?.late ?? 0 })
@@ -123,7 +123,7 @@ async function stuckFacts(db: Db): Promise<DatabaseFacts['stuck']> {
   for (const { table, from, where, until } of LEASES) {
     const [row] = await db.query<{ count: number }>(
       `select count(*)::int as count from (select 1 from ${from}
-       where ${where} and ${until} < ${NOW} - ${LATE} limit ${LATE_MAX}) s`,
+       where ${where} and ${until} < ${LATE} limit ${LATE_MAX}) s`,
       [db.now()],
     )
     facts.push({ table, count: row?.count ?? 0 })
@@ -135,7 +135,8 @@ async function tableFacts(db: Db): Promise<DatabaseFacts['tables']> {
   const rows = await db.query<{ table: string; live: number; dead: number; at: Date | null }>(
     `select relname::text as table, n_live_tup::float8 as live, n_dead_tup::float8 as dead,
        greatest(last_vacuum, last_autovacuum) as at
-     from pg_stat_user_tables where schemaname = 'wakeful' order by relname`,
+     from pg_stat_user_tables where schemaname = $1 order by relname`,
+    [db.schema],
   )
   return rows.map(({ table, live, dead, at }) => ({
     table,

@@ -13,13 +13,32 @@
 import type { Db, Reading } from './db.ts'
 import { type Names, type RowOf, rows, statement } from './statement.ts'
 
-/** Parameter $1 of every statement that needs the time: the injected instant, or null for the database's own. */
-export const NOW = 'coalesce($1::timestamptz, now())'
+/**
+ * Parameter $1 of every statement that needs the time: the injected instant, or null, which becomes the database's own where the
+ * statement is run. By the note it is known there.
+ */
+export const NOW = '/* now */ $1::timestamptz'
+
+/** `NOW` to the millisecond, as instants are told. Said so that nothing in it depends on the session's time zone. */
+export const NOW_MS = `date_trunc('milliseconds', ${NOW} at time zone 'UTC') at time zone 'UTC'`
+
+/**
+ * So many milliseconds from now. Adding to an instant depends on the session's zone (of days and months), which distributed
+ * databases refuse beside columns of what is written; adding to a time of day in UTC does not.
+ */
+export function inMs(ms: string): string {
+  return `((${NOW} at time zone 'UTC' + ${ms} * interval '1 millisecond') at time zone 'UTC')`
+}
+
+/** Where a row stands in a list by this instant: with its microseconds, for cursors. Not for what a write returns. */
+export const placeOf = (column: string) =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text`
+export interface Place {
+  readonly created_text: string
+}
 
 export async function databaseNow(db: Db): Promise<Date> {
-  const [row] = await db.query<{ now: Date }>(`select ${NOW} as now`, [db.now()])
-  if (row === undefined) throw new Error('the database did not tell the time')
-  return row.now
+  return new Date(await db.time())
 }
 
 /**
@@ -193,23 +212,24 @@ export function claimRows(
   const named = within === undefined ? '' : ` t.${within},`
   const was = `t.bucket,${named} t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token`
   return `update ${table.name} t
-    set ${table.lease ?? table.due} = ${NOW} + ${leaseMs} * interval '1 millisecond',
+    set ${table.lease ?? table.due} = ${inMs(leaseMs)},
         claim_token = ${token}, claimed_at = ${NOW}${options.set ?? ''}
     from (${dueRows(table, was, limit, options.where === undefined ? {} : { where: options.where })}) d
     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs(`t.${table.key}`, `d.${table.key}`)}${also}
     returning ${returning}`
 }
 
-/** Milliseconds from now to the soonest row that is not due yet; null when there is none. */
-export function nextDueMs(table: DueTable): string {
+/**
+ * Milliseconds from now to the soonest row that is not due yet; null when there is none. The end of a dead worker's lease is found
+ * by polling; a test clock does not poll, so it is told with `leases`.
+ */
+export function nextDueMs(table: DueTable, leases = false): string {
   const next = `select n.${table.due} from ${table.name} n
     where n.${table.live} and n.${table.due} > ${NOW} order by n.${table.due} limit 1`
-  // The end of a dead worker's lease is found by polling; a test clock does not poll, so it is told.
   const lease =
-    table.lease === undefined
+    table.lease === undefined || !leases
       ? ''
-      : `, case when $1::timestamptz is not null then (select min(n.${table.lease}) from ${table.name} n
-          where n.${table.live} and n.${table.lease} > ${NOW}) end`
+      : `, (select min(n.${table.lease}) from ${table.name} n where n.${table.live} and n.${table.lease} > ${NOW})`
   return `(select extract(epoch from least((${next})${lease}) - ${NOW})::float8 * 1000)`
 }
 
@@ -252,7 +272,7 @@ export async function extendClaims(
   const extend = statement(
     { c: claimsOn(table), leaseMs: 'int' },
     ({ c, leaseMs }) =>
-      `update ${table.name} t set ${table.lease ?? table.due} = ${NOW} + ${leaseMs} * interval '1 millisecond'
+      `update ${table.name} t set ${table.lease ?? table.due} = ${inMs(leaseMs)}
        from ${c} where ${isHeld(table)} returning t.${table.key} as key`,
   )
   const held = await extend.run<{ key: string }>(db, { c: claims, leaseMs })

@@ -51,7 +51,8 @@ async function ensureHome(db: Db): Promise<void> {
 
 async function applied(db: Db): Promise<Map<number, { checksum: string; applied_at: Date }>> {
   const exists = await db.query(
-    `select 1 from pg_tables where schemaname = 'wakeful' and tablename = 'migrations'`,
+    `select 1 from pg_tables where schemaname = $1 and tablename = 'migrations'`,
+    [db.schema],
   )
   if (exists.length === 0) return new Map()
   const rows = await db.query<{ version: number; checksum: string; applied_at: Date }>(
@@ -145,7 +146,7 @@ export async function migrateDown(
     if (ran) undone.push(migration.name)
   }
   // Without `cascade`: a table that a down file forgot stops us here instead of vanishing silently.
-  const exists = await db.query(`select 1 from pg_namespace where nspname = 'wakeful'`)
+  const exists = await db.query('select 1 from pg_namespace where nspname = $1', [db.schema])
   if (exists.length > 0 && (await applied(db)).size === 0) {
     await db.exec('drop table if exists wakeful.migrations; drop schema wakeful;')
   }

@@ -1,7 +1,5 @@
-/** What processes on one PostgreSQL say to each other: hints, on one channel. */
+/** What processes on one PostgreSQL say to each other: hints, on one channel, that of their schema. */
 import type { Db } from './db.ts'
-
-export const CHANNEL = 'wakeful'
 
 /** By topic; null keys mean everything. */
 export interface Announcement {
@@ -11,5 +9,5 @@ export interface Announcement {
 
 /** At most 8000 bytes: that is what NOTIFY takes. */
 export async function announce(db: Db, announcement: Announcement): Promise<void> {
-  await db.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(announcement)])
+  await db.query('select pg_notify($1, $2)', [db.schema, JSON.stringify(announcement)])
 }

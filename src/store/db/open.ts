@@ -1,7 +1,8 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
+import { schemaOf } from '../../core/slices/slices.ts'
 import type { Db, StoreKind } from './db.ts'
-import { openPostgres } from './postgres.ts'
+import { openPostgres, openServer } from './postgres.ts'
 import type { Pulse } from './pulse.ts'
 
 export interface OpenOptions {
@@ -13,6 +14,7 @@ export interface OpenOptions {
 
 export interface Store {
   readonly kind: StoreKind
+  readonly schema: string
   /** For requests. */
   readonly db: Db
   /** For the services' claims; never starved by requests. */
@@ -35,4 +37,18 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
   // Loaded here alone: whoever has a PostgreSQL needs neither the embedded one nor the native lock of its directory.
   const { openPglite } = await import('./pglite.ts')
   return openPglite(embedded, options)
+}
+
+/** The slices, by their numbers. Those at one address share its connections. */
+export async function openSlices(urls: readonly string[], options: OpenOptions): Promise<Store[]> {
+  const [first = ''] = urls
+  if (urls.length === 1) return [await openStore(first, options)]
+  const servers = new Map(urls.map((url) => [url, openServer(url, options)]))
+  const stores: Store[] = []
+  for (const [number, url] of urls.entries()) {
+    const home = stores[0]?.db
+    const store = servers.get(url)?.store(schemaOf(number), home)
+    if (store !== undefined) stores.push(store)
+  }
+  return stores
 }

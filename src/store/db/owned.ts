@@ -12,7 +12,10 @@ export function ownedBy(db: Db, userId: string): Db {
     options?.first === undefined ? { first: scope } : { first: `${options.first}; ${scope}` }
   return {
     kind: db.kind,
+    schema: db.schema,
+    ...(db.home === undefined ? {} : { home: db.home }),
     now: () => db.now(),
+    time: () => db.time(),
     query: (text, values) => db.tx((tx) => tx.query(text, values), { first: scope }),
     exec: (text) => db.tx((tx) => tx.exec(text), { first: scope }),
     tx: (work, options) => db.tx(work, beginning(options)),

@@ -12,11 +12,13 @@ import { PGlite } from '@electric-sql/pglite'
 import { createPgConfig } from '@electric-sql/pglite/node-postgres'
 import pg from 'pg'
 import { ROOT } from '../../root.ts'
+import { SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { columnTypes, poolDb } from './pool.ts'
+import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { Pulse } from './pulse.ts'
 import { unpackTar } from './tar.ts'
+import { StoreTime } from './time.ts'
 
 /** The PostgreSQL major version inside the pinned PGlite. */
 const MAJOR = '18'
@@ -50,8 +52,9 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   } as unknown as pg.PoolConfig)
   pool.on('error', options.onError)
+  surviveBreaks(pool)
   const pulse = new Pulse()
-  const db = poolDb(pool, 'pglite', options.now, { pulse })
+  const db = poolDb(pool, { kind: 'pglite', time: new StoreTime(options.now), pulse })
   let closing: Promise<void> | undefined
   const close = async () => {
     await pool.query('checkpoint').catch(options.onError)
@@ -61,6 +64,7 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
   }
   return {
     kind: 'pglite',
+    schema: SCHEMA,
     db,
     engine: db,
     commits: db,

@@ -1,4 +1,4 @@
-/** A `Db` over a `pg.Pool`: statement names, transactions, and what happens to a broken client. */
+/** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
 import pg from 'pg'
 import {
   CommitUnknownError,
@@ -6,10 +6,13 @@ import {
   isUnavailable,
   type Reading,
   retryContention,
+  SCHEMA,
   type StoreKind,
   type TxOptions,
 } from './db.ts'
+import { NOW } from './due.ts'
 import { Pulse } from './pulse.ts'
+import { ASK_TIME, instantText, type StoreTime } from './time.ts'
 import { parameter, utcInstant } from './values.ts'
 
 const { builtins } = pg.types
@@ -26,56 +29,120 @@ export const columnTypes: pg.CustomTypesConfig = {
   },
 } as pg.CustomTypesConfig
 
-/** The same text always has the same name, so that a connection parses and plans it once. */
-const names = new Map<string, string>()
+/** A statement as a connection gets it. */
+interface Prepared {
+  readonly text: string
+  /** The same text always has the same name, so that a connection parses and plans it once. */
+  readonly name?: string
+  /** Its first parameter is the time. */
+  readonly timed: boolean
+}
+
+const prepared = new Map<string, Map<string, Prepared>>()
+let names = 0
 const NAMES_MAX = 2000
 
-function statementName(text: string): string | undefined {
-  let name = names.get(text)
-  if (name === undefined && names.size < NAMES_MAX) {
-    name = `w${names.size + 1}`
-    names.set(text, name)
-  }
-  return name
+function prepare(schema: string, text: string): Prepared {
+  const known = prepared.get(schema) ?? new Map<string, Prepared>()
+  if (known.size === 0) prepared.set(schema, known)
+  const found = known.get(text)
+  if (found !== undefined) return found
+  const made = { text: inSchema(schema, text), timed: text.includes(NOW) }
+  if (known.size >= NAMES_MAX) return made
+  const kept = { ...made, name: `w${++names}` }
+  known.set(text, kept)
+  return kept
+}
+
+/** `wakeful.owner` is no table but the setting that row-level security reads, the same in every schema. */
+const OUR_SCHEMA = /\bwakeful(?=\.(?!owner\b))|(?<=\bschema (?:if not exists )?)wakeful\b/g
+
+/** Statements are written for the schema `wakeful`; this is the one place where another name enters. */
+function inSchema(schema: string, text: string): string {
+  return schema === SCHEMA ? text : text.replace(OUR_SCHEMA, schema)
+}
+
+/** A client, and what its statements are run with. */
+interface Asking {
+  readonly client: pg.PoolClient
+  readonly schema: string
+  /** The instant to say where a statement wants to know it. */
+  readonly instant: () => string | Promise<string>
 }
 
 async function run<R extends object>(
-  client: pg.PoolClient,
-  text: string,
+  { client, schema, instant }: Asking,
+  written: string,
   values: readonly unknown[],
 ): Promise<R[]> {
-  const name = statementName(text)
-  const config = { text, values: values.map(parameter), ...(name === undefined ? {} : { name }) }
+  const { text, name, timed } = prepare(schema, written)
+  const given = values.map(parameter)
+  if (timed && given[0] === null) given[0] = await instant()
+  const config = { text, values: given, ...(name === undefined ? {} : { name }) }
   const result = await client.query<R & pg.QueryResultRow>(config)
   return result.rows
 }
 
-export function poolDb(
-  pool: pg.Pool,
-  kind: StoreKind,
-  now: () => Date | null,
-  { reading, pulse = new Pulse() }: { reading?: Reading | undefined; pulse?: Pulse } = {},
-): Db {
-  // The pool listens to idle clients only: one that breaks inside a transaction would end the process.
-  // Whoever uses it hears of it from the statement that fails.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+export interface PoolDbOptions {
+  readonly kind: StoreKind
+  readonly time: StoreTime
+  readonly schema?: string
+  readonly home?: Db | undefined
+  readonly reading?: Reading | undefined
+  readonly pulse?: Pulse
+}
+
+/** What a `Db` over a pool works with. */
+interface Pooled {
+  readonly pool: pg.Pool
+  readonly kind: StoreKind
+  readonly time: StoreTime
+  readonly schema: string
+  /** What every `Db` over it says of itself. */
+  readonly self: Pick<Db, 'kind' | 'schema' | 'home'>
+}
+
+export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
+  const { kind, time, reading, home, schema = SCHEMA, pulse = new Pulse() } = options
+  const self = { kind, schema, ...(home === undefined ? {} : { home }) }
+  const pooled = { pool, kind, time, schema, self }
+  const asking = (client: pg.PoolClient): Asking => ({
+    client,
+    schema,
+    instant: async () => instantText(await timeOf(time, client)),
+  })
   return {
-    kind,
-    now,
+    ...self,
+    now: () => time.dictated(),
+    time: async () => {
+      const known = time.dictated()?.getTime() ?? time.reckoned()
+      return known ?? pulse.of(withClient(pooled, (client) => timeOf(time, client)))
+    },
     ...(reading === undefined ? {} : { reading }),
     query: (text, values = []) =>
       retryContention(() =>
-        pulse.of(withClient(pool, kind, (client) => run(client, text, values))),
+        pulse.of(withClient(pooled, (client) => run(asking(client), text, values))),
       ),
     exec: (text) =>
       pulse.of(
-        withClient(pool, kind, async (client) => {
-          await client.query(text)
+        withClient(pooled, async (client) => {
+          await client.query(inSchema(schema, text))
         }),
       ),
-    tx: (work, options) =>
-      retryContention(() => pulse.of(transact(pool, kind, now, work, options))),
+    tx: (work, options) => retryContention(() => pulse.of(transact(pooled, work, options))),
   }
+}
+
+async function timeOf(time: StoreTime, client: pg.PoolClient): Promise<number> {
+  const reckoned = time.reckoned()
+  if (reckoned !== null) return reckoned
+  return heardFrom(time, await client.query<{ now: string }>(ASK_TIME))
+}
+
+function heardFrom(time: StoreTime, { rows }: { rows: { now: string }[] }): number {
+  const [row] = rows
+  if (row === undefined) throw new Error('the database did not tell the time')
+  return time.heard(row.now)
 }
 
 /**
@@ -88,8 +155,7 @@ function brokenBy(kind: StoreKind, error: unknown): Error | undefined {
 
 /** As `pool.query`, which however destroys its client after every error; the embedded store then hangs. */
 async function withClient<T>(
-  pool: pg.Pool,
-  kind: StoreKind,
+  { pool, kind }: Pooled,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
@@ -105,17 +171,16 @@ async function withClient<T>(
 }
 
 async function transact<T>(
-  pool: pg.Pool,
-  kind: StoreKind,
-  now: () => Date | null,
+  pooled: Pooled,
   work: (tx: Db) => Promise<T>,
   options: TxOptions = {},
 ): Promise<T> {
+  const { pool, kind } = pooled
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    await client.query(options.first === undefined ? 'begin' : `begin; ${options.first}`)
-    const result = await work(clientDb(client, kind, now))
+    const at = await begin(pooled, client, options)
+    const result = await work(clientDb(pooled, client, at))
     await commit(client)
     return result
   } catch (error) {
@@ -125,6 +190,16 @@ async function transact<T>(
   } finally {
     client.release(broken)
   }
+}
+
+/** One round trip: begins, hears the time of this transaction, and does what is to be done first. */
+async function begin({ time }: Pooled, client: pg.PoolClient, { first }: TxOptions) {
+  const dictated = time.dictated()
+  const steps = ['begin', ...(dictated === null ? [ASK_TIME] : []), ...(first ? [first] : [])]
+  const answers: unknown = await client.query(steps.join('; '))
+  if (dictated !== null) return dictated.getTime()
+  const [, asked] = answers as [unknown, { rows: { now: string }[] }]
+  return heardFrom(time, asked)
 }
 
 async function commit(client: pg.PoolClient): Promise<void> {
@@ -138,15 +213,24 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
-function clientDb(client: pg.PoolClient, kind: StoreKind, now: () => Date | null): Db {
+function clientDb({ time, schema, self }: Pooled, client: pg.PoolClient, atMs: number): Db {
+  const at = instantText(atMs)
+  const asking = { client, schema, instant: () => at }
   const db: Db = {
-    kind,
-    now,
-    query: (text, values = []) => run(client, text, values),
+    ...self,
+    now: () => time.dictated(),
+    time: async () => time.dictated()?.getTime() ?? atMs,
+    query: (text, values = []) => run(asking, text, values),
     exec: async (text) => {
-      await client.query(text)
+      await client.query(inSchema(schema, text))
     },
     tx: (work) => work(db),
   }
   return db
+}
+
+/** The pool listens to idle clients only: one that breaks inside a transaction would end the process. */
+export function surviveBreaks(pool: pg.Pool): void {
+  // Whoever uses it hears of it from the statement that fails.
+  pool.on('connect', (client) => client.on('error', () => undefined))
 }

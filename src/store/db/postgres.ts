@@ -4,11 +4,12 @@
  * turns per second compared with one shared pool).
  */
 import pg from 'pg'
-import type { Reading } from './db.ts'
+import { type Db, type Reading, SCHEMA } from './db.ts'
 import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { columnTypes, poolDb } from './pool.ts'
+import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { Pulse } from './pulse.ts'
+import { StoreTime } from './time.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
@@ -34,8 +35,15 @@ function config(url: string): pg.PoolConfig {
   }
 }
 
-export function openPostgres(url: string, options: OpenOptions): Store {
+/** One server, and the schemas on it that are stores of ours. */
+export interface Server {
+  /** `home`: slice 0, where this is another. The connections close with the last store. */
+  store(schema: string, home?: Db): Store
+}
+
+export function openServer(url: string, options: OpenOptions): Server {
   const pulse = new Pulse()
+  const time = new StoreTime(options.now)
   const pools = POOLS.map(({ name, max, reading }) => {
     // A migration may take its time; nothing else may.
     const patience = name === 'migrations' ? { query_timeout: 0 } : {}
@@ -43,32 +51,64 @@ export function openPostgres(url: string, options: OpenOptions): Store {
       if (reading !== undefined) await client.query(CONNECTION[reading])
     }
     const pool = new pg.Pool({ ...config(url), ...patience, max, onConnect } as pg.PoolConfig)
+    surviveBreaks(pool)
     // An idle client that breaks is dropped by the pool; without a listener it would end the process.
     pool.on('error', (error) => {
       pulse.broke()
       options.onError(error)
     })
-    return { name, pool, db: poolDb(pool, 'postgres', options.now, { reading, pulse }) }
+    return { name, reading, pool }
   })
-  const [api, lists, engine, commits, migrations] = pools.map(({ db }) => db)
+  const close = async () => {
+    await Promise.all(pools.map(({ pool }) => pool.end()))
+  }
+  let open = 0
+  return {
+    store(schema, home) {
+      const dbs = pools.map(({ pool, reading }) =>
+        poolDb(pool, { kind: 'postgres', time, schema, home, reading, pulse }),
+      )
+      // Who shares the connections of another does not tell of them a second time.
+      const own = open++ === 0 ? pools : []
+      return storeOf(schema, dbs, {
+        pulse,
+        listen: () =>
+          new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
+        pools: () =>
+          own.map(({ name, pool }) => ({
+            name,
+            total: pool.totalCount,
+            idle: pool.idleCount,
+            waiting: pool.waitingCount,
+          })),
+        close: async () => {
+          if (--open === 0) await close()
+        },
+      })
+    },
+  }
+}
+
+function storeOf(
+  schema: string,
+  dbs: readonly Db[],
+  rest: Pick<Store, 'pulse' | 'listen' | 'pools' | 'close'>,
+): Store {
+  const [api, lists, engine, commits, migrations] = dbs
   if (!api || !lists || !engine || !commits || !migrations) throw new Error('a pool is missing')
   let closing: Promise<void> | undefined
   return {
     kind: 'postgres',
+    schema,
     db: { ...api, inOrder: lists },
     engine,
     commits,
     migrations,
-    pulse,
-    listen: () =>
-      new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
-    pools: () =>
-      pools.map(({ name, pool }) => ({
-        name,
-        total: pool.totalCount,
-        idle: pool.idleCount,
-        waiting: pool.waitingCount,
-      })),
-    close: () => (closing ??= Promise.all(pools.map(({ pool }) => pool.end())).then(() => {})),
+    ...rest,
+    close: () => (closing ??= rest.close()),
   }
+}
+
+export function openPostgres(url: string, options: OpenOptions): Store {
+  return openServer(url, options).store(SCHEMA)
 }

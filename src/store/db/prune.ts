@@ -1,6 +1,6 @@
 /** Deletes what retention allows, in small batches, and keeps the embedded store compact. */
 import type { Db } from './db.ts'
-import { NOW } from './due.ts'
+import { inMs } from './due.ts'
 import { rows, statement } from './statement.ts'
 
 const HOT = [
@@ -28,7 +28,7 @@ const PRUNE_POINTS = statement(
                row_number() over (partition by bucket, thread_id, checkpoint_ns order by created_at desc, checkpoint_id desc) as place
         from wakeful.checkpoints
         where (bucket, thread_id) in (
-          select bucket, session_key from wakeful.sessions where last_seq > ${keep} and updated_at > ${NOW} - interval '10 minutes')) c
+          select bucket, session_key from wakeful.sessions where last_seq > ${keep} and updated_at > ${inMs('-600000')})) c
       -- The checkpoint a session stands on is never old, whatever its place.
       where c.place > ${keep} and not exists (
         select 1 from wakeful.sessions s
@@ -136,8 +136,7 @@ export async function pruneOlder(db: Db, kept: Kept, limit: number): Promise<num
 /** Any number that nobody else in this database locks. */
 const ARCHIVE_LOCK = 4_871_202_601
 
-const isOld = ({ at, done }: Target) =>
-  `${done} and ${at} < ${NOW} - $2::float8 * interval '1 millisecond'`
+const isOld = ({ at, done }: Target) => `${done} and ${at} < ${inMs('-$2::float8')}`
 
 async function removeOld(db: Db, target: Target, ms: number, limit: number): Promise<number> {
   const table = `wakeful.${target.table}`

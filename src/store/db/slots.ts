@@ -97,17 +97,17 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 
 /**
- * Writes the events of what is in the CTE `taken`: their payload has its columns that are named here as members, the
- * trigger's id first. So what an owner wrote goes from their row into the event's without leaving the database, verbatim.
+ * A CTE `appended` that writes the events of what is in the CTE `taken`: their payload has its columns that are named here as
+ * members, the trigger's id first. So what an owner wrote goes from their row into the event's without leaving the database, verbatim.
  */
 export function appendTaken(type: EventType, members: readonly [string, ...string[]]): string {
   const payload = members.map(
     (name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`,
   )
-  return `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
+  return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
     select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)} || '}')::json,
       ${members[0]}, scheduled_for, traceparent, ${NOW}
-    from taken`
+    from taken returning id)`
 }
 
 const EVENTS = rows({ bucket: 'smallint', eventId: 'uuid' })

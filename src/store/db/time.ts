@@ -1,46 +1,59 @@
 /**
- * The database's time of day without asking for it each time: the process keeps how far its own steady clock is away, and
- * asks again after a second, so that a database whose clock was set is followed. For answers that nothing is written with; what is
- * written takes the time of its own transaction.
+ * The time of day is the database's, and reaches every statement as its first parameter: no statement calls `now()`, which
+ * distributed databases refuse inside expressions, and which would cost a round trip wherever a process wants to know it.
+ *
+ * A transaction has the instant of its beginning, asked for in the round trip that begins it. A single statement has the instant
+ * last heard plus what has passed since by the steady clock: never ahead of the database, so that nothing is early, and behind it
+ * by no more than a round trip. After a second without hearing it is asked for anew, so that a clock which was set is followed.
  */
-import type { Db } from './db.ts'
-import { databaseNow } from './due.ts'
-
 const TRUST_MS = 1_000
 
-interface Known {
-  /** The database's time minus `performance.now()`. */
+/** Answers with one row, `now`: seconds since 1970 with their microseconds, as text. */
+export const ASK_TIME = 'select extract(epoch from now()) as now'
+
+interface Heard {
+  /** The database's time minus `performance.now()`, at most. */
   readonly offsetMs: number
-  readonly untilMs: number
+  readonly atMs: number
 }
 
-const known = new WeakMap<Db, Known>()
-const asking = new WeakMap<Db, Promise<Known>>()
+export class StoreTime {
+  /** The instant a test clock dictates, or null. */
+  readonly dictated: () => Date | null
+  #heard: Heard | null = null
+  #lastMs = Number.NEGATIVE_INFINITY
 
-/** Milliseconds since 1970, right to half a round trip. `db` is what many requests share. */
-export async function databaseTime(db: Db): Promise<number> {
-  const dictated = db.now()
-  if (dictated !== null) return dictated.getTime()
-  const last = known.get(db)
-  const trusted = last !== undefined && performance.now() < last.untilMs
-  const { offsetMs } = trusted ? last : await askOnce(db)
-  return performance.now() + offsetMs
+  constructor(dictated: () => Date | null) {
+    this.dictated = dictated
+  }
+
+  /**
+   * Takes note of an answer; gives back its instant. How long it was under way is unknown, so of the answers within a
+   * second the one that came soonest after it was given counts: the others were only slower.
+   */
+  heard(seconds: string): number {
+    const atMs = performance.now()
+    const instant = Number(seconds) * 1000
+    const offsetMs = instant - atMs
+    const best = this.#heard
+    if (best === null || offsetMs >= best.offsetMs || atMs - best.atMs >= TRUST_MS)
+      this.#heard = { offsetMs, atMs }
+    this.#lastMs = atMs
+    return instant
+  }
+
+  /** Milliseconds since 1970; null where it must be asked for. */
+  reckoned(): number | null {
+    const nowMs = performance.now()
+    if (this.#heard === null || nowMs - this.#lastMs >= TRUST_MS) return null
+    return nowMs + this.#heard.offsetMs
+  }
 }
 
-/** Many that come together ask once. */
-function askOnce(db: Db): Promise<Known> {
-  const underWay = asking.get(db)
-  if (underWay !== undefined) return underWay
-  const answer = ask(db).finally(() => asking.delete(db))
-  asking.set(db, answer)
-  return answer
-}
-
-async function ask(db: Db): Promise<Known> {
-  const before = performance.now()
-  const now = await databaseNow(db)
-  const after = performance.now()
-  const found = { offsetMs: now.getTime() - (before + after) / 2, untilMs: after + TRUST_MS }
-  known.set(db, found)
-  return found
+/** As a parameter: to the microsecond, in UTC. */
+export function instantText(ms: number): string {
+  const micros = Math.round(ms * 1000)
+  const whole = Math.floor(micros / 1000)
+  const rest = String(micros - whole * 1000).padStart(3, '0')
+  return new Date(whole).toISOString().replace('Z', `${rest}Z`)
 }

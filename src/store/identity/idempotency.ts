@@ -3,7 +3,7 @@
  * that the key is taken if and only if what it guards has happened.
  */
 import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
+import { inMs, NOW } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 
 /** A key older than this counts as never used. */
@@ -32,7 +32,7 @@ const CLAIM = statement(
     values (${owner}, ${key}, ${fingerprint}, ${NOW})
     on conflict (owner, key) do update
       set fingerprint = excluded.fingerprint, status = null, body = null, created_at = excluded.created_at
-      where kept.created_at <= excluded.created_at - interval '${IDEMPOTENCY_RETENTION_HOURS} hours'
+      where kept.created_at <= ${inMs(`-${IDEMPOTENCY_RETENTION_HOURS * 3_600_000}`)}
     returning kept.key`,
 )
 
@@ -81,7 +81,7 @@ export async function deleteExpired(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from wakeful.idempotency_keys where (owner, key) in (
        select owner, key from wakeful.idempotency_keys
-       where created_at <= ${NOW} - interval '${IDEMPOTENCY_RETENTION_HOURS} hours' limit $2::int)
+       where created_at <= ${inMs(`-${IDEMPOTENCY_RETENTION_HOURS * 3_600_000}`)} limit $2::int)
      returning key`,
     [db.now(), limit],
   )

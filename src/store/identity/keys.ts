@@ -1,7 +1,7 @@
 /** Keys, and the tokens that stand for them. Only hashes are here; the secrets were shown once. */
 import type { Role } from '../../core/identity/key.ts'
 import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
+import { inMs, NOW, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface KeyRow {
@@ -14,12 +14,10 @@ export interface KeyRow {
   readonly revoked_at: Date | null
   readonly last_used_at: Date | null
   readonly created_at: Date
-  /** `created_at` with its microseconds, for cursors. */
-  readonly created_text: string
 }
 
-const ROW = `id, role, user_id, agent_id, owner_did, expires_at, revoked_at, last_used_at, created_at,
-  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text`
+const ROW =
+  'id, role, user_id, agent_id, owner_did, expires_at, revoked_at, last_used_at, created_at'
 
 export interface NewKey {
   readonly id: string
@@ -59,10 +57,10 @@ export async function insertKey(db: Db, key: NewKey): Promise<KeyRow | null> {
 export async function listKeys(
   db: Db,
   page: { limit: number; after: readonly [string, string] | null },
-): Promise<KeyRow[]> {
+): Promise<(KeyRow & Place)[]> {
   const [createdAt, id] = page.after ?? [null, null]
-  return db.query<KeyRow>(
-    `select ${ROW} from wakeful.api_keys
+  return db.query<KeyRow & Place>(
+    `select ${ROW}, ${placeOf('created_at')} from wakeful.api_keys
      where parent_id is null and ($2::timestamptz is null or (created_at, id) < ($2::timestamptz, $3::uuid))
      order by created_at desc, id desc limit $1`,
     [page.limit, createdAt, id],
@@ -107,7 +105,7 @@ export async function liveKeys(
   return db.query<LiveKey>(
     `select k.id, k.parent_id, k.hash, k.role, k.user_id, k.agent_id, k.owner_did,
        (extract(epoch from least(k.expires_at, p.expires_at) - ${NOW}) * 1000)::float8 as left_ms,
-       coalesce(k.last_used_at, '-infinity') <= ${NOW} - $3::float8 * interval '1 millisecond' as use_unnoted
+       coalesce(k.last_used_at, '-infinity') <= ${inMs('-$3::float8')} as use_unnoted
      from wakeful.api_keys k left join wakeful.api_keys p on p.id = k.parent_id
      where k.id = any($2::uuid[]) and ${LIVE('k')} and (k.parent_id is null or (p.id is not null and ${LIVE('p')}))`,
     [db.now(), ids, notedMs],
@@ -135,7 +133,7 @@ const INSERT_TOKEN = statement(
   { id: 'uuid', hash: 'bytea', did: 'text', seconds: 'int' },
   ({ id, hash, did, seconds }) => `insert into wakeful.api_keys
       (id, hash, role, user_id, agent_id, owner_did, parent_id, expires_at, created_at)
-    select ${id}, ${hash}, 'agent', k.user_id, k.agent_id, k.owner_did, k.id, ${NOW} + ${seconds} * interval '1 second', ${NOW}
+    select ${id}, ${hash}, 'agent', k.user_id, k.agent_id, k.owner_did, k.id, ${inMs(`${seconds} * 1000`)}, ${NOW}
     from (select * from wakeful.api_keys k
           where k.owner_did = ${did} and k.role = 'agent' and k.parent_id is null and ${LIVE('k')}
           order by k.created_at desc limit 1) k

@@ -1,12 +1,12 @@
 /** What may be used once and soon: the nonces of challenges, and the tickets of sockets. Kept as hashes. */
 import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
+import { inMs, NOW } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 
 const KEEP_CHALLENGE = statement(
   { hash: 'bytea', did: 'text', seconds: 'int' },
   ({ hash, did, seconds }) => `insert into wakeful.auth_challenges (hash, did, expires_at)
-    select ${hash}, ${did}, ${NOW} + ${seconds} * interval '1 second'
+    select ${hash}, ${did}, ${inMs(`${seconds} * 1000`)}
     where exists (select 1 from wakeful.api_keys where owner_did = ${did} and role = 'agent' and parent_id is null)`,
 )
 
@@ -38,7 +38,7 @@ const KEEP_TICKET = statement(
     actor,
     seconds,
   }) => `insert into wakeful.tickets (hash, key_id, actor, expires_at)
-    values (${hash}, ${keyId}, ${actor}, ${NOW} + ${seconds} * interval '1 second')`,
+    values (${hash}, ${keyId}, ${actor}, ${inMs(`${seconds} * 1000`)})`,
 )
 
 export async function keepTicket(

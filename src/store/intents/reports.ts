@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
 import { bucketOf, EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, type DueTable, dueRows, inIndexOrder, keyIs, NOW } from '../db/due.ts'
+import { byKey, type DueTable, dueRows, inIndexOrder, inMs, keyIs, NOW } from '../db/due.ts'
 import { type Names, statement } from '../db/statement.ts'
 import { INTENT_ROW, type IntentRow } from './intents.ts'
 
@@ -53,9 +53,10 @@ export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentR
 const LEASE = { limit: 'int', seconds: 'int', tokens: 'uuid[]' } as const
 const leasing = ({ limit, seconds, tokens }: Names<typeof LEASE>, where: string) =>
   `update ${PENDING.name} t
-   set claim_token = (${tokens})[d.place], claimed_until = ${NOW} + ${seconds} * interval '1 second'
+   set claim_token = k.token, claimed_until = ${inMs(`${seconds} * 1000`)}
    from (select bucket, id, row_number() over () as place
          from (${dueRows(PENDING, 't.bucket, t.id', limit, { where: `${NOT_EXPIRED} and ${where}` })}) f) d
+   join unnest(${tokens}) with ordinality k(token, place) on ${keyIs('k.place', 'd.place')}
    where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT_ROW}`
 const LEASE_ALL = statement(LEASE, (lease) => leasing(lease, 'true'))
 const LEASE_OWN = statement({ ...LEASE, ...OF_ONE }, (p) => leasing(p, ofOne(p)))
@@ -84,7 +85,7 @@ function dueTime(row: IntentRow): number {
 const CLAIM = statement(
   { bucket: 'smallint', id: 'uuid', token: 'uuid', seconds: 'int' },
   ({ bucket, id, token, seconds }) => `update ${PENDING.name} t
-    set claim_token = ${token}, claimed_until = ${NOW} + ${seconds} * interval '1 second'
+    set claim_token = ${token}, claimed_until = ${inMs(`${seconds} * 1000`)}
     where t.bucket = ${bucket} and t.id = ${id} returning ${INTENT_ROW}`,
 )
 
@@ -159,14 +160,16 @@ const REPORT = statement(
         last_message_id = coalesce(${r.message_id}, t.last_message_id),
         claim_token = null, claimed_until = null, updated_at = ${NOW}
     where t.bucket = ${r.bucket} and t.id = ${r.intentId}
-    returning t.bucket, t.id, t.user_id, t.trigger_type)
+    returning t.bucket, t.id, t.user_id, t.trigger_type),
+  recorded as (
   insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, trigger_data, gate_result,
     message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer, scheduled_for)
   select bucket, ${r.id}, id, user_id, ${NOW}, trigger_type, ${r.status}, ${r.trigger_data}, ${r.gate_result}, ${r.message_id},
     ${r.message_preview}, ${r.evaluation_ms}, ${r.generation_ms}, ${r.delivery_ms}, ${r.error_message}, ${r.claim_token}, ${r.answer},
     -- The slot of a schedule is the time it was due at; a report that came sooner is about none.
     case when trigger_type in ('cron', 'interval', 'once') and ${r.dueAt} <= ${NOW} then ${r.dueAt} end
-  from settled`,
+  from settled)
+  select 1`,
 )
 
 /** Of a row that is locked. `answer` is kept with a report under a token, for when it comes again. */
@@ -234,16 +237,18 @@ export async function listExecutions(
  * of our own agents are ended by the clock.
  */
 export async function expireIntents(db: Db, limit: number): Promise<number> {
-  const gone = `enabled = true and expires_at is not null and agent_id is null and expires_at <= ${NOW} - interval '1 hour'
+  const gone = `enabled = true and expires_at is not null and agent_id is null and expires_at <= ${inMs('-3600000')}
     and (claimed_until is null or claimed_until <= ${NOW})`
   const rows = await db.query(
     `with ended as (
        update wakeful.scheduled_intents set enabled = false, next_check = null, claim_token = null, claimed_until = null, updated_at = ${NOW}
        where (bucket, id) in (select bucket, id from wakeful.scheduled_intents where ${gone} order by expires_at limit $2::int)
-         and ${gone} returning bucket, id, user_id, trigger_type)
+         and ${gone} returning bucket, id, user_id, trigger_type),
+     recorded as (
      insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, error_message, cause, last_seen_at)
-     select bucket, ($3::uuid[])[row_number() over ()], id, user_id, ${NOW}, trigger_type, 'condition_not_met', '${EXPIRED}', 'expired', ${NOW}
-     from ended returning 1`,
+     select e.bucket, k.id, e.id, e.user_id, ${NOW}, e.trigger_type, 'condition_not_met', '${EXPIRED}', 'expired', ${NOW}
+     from (select *, row_number() over () as place from ended) e join unnest($3::uuid[]) with ordinality k(id, place) using (place) returning 1)
+     select 1 from recorded`,
     [db.now(), limit, Array.from({ length: limit }, newId)],
   )
   return rows.length

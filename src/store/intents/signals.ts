@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import type { NewSignal, SignalKind } from '../../core/intents/signal.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
+import { inMs, NOW } from '../db/due.ts'
 import { type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 
 /** For everybody. In the indexes nobody's name stands for it, since null equals nothing. */
@@ -246,8 +246,10 @@ export async function lastUserAt(tx: Db, users: readonly string[]): Promise<Map<
   return new Map(said.flatMap(({ user_id, at }) => (at === null ? [] : [[user_id, at]])))
 }
 
-const FACTS = rows({ bucket: 'smallint', intentId: 'uuid', key: 'text' })
-export type UsedFact = RowOf<typeof FACTS>
+const FACT_OF = { bucket: 'smallint', intentId: 'uuid', key: 'text' } as const
+const FACTS = rows(FACT_OF)
+type Fact = RowOf<typeof FACTS>
+const USED_FACTS = rows({ ...FACT_OF, userId: 'text' })
 
 const USED = statement(
   { k: FACTS },
@@ -258,19 +260,19 @@ const USED = statement(
 )
 
 /** Of these, the ones that have fired their intent already, as `intent key`. */
-export async function usedFacts(tx: Db, facts: readonly UsedFact[]): Promise<Set<string>> {
+export async function usedFacts(tx: Db, facts: readonly Fact[]): Promise<Set<string>> {
   if (facts.length === 0) return new Set()
   const used = await USED.run<{ used: string }>(tx, { k: facts })
   return new Set(used.map((row) => row.used))
 }
 
 const USE = statement(
-  { i: FACTS },
-  ({ i }) => `insert into wakeful.intent_used (bucket, intent_id, key, used_at)
-    select bucket, intent_id, key, ${NOW} from ${i} on conflict do nothing`,
+  { i: USED_FACTS },
+  ({ i }) => `insert into wakeful.intent_used (bucket, intent_id, key, user_id, used_at)
+    select bucket, intent_id, key, user_id, ${NOW} from ${i} on conflict do nothing`,
 )
 
-export async function useFacts(tx: Db, facts: readonly UsedFact[]): Promise<void> {
+export async function useFacts(tx: Db, facts: readonly RowOf<typeof USED_FACTS>[]): Promise<void> {
   if (facts.length > 0) await USE.run(tx, { i: facts })
 }
 
@@ -281,7 +283,7 @@ export async function pruneSignals(
   rememberMs: number,
   limit: number,
 ): Promise<number> {
-  const before = (ms: string) => `${NOW} - ${ms}::float8 * interval '1 millisecond'`
+  const before = (ms: string) => inMs(`-${ms}::float8`)
   const gone = await db.query(
     `delete from wakeful.signals where id = any(array(
        select t.id from wakeful.signals t

@@ -130,13 +130,15 @@ const WRITE_CHECKS = statement(
     from ${i}
     on conflict (bucket, id) do update
       set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
-          evaluation_ms = excluded.evaluation_ms)
+          evaluation_ms = excluded.evaluation_ms),
+  looked as (
   update wakeful.scheduled_intents t
   set next_check = case when i.enabled then coalesce(i.next_check, t.next_check) end, enabled = i.enabled, last_checked = ${NOW},
       last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again,
       scheduled_for = null, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
       quiet_execution = i.execution_id, quiet_reason = i.reason
-  from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+  from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')})
+  select 1`,
 )
 
 export async function writeChecks(tx: Db, checks: readonly Check[]): Promise<void> {
@@ -217,7 +219,7 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
-      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.data as trigger_data, i.session_key, i.seq)
+      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.data as trigger_data, i.session_key, i.seq),
   ${appendTaken('intent', [
     'intent_id',
     'intent_name',
@@ -229,7 +231,8 @@ const TAKE = statement(
     'scheduled_for',
     'missed_count',
     'metadata',
-  ])}`,
+  ])}
+  select 1`,
 )
 
 /** Turns intents into events, within the transaction that holds their locks. */

@@ -4,6 +4,7 @@ import type { Db } from '../db/db.ts'
 import {
   claimRows,
   type DueTable,
+  inMs,
   LEASE,
   NOW,
   oneInOrder,
@@ -108,7 +109,7 @@ const SETTLE = statement(
     told: 'json?',
   },
   (p) => `update wakeful.source_polls
-    set due_at = ${NOW} + ${p.waitMs} * interval '1 millisecond', claim_token = null, claimed_at = null, failures = ${p.failures},
+    set due_at = ${inMs(p.waitMs)}, claim_token = null, claimed_at = null, failures = ${p.failures},
         last_error = ${p.error}, last_ok_at = case when ${p.failures} = 0 then ${NOW} else last_ok_at end,
         etag = case when ${p.wasRead} then ${p.etag} else etag end,
         last_modified = case when ${p.wasRead} then ${p.lastModified} else last_modified end,
@@ -159,7 +160,7 @@ export interface SourceState {
 export async function listSources(db: Db, limit: number): Promise<SourceState[]> {
   return db.query<SourceState>(
     `select key, kind, failures, last_ok_at, last_error, due_at as next_poll_at from wakeful.source_polls
-     where due_at > ${NOW} - interval '7 days' order by kind, key limit $2::int`,
+     where due_at > ${inMs('-7 * 86400000')} order by kind, key limit $2::int`,
     [db.now(), limit],
   )
 }

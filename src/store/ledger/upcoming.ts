@@ -190,7 +190,7 @@ const STANDING_OF: Record<TriggerKind, string> = {
 const STANDING = TRIGGER_KINDS.map((kind) => {
   const { table, next, stands, name } = FAMILIES[kind]
   return `(select ${selected(kind, next, name)} from ${table} t
-    where ${STANDING_OF[kind]} and t.${stands} order by t.${next} + interval '0' limit ${STANDING_MAX})`
+    where ${STANDING_OF[kind]} and t.${stands} order by greatest(t.${next}, t.${next}) limit ${STANDING_MAX})`
 }).join(' union all ')
 
 /** What a person has ahead; with a session only its own timers and what wakes its agent, and all work. */

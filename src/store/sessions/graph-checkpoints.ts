@@ -183,8 +183,9 @@ export async function writeGraphRows(db: Db, rows: GraphRows): Promise<void> {
 export async function deleteGraphThread(db: Db, bucket: number, threadId: string): Promise<void> {
   await db.query(
     `with points as (delete from wakeful.checkpoints where bucket = $1 and thread_id = $2 and type = $3),
-          blobs as (delete from wakeful.checkpoint_blobs where bucket = $1 and thread_id = $2)
-     delete from wakeful.checkpoint_writes where bucket = $1 and thread_id = $2`,
+          blobs as (delete from wakeful.checkpoint_blobs where bucket = $1 and thread_id = $2),
+          writes as (delete from wakeful.checkpoint_writes where bucket = $1 and thread_id = $2)
+     select 1`,
     [bucket, threadId, GRAPH_POINT],
   )
 }

@@ -38,7 +38,7 @@ export async function stopPushing(tx: Db, session: SessionRef, to: string): Prom
   await tx.query(
     `update wakeful.effects
      set due_at = null, claim_token = null, claimed_at = null, updated_at = ${NOW},
-         status = case status when 'executing' then 'pending' else status end
+         status = case when status = 'executing' then 'pending' else status end
      where bucket = $2 and session_key = $3 and due_at is not null`,
     [tx.now(), session.bucket, session.key],
   )

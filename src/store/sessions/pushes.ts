@@ -9,6 +9,7 @@ import {
   byKey,
   claimRows,
   EFFECTS,
+  inMs,
   keyIs,
   LEASE,
   NOW,
@@ -54,7 +55,7 @@ const CLAIM = statement(
        t.parts_sent, t.attempt_count, t.push_deaths, d.was_due_at`,
       {
         set: `, attempt_count = t.attempt_count + 1, last_attempt_at = ${NOW}, updated_at = ${NOW},
-          status = case t.status when 'pending' then 'executing' else t.status end,
+          status = case when t.status = 'pending' then 'executing' else t.status end,
           push_deaths = t.push_deaths + (t.claim_token is not null)::int`,
         where: first(channels),
       },
@@ -86,10 +87,7 @@ const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', '
 
 const EXTEND = statement(
   { h: HELD_ROWS, leaseMs: 'int' },
-  ({
-    h,
-    leaseMs,
-  }) => `update wakeful.effects e set due_at = ${NOW} + ${leaseMs} * interval '1 millisecond'
+  ({ h, leaseMs }) => `update wakeful.effects e set due_at = ${inMs(leaseMs)}
     from ${h} where ${IS_HELD} returning e.session_key, e.position`,
 )
 
@@ -130,7 +128,7 @@ const SETTLE = statement(
                       when h.outcome = 'dropped' then 'failed' else 'pending' end,
         delivered_by = case when h.outcome = 'sent' then coalesce(e.delivered_by, h.channel) else e.delivered_by end,
         delivered_at = case when h.outcome = 'sent' then coalesce(e.delivered_at, ${NOW}) else e.delivered_at end,
-        due_at = case when h.outcome = 'later' then ${NOW} + h.wait_ms * interval '1 millisecond' end,
+        due_at = case when h.outcome = 'later' then ${inMs('h.wait_ms')} end,
         parts_sent = h.parts_sent, last_error = h.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
     from ${h} where ${IS_HELD} returning e.session_key, e.position, h.token`,
 )

@@ -48,9 +48,10 @@ export function stateOf(s: string): string {
  * Only agents this process knows: during a rolling upgrade the others' sessions wait for their own.
  * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
  */
-const CLAIM = statement(
-  { ...LEASE, agentIds: 'text[]' },
-  ({ agentIds, ...lease }) => `with claimed as (
+const claiming = (leases: boolean) =>
+  statement(
+    { ...LEASE, agentIds: 'text[]' },
+    ({ agentIds, ...lease }) => `with claimed as (
     ${claimRows(
       SESSIONS,
       lease,
@@ -63,12 +64,15 @@ const CLAIM = statement(
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
          e.trigger_id, e.scheduled_for, e.traceparent,
          ${stateOf('c')} as state
-  from (select ${nextDueMs(SESSIONS)} as next_ms) n
+  from (select ${nextDueMs(SESSIONS, leases)} as next_ms) n
   left join (claimed c cross join lateral (
     select * from wakeful.events e
     where e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1 limit 1) e) on true
   order by c.was_due_at`,
-)
+  )
+const CLAIM = claiming(false)
+/** A test clock does not poll: it is told when leases end. */
+const CLAIM_BY_CLOCK = claiming(true)
 
 export async function claimTurns(
   db: Db,
@@ -77,8 +81,9 @@ export async function claimTurns(
   token: string,
   agentIds: readonly string[],
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  const values = CLAIM.values(db, { limit, leaseMs, token, agentIds })
-  const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, CLAIM.text, values))
+  const claim = db.now() === null ? CLAIM : CLAIM_BY_CLOCK
+  const values = claim.values(db, { limit, leaseMs, token, agentIds })
+  const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, claim.text, values))
   return { turns: taken, nextMs }
 }
 

@@ -1,7 +1,7 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { dueRows, keyIs, NOW, nextDueMs, oneInOrder, TIMERS, takenOf } from '../db/due.ts'
+import { dueRows, inMs, keyIs, NOW, nextDueMs, oneInOrder, TIMERS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from './sessions.ts'
 
@@ -46,7 +46,7 @@ const PROMOTE = statement(
     update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
     from due d
     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and t.timer_id = d.timer_id
-      and t.status || '' = 'pending' and t.fire_at + interval '0' <= ${NOW}
+      and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
     returning t),
   -- Gathered into one array for each session, so that numbering needs no join of one CTE with another: the planner knows
   -- nothing of their sizes and would compare every row with every other. Sorted once, before: an order within the
@@ -54,7 +54,7 @@ const PROMOTE = statement(
   heads as (
     update wakeful.sessions s
     set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW},
-        ${leased(`${NOW} + ${leaseMs} * interval '1 millisecond'`, 'leased_until')},
+        ${leased(inMs(leaseMs), 'leased_until')},
         ${leased(token, 'claim_token')},
         ${leased(NOW, 'claimed_at')}
     from (select k.bucket, k.session_key, count(*)::int as total, array_agg(k.t) as timers,
@@ -150,7 +150,7 @@ const PUT = statement(
   },
   (t) => `insert into wakeful.autonomy_timers
       (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
-    values (${t.bucket}, ${t.key}, ${t.id}, ${t.timerId}, coalesce(${t.fireAt}, ${NOW} + ${t.delayMs} * interval '1 millisecond'),
+    values (${t.bucket}, ${t.key}, ${t.id}, ${t.timerId}, coalesce(${t.fireAt}, ${inMs(t.delayMs)}),
       ${t.payload}, 'pending', ${t.traceparent}, ${NOW}, ${NOW})
     on conflict (bucket, session_key, timer_id) do update
       set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,

@@ -5,7 +5,7 @@
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
 import { type Db, sqlState } from '../db/db.ts'
-import { keyIs, keyOrder, NOW } from '../db/due.ts'
+import { inMs, keyIs, keyOrder, NOW } from '../db/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
 
@@ -117,7 +117,7 @@ const WRITE = statement(
     set done_seq = case when i.status = 'retrying' then s.done_seq else i.event_seq end,
         checkpoint_id = coalesce(i.checkpoint_id, s.checkpoint_id),
         consecutive_autonomous_msgs = i.consecutive, last_autonomous_at = i.last_autonomous_at,
-        due_at = case when i.status = 'retrying' then ${NOW} + i.retry_ms * interval '1 millisecond'
+        due_at = case when i.status = 'retrying' then ${inMs('i.retry_ms')}
                       when s.last_seq > i.event_seq then ${NOW} end,
         claim_token = null, claimed_at = null, leased_until = null,
         attempt = case when i.status = 'retrying' then s.attempt + 1 else 0 end,
@@ -195,13 +195,15 @@ const TIMERS = statement(
   ({ c, t }) => `with gone as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from ${c}
-    where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending')
-  insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
-  select bucket, key, id, timer_id, fire_at, payload, status, traceparent, ${NOW}, ${NOW} from ${t}
-  on conflict (bucket, session_key, timer_id) do update
-    set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
-      updated_at = excluded.updated_at
-    where excluded.status = 'pending'`,
+    where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending'),
+  made as (
+    insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
+    select bucket, key, id, timer_id, fire_at, payload, status, traceparent, ${NOW}, ${NOW} from ${t}
+    on conflict (bucket, session_key, timer_id) do update
+      set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
+        updated_at = excluded.updated_at
+      where excluded.status = 'pending')
+  select 1`,
 )
 
 /**

@@ -62,7 +62,8 @@ const SETTLE = statement(
   ({ f, i }) => `with freed as (
     update wakeful.work w
     set in_flight = null, next_run_at = f.next_run_at, is_active = f.next_run_at is not null, updated_at = ${NOW}
-    from ${f} where ${keyIs('w.bucket', 'f.bucket')} and ${keyIs('w.id', 'f.id')})
+    from ${f} where ${keyIs('w.bucket', 'f.bucket')} and ${keyIs('w.id', 'f.id')}),
+  ended as (
   update wakeful.work_outputs o
   set status = case when i.error is null then 'completed' else 'failed' end,
       title = i.title, content = i.content, metadata = coalesce(i.metadata, o.metadata),
@@ -75,7 +76,8 @@ const SETTLE = statement(
       updated_at = ${NOW}
   from ${i}
   where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.status || '' in ('pending', 'running')
-  returning o.event_id, o.traceparent`,
+  returning o.event_id, o.traceparent)
+  select event_id, traceparent from ended`,
 )
 
 /** Answers the events of the outputs that were written, with the trace of each: the others' work is gone. */

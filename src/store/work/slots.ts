@@ -5,7 +5,7 @@
  */
 import type { WorkSchedule } from '../../core/work/work.ts'
 import type { Db } from '../db/db.ts'
-import { inIndexOrder, keyIs, NOW, WORK } from '../db/due.ts'
+import { inIndexOrder, keyIs, NOW, NOW_MS, WORK } from '../db/due.ts'
 import {
   appendTaken,
   dueFrom,
@@ -71,14 +71,14 @@ const TAKE = statement(
     returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count,
-      coalesce(i.slot, date_trunc('milliseconds', ${NOW})) as scheduled_for),
+      coalesce(i.slot, ${NOW_MS}) as scheduled_for),
   made as (
     insert into wakeful.work_outputs (bucket, id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent,
       created_at, updated_at)
     select bucket, output_id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent, ${NOW}, ${NOW}
-    from taken)
+    from taken),
   ${appendTaken('work', ['work_id', 'run_number', 'task', 'parameters', 'timezone', 'scheduled_for', 'missed_count'])}
-  returning id`,
+  select id from appended`,
 )
 
 /**

@@ -6,19 +6,16 @@ import type { NewWork } from '../../core/work/draft.ts'
 import { OUTPUT, WORK } from '../../core/work/fields.ts'
 import { type ScheduleState, workSession } from '../../core/work/work.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { keyIs, NOW, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 import type { QueuedRun } from './slots.ts'
 
 export interface WorkRow extends RowOf<typeof WORK> {
-  /** `created_at` with its microseconds, for cursors. */
-  readonly created_text: string
   /** The database's time when it was read. */
   readonly now: Date
 }
 
-const ROW = `${listOf(WORK, 'w')},
-  to_char(w.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as created_text, ${NOW} as now`
+const ROW = `${listOf(WORK, 'w')}, ${NOW} as now`
 
 const GIVEN = typesOf(WORK, ['last_run_at', 'scheduled_for', 'created_at', 'updated_at'])
 const NAMES = Object.keys(GIVEN)
@@ -61,18 +58,21 @@ export interface WorkPage {
 }
 
 /** Newest first. */
-export async function listWork(db: Db, page: WorkPage): Promise<WorkRow[]> {
+export async function listWork(db: Db, page: WorkPage): Promise<(WorkRow & Place)[]> {
   const values: unknown[] = [db.now(), page.limit]
   const { where, values: owner } = within(page.userId, values.length + 1)
   values.push(...owner)
-  let text = `select ${ROW} from wakeful.work w where ${where}`
+  let text = `select ${ROW}, ${placeOf('w.created_at')} from wakeful.work w where ${where}`
   if (page.active !== null) text += ` and is_active = $${values.push(page.active)}`
   if (page.projectId !== null) text += ` and project_id = $${values.push(page.projectId)}`
   if (page.after !== null) {
     const [createdAt, id] = page.after
     text += ` and (created_at, id) < ($${values.push(createdAt)}::timestamptz, $${values.push(id)}::uuid)`
   }
-  return db.query<WorkRow>(`${text} order by created_at desc, id desc limit $2::int`, values)
+  return db.query<WorkRow & Place>(
+    `${text} order by created_at desc, id desc limit $2::int`,
+    values,
+  )
 }
 
 /** Null when there is none, or none of theirs. `lock`: held until the transaction ends. */
