@@ -46,6 +46,42 @@ describe('the cron dialect', () => {
     expect(parseCron(canonical).canonical).toBe(canonical)
   })
 
+  it('ends where it is told to: after that nothing fires, is missed or is ahead', () => {
+    const { schedule, canonical, description } = parseCron(
+      '0 9 * * 1-5  until 2026-11-18T10:00',
+      'Europe/Berlin',
+    )
+    expect(canonical).toBe('0 9 * * 1-5 until 2026-11-18T09:00:00Z')
+    expect(parseCron(canonical, 'Europe/Berlin').canonical).toBe(canonical)
+    expect(description).toBe(
+      'every weekday at 09:00 (Europe/Berlin), until 2026-11-18 10:00 Europe/Berlin',
+    )
+    const monday = at('2026-11-16T00:00Z')
+    expect(iso(next(schedule, monday, { count: 9 }))).toEqual([
+      '2026-11-16T08:00',
+      '2026-11-17T08:00',
+      '2026-11-18T08:00',
+    ])
+    const [first = 0] = next(schedule, monday)
+    expect(missed(schedule, first, at('2026-12-01T00:00Z'), monday)).toEqual({
+      missedCount: 2,
+      nextAt: null,
+    })
+    const every = parseCron('@every 1h UNTIL 2026-11-16T02:30:00Z').schedule
+    expect(iso(next(every, monday, { anchor: monday, count: 9 }))).toEqual([
+      '2026-11-16T01:00',
+      '2026-11-16T02:00',
+    ])
+    expect(missed(every, monday, at('2026-12-01T00:00Z'), monday)).toEqual({
+      missedCount: 2,
+      nextAt: null,
+    })
+    expect(refused(() => parseCron('0 9 * * * until friday'))).toContain('2030-01-31T09:00:00Z')
+    expect(
+      refused(() => parseCron('0 9 * * * until 2030-01-01T00:00Z until 2031-01-01T00:00Z')),
+    ).toContain('once')
+  })
+
   it('knows the nearest weekday, the last weekday and days before the last', () => {
     // 1 August 2026 is a Saturday, 15 August too, 31 May 2026 a Sunday.
     expect(fires('0 9 1W * *', '2026-07-31T00:00Z', 1)).toEqual(['2026-08-03T09:00'])

@@ -6,6 +6,7 @@ import {
   isZone,
   maxFiresPerLocalDay,
   minSpacingMs,
+  next,
   parsedOf,
   ScheduleError,
   zoneError,
@@ -69,7 +70,7 @@ function cronErrors({ trigger_schedule, timezone }: IntentTrigger, now: Date): s
   const say = (text: string) => `trigger_schedule.cron: ${text}`
   if (parsed instanceof ScheduleError) return parsed.errors.map(say)
   const at = now.getTime()
-  const errors: string[] = []
+  const errors = next(parsed.schedule, at).length === 0 ? [say('it never fires again')] : []
   const seconds = minSpacingMs(parsed.schedule, at) / 1000
   if (seconds < CRON_SPACING_MIN_SECONDS)
     errors.push(say(`Cron too frequent: every ${seconds}s. Minimum: ${CRON_SPACING_MIN_SECONDS}s`))

@@ -4,7 +4,7 @@
  * 0.3 ms once the zone's days are known.
  */
 
-import { DAY, HOUR } from './calendar.ts'
+import { DAY, HOUR, LAST_INSTANT } from './calendar.ts'
 import { countEvery, nextEvery } from './every.ts'
 import { cronBetween, nextCron } from './fire.ts'
 import type { Schedule } from './schedule.ts'
@@ -119,15 +119,19 @@ export function missed(
   anchor: number,
 ): { missedCount: number; nextAt: number | null } {
   if (schedule.kind === 'once') return { missedCount: 0, nextAt: null }
-  if (schedule.kind === 'every') {
-    return {
-      missedCount: countEvery(schedule.everyMs, slot, now, anchor),
-      nextAt: nextEvery(schedule.everyMs, Math.max(slot, now), anchor, 1)[0] ?? null,
-    }
-  }
-  const { expr, timezone } = schedule
-  return {
-    missedCount: slot < now ? countCron(expr, timezone, slot, now) : 0,
-    nextAt: nextCron(expr, timezone, Math.max(slot, now), 1)[0] ?? null,
-  }
+  const { until = LAST_INSTANT } = schedule
+  const passed = Math.min(now, until)
+  const after = Math.max(slot, now)
+  const { missedCount, nextAt } =
+    schedule.kind === 'every'
+      ? {
+          missedCount: countEvery(schedule.everyMs, slot, passed, anchor),
+          nextAt: nextEvery(schedule.everyMs, after, anchor, 1)[0],
+        }
+      : {
+          missedCount:
+            slot < passed ? countCron(schedule.expr, schedule.timezone, slot, passed) : 0,
+          nextAt: nextCron(schedule.expr, schedule.timezone, after, 1)[0],
+        }
+  return { missedCount, nextAt: nextAt === undefined || nextAt > until ? null : nextAt }
 }

@@ -169,9 +169,13 @@ function intervalText(everyMs: number): string {
 }
 
 export function describe(schedule: Schedule): string {
-  if (schedule.kind === 'every') return `${intervalText(schedule.everyMs)}, counted from its start`
-  if (schedule.kind === 'once') {
-    return schedule.at === null ? 'once' : `once at ${formatLocal(schedule.at, schedule.timezone)}`
-  }
-  return `${unionText(compile(schedule.expr).parts.map(({ spec }) => spec))} (${schedule.timezone})`
+  const { timezone } = schedule
+  if (schedule.kind === 'once')
+    return schedule.at === null ? 'once' : `once at ${formatLocal(schedule.at, timezone)}`
+  const { until } = schedule
+  const rule =
+    schedule.kind === 'every'
+      ? `${intervalText(schedule.everyMs)}, counted from its start`
+      : `${unionText(compile(schedule.expr).parts.map(({ spec }) => spec))} (${timezone})`
+  return until === undefined ? rule : `${rule}, until ${formatLocal(until, timezone)}`
 }

@@ -3,7 +3,7 @@
  * the environment or the process's zone; "now" is always an argument. Instants are epoch milliseconds.
  */
 
-import { SECOND } from './calendar.ts'
+import { LAST_INSTANT, SECOND } from './calendar.ts'
 import { nextEvery } from './every.ts'
 import { nextCron } from './fire.ts'
 import type { Schedule } from './schedule.ts'
@@ -27,12 +27,15 @@ export function next(
   options: { anchor?: number; count?: number } = {},
 ): number[] {
   const count = options.count ?? 1
-  if (schedule.kind === 'cron') return nextCron(schedule.expr, schedule.timezone, after, count)
-  if (schedule.kind === 'every') {
-    const anchor = options.anchor ?? Math.floor(after / SECOND) * SECOND
-    return nextEvery(schedule.everyMs, after, anchor, count)
-  }
-  return schedule.at !== null && schedule.at > after && count > 0 ? [schedule.at] : []
+  if (schedule.kind === 'once')
+    return schedule.at !== null && schedule.at > after && count > 0 ? [schedule.at] : []
+  const { until = LAST_INSTANT } = schedule
+  const anchor = options.anchor ?? Math.floor(after / SECOND) * SECOND
+  const found =
+    schedule.kind === 'cron'
+      ? nextCron(schedule.expr, schedule.timezone, after, count)
+      : nextEvery(schedule.everyMs, after, anchor, count)
+  return found.filter((at) => at <= until)
 }
 
 /** How many times ahead are told unless somebody asks for more. */

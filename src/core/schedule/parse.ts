@@ -3,8 +3,8 @@
 import { canonicalText, MAX_CRON_LENGTH, readCrons } from './cron.ts'
 import { describe } from './describe.ts'
 import { durationText, readEvery } from './every.ts'
-import { isoText } from './instant.ts'
-import { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
+import { isoText, localInstant } from './instant.ts'
+import { type Parsed, quoted, type Schedule, ScheduleError } from './schedule.ts'
 import { isZone, zoneAdvice, zoneOf } from './zone.ts'
 
 export function checkedZone(timezone: string): string {
@@ -13,23 +13,38 @@ export function checkedZone(timezone: string): string {
 }
 
 function canonicalOf(schedule: Schedule): string {
-  if (schedule.kind === 'cron') return schedule.expr
-  if (schedule.kind === 'every') return `@every ${durationText(schedule.everyMs)}`
-  return schedule.at === null ? 'once' : isoText(schedule.at)
+  if (schedule.kind === 'once') return schedule.at === null ? 'once' : isoText(schedule.at)
+  const { until } = schedule
+  const rule = schedule.kind === 'cron' ? schedule.expr : `@every ${durationText(schedule.everyMs)}`
+  return until === undefined ? rule : `${rule} until ${isoText(until)}`
 }
 
 export function parsed(schedule: Schedule, notes: string[] = []): Parsed {
   return { schedule, canonical: canonicalOf(schedule), description: describe(schedule), notes }
 }
 
-/** Five fields, a macro, several of these joined by ` | `, or `@every`. Throws `ScheduleError`. */
+/** What comes after `until`: without an offset it is read in the zone. */
+function readUntil(text: string, zone: string): { until?: number } {
+  const until = localInstant(text, zone)
+  if (until !== null) return { until }
+  throw new ScheduleError(
+    `until takes an instant such as 2030-01-31T09:00:00Z, not ${quoted(text)}`,
+  )
+}
+
+/** Five fields, a macro, several of these joined by ` | `, or `@every`; each may end in ` until <instant>`. Throws `ScheduleError`. */
 export function parseCron(expr: string, timezone = 'UTC'): Parsed {
   const zone = checkedZone(timezone)
   // Longer texts are refused by `readCrons`, before anything else looks at them.
   const trimmed = expr.length > MAX_CRON_LENGTH ? expr : expr.trim()
-  if (trimmed.length <= MAX_CRON_LENGTH && /^@every(?![a-z])/i.test(trimmed)) {
-    return parsed({ kind: 'every', everyMs: readEvery(trimmed.slice(6)), timezone: zone })
+  if (trimmed.length > MAX_CRON_LENGTH) readCrons(trimmed)
+  const [rule = '', end, ...more] = trimmed.split(/\suntil(?=\s)/i)
+  if (more.length > 0) throw new ScheduleError('until may be said once')
+  const bound = end === undefined ? {} : readUntil(end, zone)
+  if (/^@every(?![a-z])/i.test(rule)) {
+    return parsed({ kind: 'every', everyMs: readEvery(rule.slice(6)), timezone: zone, ...bound })
   }
   // Only the canonical text is compiled and kept, so that odd spellings cannot push out those in use.
-  return parsed({ kind: 'cron', expr: canonicalText(readCrons(trimmed)), timezone: zone })
+  const canonical = canonicalText(readCrons(rule.trim()))
+  return parsed({ kind: 'cron', expr: canonical, timezone: zone, ...bound })
 }

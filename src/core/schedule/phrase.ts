@@ -3,7 +3,7 @@
 import { LAST_INSTANT } from './calendar.ts'
 import { clockNotes, readClock } from './clock.ts'
 import { compose } from './compose.ts'
-import { formatLocal, localInstant } from './instant.ts'
+import { formatLocal, isoText, localInstant } from './instant.ts'
 import { nearest } from './nearest.ts'
 import { readOneOff } from './oneoff.ts'
 import { checkedZone, parseCron, parsed } from './parse.ts'
@@ -136,6 +136,7 @@ export function atOtherTime(schedule: Schedule, text: string): Parsed {
     )
   }
   const days = spec.text.split(' ').slice(2).join(' ')
-  const moved = parseCron(`${clock.minute} ${clock.hour} ${days}`, schedule.timezone)
+  const end = schedule.until === undefined ? '' : ` until ${isoText(schedule.until)}`
+  const moved = parseCron(`${clock.minute} ${clock.hour} ${days}${end}`, schedule.timezone)
   return { ...moved, notes: clockNotes([clock]) }
 }

@@ -1,8 +1,9 @@
 /** The shapes every file of this folder speaks of, and the one error it throws. */
 
+/** `until`: the last instant it may fire at. */
 export type Schedule =
-  | { kind: 'cron'; expr: string; timezone: string }
-  | { kind: 'every'; everyMs: number; timezone: string }
+  | { kind: 'cron'; expr: string; timezone: string; until?: number }
+  | { kind: 'every'; everyMs: number; timezone: string; until?: number }
   | { kind: 'once'; at: number | null; timezone: string }
 
 export interface Parsed {
