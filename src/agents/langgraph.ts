@@ -14,6 +14,7 @@ import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import { TerminalError } from '../core/errors.ts'
 import type { EventType } from '../core/sessions/session.ts'
 import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+import { type CronRun, cronRunOf } from './cron-run.ts'
 import { Turn } from './function.ts'
 import { GraphSaver } from './saver.ts'
 
@@ -76,7 +77,10 @@ interface Graph {
   readonly channels: Readonly<Record<string, unknown>>
   checkpointer: unknown
   withConfig(config: RunnableConfig): Graph
-  invoke(input: unknown, config: RunnableConfig & { durability: 'exit' }): Promise<unknown>
+  invoke(
+    input: unknown,
+    config: RunnableConfig & { durability: 'exit'; context?: unknown },
+  ): Promise<unknown>
   getState(
     config: RunnableConfig,
   ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
@@ -134,8 +138,10 @@ async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
   const graph = compiled.withConfig({})
   graph.checkpointer = saver
   const before = await look(graph, saver, key, input.checkpointId)
-  await graph.invoke(inputOf(graph, input, before), {
-    configurable: { thread_id: key },
+  const cron = cronRunOf(input.event)
+  await graph.invoke(inputOf(graph, input, before, cron), {
+    ...cron.config,
+    configurable: { ...cron.config.configurable, thread_id: key },
     durability: 'exit',
     signal: input.signal,
   })
@@ -182,11 +188,12 @@ async function look(
   }
 }
 
-function inputOf(graph: Graph, { event }: TurnInput, before: Standing): unknown {
+function inputOf(graph: Graph, { event }: TurnInput, before: Standing, cron: CronRun): unknown {
   const payload: unknown = JSON.parse(event.payload)
   const { id, seq, type } = event
   const seen: GraphEvent = { id, seq, type, payload, created_at: event.createdAt.toISOString() }
-  const update: Record<string, unknown> = {}
+  const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
+  const update: Record<string, unknown> = Object.fromEntries(given)
   if (EVENT in graph.channels) update[EVENT] = seen
   const text = type === 'user_message' ? (payload as { text?: unknown }).text : undefined
   // The event's id, so that a message reducer that meets it twice keeps one.

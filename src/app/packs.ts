@@ -4,11 +4,12 @@ import type { Operation } from '../api/contract.ts'
 import { type Config, readVariables } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
 import { executorsPack } from '../packs/executors/pack.ts'
+import { langgraphCronsPack } from '../packs/langgraph-crons/pack.ts'
 import { sourcesPack } from '../packs/sources/pack.ts'
 import { telegramPack } from '../packs/telegram/pack.ts'
 import type { OpenPack, Pack, PackApp } from './pack.ts'
 
-export const PACKS = [executorsPack, sourcesPack, telegramPack] as const
+export const PACKS = [executorsPack, langgraphCronsPack, sourcesPack, telegramPack] as const
 
 type SettingsOf<P> = P extends { readSettings(read: Reader): infer S } ? S : unknown
 type Merged<P> = (P extends unknown ? (each: SettingsOf<P>) => void : never) extends (

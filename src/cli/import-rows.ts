@@ -83,7 +83,8 @@ function keyOf(row: Row, line: string): string {
   return `import-${id}`.replaceAll(/[^\x21-\x7e]/g, '_').slice(0, 128)
 }
 
-const ADMIN: Actor = {
+/** Who writes what is read here. */
+export const ADMIN: Actor = {
   role: 'admin',
   keyId: null,
   userId: null,
@@ -92,10 +93,15 @@ const ADMIN: Actor = {
   actAs: false,
 }
 
+export function operationOf(operation: string): Operation {
+  const op = operations.find(({ name }) => name === operation)
+  if (op === undefined) throw new Error(`there is no operation ${operation}`)
+  return op
+}
+
 /** Throws all that the shape has against it. */
 function checked(operation: string, input: Row): Row {
-  const op = operations.find(({ name }) => name === operation) as Operation | undefined
-  if (op === undefined) throw new Error(`there is no operation ${operation}`)
+  const op = operationOf(operation)
   return prepare(op, ADMIN, { params: {}, query: {}, body: input }).body as Row
 }
 

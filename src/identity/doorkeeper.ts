@@ -129,7 +129,7 @@ export class Doorkeeper {
   }
 
   async #bearer(headers: IncomingHttpHeaders, address: string): Promise<Known> {
-    const shown = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(headers.authorization ?? '')?.[1]
+    const shown = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(bearerOf(headers))?.[1]
     if (shown === undefined) throw new Refusal('unauthenticated', NO_KEY)
     const digest = hash('sha256', shown, 'base64url')
     const known = this.#known.get(digest)
@@ -273,6 +273,11 @@ function keyIdsOf({ id, parent_id }: LiveKey): readonly string[] {
 
 /** One answer for what is missing, malformed, unknown, revoked or expired: which it is helps only those who guess. */
 const NO_KEY = 'send a valid key as "Authorization: Bearer <key>"'
+
+/** Clients of LangGraph's API show their key in a header of its own. */
+function bearerOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string {
+  return authorization ?? (key === undefined ? '' : `Bearer ${key}`)
+}
 
 /** Admin and service may act for one owner, named by DID or by a bare user id. */
 function actingAs(actor: Actor, header: string | string[] | undefined): Actor {

@@ -117,6 +117,11 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, `${user}:bot:t`, user, bucket, at],
     ],
     [
+      `insert into wakeful.langgraph_crons (bucket, id, owner_did, user_id, assistant_id, schedule, payload, metadata, created_at, updated_at)
+       values ($1, $2, 'd', $3, 'bot', '0 9 * * *', '{}', '{}', $4, $4)`,
+      [bucket, newId(), user, at],
+    ],
+    [
       `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at) values ($1, $2, $3, $4, $4)`,
       [newId(), bucket, `${user}:bot:t`, at],
     ],

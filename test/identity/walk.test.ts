@@ -48,6 +48,20 @@ const BODIES: Record<string, object> = {
   register_agent: { id: 'elsewhere-2', url: 'https://agents.example/turn' },
   update_agent: { enabled: false },
   create_telegram_link: { session_key: 'ann:bot:t' },
+  create_langgraph_cron: {
+    assistant_id: 'bot',
+    schedule: '0 9 * * *',
+    input: { note: PLANTED },
+    metadata: { note: PLANTED },
+  },
+  create_langgraph_thread_cron: {
+    assistant_id: 'bot',
+    schedule: '0 9 * * *',
+    input: { note: PLANTED },
+  },
+  update_langgraph_cron: { input: { note: PLANTED } },
+  search_langgraph_crons: {},
+  count_langgraph_crons: {},
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -64,6 +78,13 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     return { agent_id: 'elsewhere' }
   },
   '/v1/telegram/links/{session_key}': async () => ({ session_key: 'ann:bot:t' }),
+  '/runs/crons/{cron_id}': async (s, keys) => {
+    const { body } = made(
+      await s.call(keys.agent, 'POST', '/runs/crons', BODIES.create_langgraph_cron),
+    )
+    return { cron_id: body.cron_id }
+  },
+  '/threads/{thread_id}': async () => ({ thread_id: 'thread' }),
   '/v1/work/{id}': async (s, keys) => {
     const { body } = made(await s.call(keys.agent, 'POST', '/v1/work', BODIES.create_work))
     return { id: body.work.id, run_number: body.output.run_number }
@@ -74,6 +95,13 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
 const UNRECORDED: Record<string, string> = {
   preview_schedule: 'stores nothing',
   create_challenge: 'a nonce that nobody has used changes nothing',
+  search_langgraph_crons: 'reads',
+  count_langgraph_crons: 'reads',
+}
+
+/** What a path names that is everybody's own, and why. */
+const NOT_SHARED: Record<string, string> = {
+  create_langgraph_thread_cron: 'a thread of the same name is another session of another person',
 }
 
 /** Routes whose rightful request is not made here, and why. */
@@ -261,7 +289,7 @@ function walk(store: StoreUnderTest): void {
       const { roles, name } = route
       if (roles === 'public') continue
       for (const role of ['agent', 'user', 'worker'] as const) {
-        if (!roles.includes(role)) continue
+        if (!roles.includes(role) || name in NOT_SHARED) continue
         if (!route.path.includes('{') && route.method !== 'GET') continue
         const reply = await ask(route, bea[role])
         const expected = route.path.includes('{') ? 404 : 200

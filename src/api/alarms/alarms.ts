@@ -103,7 +103,7 @@ function known(agentIds: readonly string[]): string {
 }
 
 /** Its owner's own; a person sees those of all their agents; admin and service see everybody's unless they act for one. */
-function scopeOf(actor: Actor): AlarmScope {
+export function scopeOf(actor: Actor): AlarmScope {
   const { ownerDid, userId } = actor
   if (ownerDid === null && userId === null) return { ownerDid, userId }
   if (actor.role === 'user' || ownerDid === null) return { ownerDid: null, userId }

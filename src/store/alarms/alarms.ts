@@ -102,7 +102,7 @@ export async function alarmsByKey(db: Db, keys: readonly Keyed[]): Promise<Map<s
 }
 
 /** The condition and its values from $`first` on; texts are few, so that each is planned for what it asks. */
-function within(scope: AlarmScope, first: number): { where: string; values: unknown[] } {
+export function within(scope: AlarmScope, first: number): { where: string; values: unknown[] } {
   if (scope.userId === null && scope.ownerDid === null) return { where: 'true', values: [] }
   const bucket = scope.userId === null ? null : bucketOf(scope.userId)
   if (bucket === null) throw new Error('an owner without a user has no bucket')

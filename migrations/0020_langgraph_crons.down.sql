@@ -1,0 +1,1 @@
+drop table wakeful.langgraph_crons;
