@@ -13,7 +13,7 @@ const SEED_ROWS = 5_000
 const FREELY = { AUTONOMY_MAX_CONSECUTIVE: '1000000', AUTONOMY_COOLDOWN_MS: '0' }
 
 const LEFT = `exists (select from wakeful.sessions where due_at is not null)
-  or exists (select from wakeful.autonomy_timers where status = 'pending')`
+  or exists (select from wakeful.autonomy_timers where status = 'pending' and fire_at < now() + interval '1 day')`
 const UNACKNOWLEDGED = `exists (select from wakeful.effects where status <> 'completed')`
 
 let app: App | undefined
@@ -25,8 +25,12 @@ function due(payload: unknown): number {
   return (payload as { payload?: { due?: number } } | null)?.payload?.due ?? 0
 }
 
+const silent = agent((turn) => entered(due(turn.event.payload)))
+
 const agents = {
-  silent: agent((turn) => entered(due(turn.event.payload))),
+  silent,
+  /** All of one person. */
+  greedy: silent,
   two: agent((turn) => {
     entered(due(turn.event.payload))
     turn.reply('one')
@@ -45,26 +49,34 @@ const agents = {
 
 const open = ({ url, env }: Setup) => openBenchApp(url, agents, { ...FREELY, ...env })
 
+function sessionOf(kind: string, n: number): { user: string; thread: string } {
+  if (kind === 'greedy') return { user: kind, thread: `t${n}` }
+  return { user: kind === 'light' ? `light${n % LIGHT_SESSIONS}` : `${kind}${n}`, thread: 't' }
+}
+
 /** By plain SQL: what is measured begins when they become due. */
 async function insert({ store: { db } }: App, jobs: readonly Job[], start: number): Promise<void> {
   const rows = jobs.map(({ kind, due }, index) => {
     const n = start + index
-    const user = kind === 'light' ? `light${n % LIGHT_SESSIONS}` : `${kind}${n}`
-    return { user, kind, due, n }
+    return { ...sessionOf(kind, n), kind, due, n }
   })
-  const columns = [rows.map(({ user }) => bucketOf(user)), rows.map(({ user }) => user)]
+  const columns = [
+    rows.map(({ user }) => bucketOf(user)),
+    rows.map(({ user }) => user),
+    rows.map(({ thread }) => thread),
+  ]
   const kinds = rows.map(({ kind }) => kind)
   await db.query(
     `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
-     select bucket, name || ':' || kind || ':t', name, kind, 't', now(), now()
-     from unnest($1::smallint[], $2::text[], $3::text[]) u(bucket, name, kind) on conflict do nothing`,
+     select bucket, name || ':' || kind || ':' || thread, name, kind, thread, now(), now()
+     from unnest($1::smallint[], $2::text[], $3::text[], $4::text[]) u(bucket, name, thread, kind) on conflict do nothing`,
     [...columns, kinds],
   )
   await db.query(
     `insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, created_at, updated_at)
-     select bucket, name || ':' || kind || ':t', gen_random_uuid(), 'n' || n, to_timestamp(due / 1000),
+     select bucket, name || ':' || kind || ':' || thread, gen_random_uuid(), 'n' || n, to_timestamp(due / 1000),
        json_build_object('due', due::bigint), 'pending', now(), now()
-     from unnest($1::smallint[], $2::text[], $3::text[], $4::float8[], $5::int[]) u(bucket, name, kind, due, n)`,
+     from unnest($1::smallint[], $2::text[], $3::text[], $4::text[], $5::float8[], $6::int[]) u(bucket, name, thread, kind, due, n)`,
     [...columns, kinds, rows.map(({ due }) => due), rows.map(({ n }) => n)],
   )
 }

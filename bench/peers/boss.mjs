@@ -1,4 +1,5 @@
-// pg-boss with two workers that fetch a thousand jobs at a time and ask as often as it allows, twice a second.
+// pg-boss with two workers that fetch a thousand jobs at a time, again at once while batches come back full, else as often as it
+// allows, twice a second.
 
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
@@ -30,7 +31,11 @@ await contest({
     boss = new PgBoss({ connectionString: url, schedule: false })
     boss.on('error', console.error)
     await boss.start()
-    const options = { batchSize: BATCH, pollingIntervalSeconds: POLL_SECONDS }
+    const options = {
+      batchSize: BATCH,
+      pollingIntervalSeconds: POLL_SECONDS,
+      burstWhenBatchFull: true,
+    }
     const work = async (jobs) => {
       for (const { data } of jobs) seen(data.due)
     }
