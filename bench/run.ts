@@ -79,7 +79,7 @@ function write(figures: readonly Figure[], postgres: string, minutes: number): v
     '',
     '![ratios](latest.svg)',
     '',
-    'graphile-worker: 24 jobs at once, local queue of 500, completions in batches, poll every 100 ms. pg-boss: two workers, batches of 1,000, poll every',
+    'graphile-worker: 24 jobs at once, local queue of 500, completions in batches, poll every 100 ms. pg-boss: two workers, batches of 1,000, again at once while they are full, else every',
     '500 ms. Raw SQL: one statement that claims 1,000, numbers, appends and marks, on two connections.',
     '',
   ].join('\n')
