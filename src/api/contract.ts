@@ -64,6 +64,7 @@ export interface AppServices {
   readonly policy: Policy
   readonly work: WorkServices
   readonly remoteAgents: RemoteAgents
+  readonly callbacks: Callbacks
   /** What packs keep for their own operations, by the pack's name. */
   readonly packs: Readonly<Record<string, unknown>>
 }
@@ -103,6 +104,27 @@ export interface RemoteAgents {
   readonly allowPrivate: boolean
   /** The table changed: this process looks at once, the others within a second. */
   changed(): Promise<void>
+}
+
+/** Calls of receivers that a request names. */
+export interface Callbacks {
+  /** They may be at private and loopback addresses, and without https. */
+  readonly allowPrivate: boolean
+  /** A signed question: what was answered, or why nothing was. Never throws. */
+  ask(
+    question: {
+      readonly url: string
+      readonly bearer: null
+      readonly id: string
+      readonly at: Date
+      readonly body: string
+      readonly secrets: readonly string[]
+      readonly headers: Readonly<Record<string, string>>
+      readonly timeoutMs: number
+      readonly answerMaxBytes: number
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly text: string } | { readonly error: string }>
 }
 
 export interface Context {

@@ -16,6 +16,7 @@ import { doctor } from './service/doctor.ts'
 import { schedules } from './service/schedules.ts'
 import { sessions } from './sessions/sessions.ts'
 import { timers } from './sessions/timers.ts'
+import { subscriptions } from './subscriptions/subscriptions.ts'
 import { work } from './work/work.ts'
 
 const areas = [
@@ -26,6 +27,7 @@ const areas = [
   signals,
   sources,
   work,
+  subscriptions,
   schedules,
   capabilities,
   overviews,

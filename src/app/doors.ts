@@ -59,9 +59,13 @@ export function mcpOverHttp(
   // Loaded with the first message: it takes 0.1 s, which those who never send one need not wait for.
   let endpoint: Promise<McpEndpoint> | undefined
   const load = async () => {
-    const { mcpEndpoint } = await import('../mcp/endpoint.ts')
+    const [{ mcpEndpoint }, { eventOperations }] = await Promise.all([
+      import('../mcp/endpoint.ts'),
+      import('../mcp/events.ts'),
+    ])
     return mcpEndpoint({
       tools: toolsOf(operations),
+      events: eventOperations(operations),
       version,
       onError: (error) => options.log.debug({ error: error.message }, 'an MCP message was refused'),
     })

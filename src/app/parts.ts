@@ -8,9 +8,10 @@ import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
 import { newWebhookSecret } from '../core/calls/webhook.ts'
 import { deliveryOf } from '../engine/delivery.ts'
-import { Engine } from '../engine/engine.ts'
+import { Engine, type ExtraService } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
-import type { Moments } from '../engine/moments.ts'
+import { type Moments, SILENT } from '../engine/moments.ts'
+import { SubscriptionsService } from '../engine/subscriptions.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { Health } from '../observe/health.ts'
 import { createMeter } from '../observe/meter.ts'
@@ -32,6 +33,8 @@ import { SharedCommits } from './commits.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
 
 const DAY_MS = 86_400_000
+/** How late somebody outside may hear of what happened. */
+const SUBSCRIPTIONS_MS = 1_000
 
 export interface AppOptions {
   readonly config: AppConfig
@@ -161,7 +164,7 @@ function openEngine(
     store,
     hints,
     agents: runtime.agents,
-    more: [...runtime.services, ...packs.services],
+    more: [...runtime.services, ...packs.services, ...subscriptionsOf(config, parts)],
     triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
     channels: [parts.channel],
     pushChannels: packs.pushChannels,
@@ -193,7 +196,7 @@ function servicesOf(
   config: Config,
   parts: Base & { packs: OpenPacks; runtime: AgentRuntime },
 ): AppServices {
-  const { commits, hints, policy, meter, packs, runtime } = parts
+  const { commits, hints, policy, meter, packs, runtime, calls } = parts
   return {
     append: (event, tx) => commits.append(event, tx),
     knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
@@ -202,6 +205,10 @@ function servicesOf(
     },
     ...runtime.forOperations,
     packs: packs.own,
+    callbacks: {
+      allowPrivate: config.allowPrivateWebhooks,
+      ask: (question, signal) => calls.webhooks.ask(question, signal),
+    },
     wakesByUrl: config.wakeUrl !== null,
     setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
     takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
@@ -266,6 +273,17 @@ function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
     source: alarmWakes({ url: wakeUrl, bearer: wakeToken }),
     call: (request: WebhookRequest, signal: AbortSignal) => webhooks.call(request, signal),
   }
+}
+
+/** They are told of what happens even where nothing happens by itself: people still write. */
+function subscriptionsOf(config: Config, { store, calls, meter, tracer }: Base): ExtraService[] {
+  if (!config.services.includes('clock')) return []
+  const service = new SubscriptionsService({
+    call: (request, signal) => calls.webhooks.call(request, signal),
+    ...{ claims: store.engine, commits: store.commits, leaseMs: config.leaseMs },
+    ...{ meter, tracer, moments: SILENT, enabled: true },
+  })
+  return [{ service, pollMs: SUBSCRIPTIONS_MS }]
 }
 
 function policyOf(config: Config) {

@@ -7,7 +7,7 @@ import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
 import type { Attempt } from '../core/alarms/alarm.ts'
 import { callRefusal } from '../core/calls/address.ts'
-import { callError, checkedLookup } from '../core/calls/lookup.ts'
+import { type CallFault, callError, callFault, checkedLookup } from '../core/calls/lookup.ts'
 import type { RetryAfter } from '../core/calls/retry.ts'
 import { retryAfterOf, webhookSignature } from '../core/calls/webhook.ts'
 import { traceHeaders } from '../core/trace/context.ts'
@@ -31,6 +31,8 @@ export interface WebhookRequest {
   readonly traceparent?: string | null
   /** Instead of the configured ones. */
   readonly secrets?: readonly string[]
+  /** Beside those of the signature. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A call whose answer is wanted, not only its status. */
@@ -52,6 +54,7 @@ export type WebhookReply =
 
 interface Unanswered {
   readonly error: string
+  readonly fault?: CallFault
 }
 
 export interface WebhookOptions {
@@ -82,7 +85,9 @@ export class Webhooks {
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS
     const limits = { timeoutMs, bodyTimeoutMs: ANSWER_MAX_MS }
     const got = await this.#post(call, limits, judge, signal)
-    return 'error' in got && !('taken' in got) ? failed(got.error) : got
+    if ('taken' in got) return got
+    const { error, fault } = got
+    return fault === undefined ? failed(error) : { ...failed(error), fault }
   }
 
   /** The same for a call whose answer matters, whatever its status. */
@@ -122,17 +127,19 @@ export class Webhooks {
       })
       return await read(answer)
     } catch (error) {
-      if (late) return { error: `no answer within ${timeoutMs} ms` }
-      return { error: `the call failed: ${callError(error)}` }
+      if (late) return { error: `no answer within ${timeoutMs} ms`, fault: 'timeout' }
+      return { error: `the call failed: ${callError(error)}`, fault: callFault(error) }
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', cut)
     }
   }
 
-  #headers({ id, at, body, bearer, secrets, traceparent }: WebhookRequest): Record<string, string> {
+  #headers(request: WebhookRequest): Record<string, string> {
+    const { id, at, body, bearer, secrets, traceparent, headers } = request
     const seconds = Math.floor(at.getTime() / 1000)
     return {
+      ...headers,
       'content-type': 'application/json',
       'user-agent': 'wakeful',
       'webhook-id': id,
@@ -158,7 +165,7 @@ async function judge(answer: Dispatcher.ResponseData): Promise<Attempt> {
   }
   const text = (await beginningOf(body)).trim()
   const error = text === '' ? `HTTP ${statusCode}` : `HTTP ${statusCode}: ${text}`
-  return { ...failed(error), retryAfter: patienceOf(headers) }
+  return { ...failed(error), status: statusCode, retryAfter: patienceOf(headers) }
 }
 
 function patienceOf(headers: Dispatcher.ResponseData['headers']): RetryAfter | null {

@@ -11,6 +11,7 @@ import { readConfig } from '../app/packs.ts'
 import { wallClock } from '../clock.ts'
 import { environment, readRemote } from '../config.ts'
 import { errorText } from '../core/errors.ts'
+import { eventOperations } from '../mcp/events.ts'
 import { remoteDoor } from '../mcp/remote.ts'
 import { serveMcp } from '../mcp/stdio.ts'
 import { toolsOf } from '../mcp/tool.ts'
@@ -41,6 +42,7 @@ export async function mcp(): Promise<void> {
         }
   const served = serveMcp({
     tools: toolsOf(operations),
+    events: eventOperations(operations),
     version: VERSION,
     door: opened.door,
     input: process.stdin,

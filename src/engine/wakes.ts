@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarms/alarm.ts'
-import { reasonOf } from '../core/sessions/reason.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/db/due.ts'
@@ -179,7 +178,7 @@ export class WakesService implements Service {
       checkpointId: null,
       trigger: source.type,
       triggerId: call.slot?.triggerId ?? call.id,
-      reason: reasonOf(source.type),
+      reason: source.reason,
       slot: call.slot?.scheduledFor ?? null,
       attempt: call.slot?.attempt ?? null,
       error: attempt.taken ? null : attempt.error,
@@ -192,8 +191,13 @@ export class WakesService implements Service {
   async #call(call: WakeCall, span: Span, signal: AbortSignal): Promise<Attempt> {
     const { url, bearer, deliveryId, body, givenUp, now } = call
     if (givenUp !== null) return { taken: false, error: givenUp, terminal: true, retryAfter: null }
+    const own = {
+      ...(call.secrets === undefined ? {} : { secrets: call.secrets }),
+      ...(call.headers === undefined ? {} : { headers: call.headers }),
+    }
     const { traceparent } = span
-    return this.#options.call({ url, bearer, id: deliveryId, at: now, body, traceparent }, signal)
+    const request = { url, bearer, id: deliveryId, at: now, body, traceparent, ...own }
+    return this.#options.call(request, signal)
   }
 
   #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {

@@ -62,7 +62,7 @@ interface Made {
   readonly required?: string[]
 }
 
-function plainSchema(schema: z.ZodType): Made {
+export function plainSchema(schema: z.ZodType): Made {
   const made = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   const { $schema: _dialect, ...rest } = made as Record<string, unknown>
   return plain(rest) as Made

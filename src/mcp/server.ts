@@ -1,19 +1,25 @@
-/** The protocol's two questions, which tools are there and call one, answered for one caller. */
+/** The protocol's questions, which tools are there and call one, and those about events, answered for one caller. */
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Door } from '../api/doors/door.ts'
+import { EVENT_CAPABILITIES, type EventOperations, serveEvents } from './events.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
 import { INSTRUCTIONS } from './tools.ts'
 
 export interface McpOptions {
   readonly tools: ReadonlyMap<string, Tool>
+  readonly events: EventOperations | null
   readonly version: string
 }
 
 export function mcpServer(options: McpOptions, door: Door): Server {
   const server = new Server(
     { name: 'wakeful', title: 'Wakeful', version: options.version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    {
+      capabilities: { tools: {}, ...(options.events === null ? {} : EVENT_CAPABILITIES) },
+      instructions: INSTRUCTIONS,
+    },
   )
+  if (options.events !== null) serveEvents(server, options.events, door)
   const offered = [...options.tools.values()].filter((tool) => mayUse(tool, door.role))
   server.setRequestHandler('tools/list', () => ({ tools: offered.map(described) }))
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {

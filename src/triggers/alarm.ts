@@ -213,6 +213,7 @@ function planOrRefusal(draft: AlarmDraft, now: Date): AlarmPlan | Refusal {
 export function alarmWakes(target: { url: string; bearer: string | null }): WakeSource {
   return {
     type: 'alarm',
+    reason: 'promise',
     table: WAKES,
     async claim(db, limit, leaseMs, token) {
       const { wakes, nextMs } = await claimWakes(db, limit, leaseMs, token)

@@ -1,6 +1,7 @@
 /** What can become due. The clock promotes it to an event; where it says so, the turn's outcome settles its slot. */
 import type { Attempt } from '../core/alarms/alarm.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
+import type { Reason } from '../core/sessions/reason.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
 import type { Policy, TriggerAsk, Wish } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
@@ -131,6 +132,9 @@ export interface WakeCall {
   readonly bearer: string | null
   readonly deliveryId: string
   readonly body: string
+  /** Of the receiver, instead of the configured ones. */
+  readonly secrets?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
   /** Why it is not even tried any more. */
   readonly givenUp: string | null
   /** The slot it stands for, for the record. */
@@ -152,7 +156,9 @@ export interface WakeResult {
 
 /** What becomes due and wakes by a call instead of an event: under a lease, since it happens outside the database. */
 export interface WakeSource {
-  readonly type: EventType
+  readonly type: string
+  /** Why its receivers are called. */
+  readonly reason: Reason
   readonly table: DueTable
   claim(
     db: Db,

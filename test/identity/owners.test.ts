@@ -16,6 +16,7 @@ import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
 const UNOWNED: Record<string, string> = {
   agents: 'the operator’s, for all or for one; only admin and service reach them',
   telegram_bots: 'where the reading of a bot stands',
+  slices: 'whose rows are where; owners have no rights on it at all',
   migrations: 'the state of the schema',
   settings: "the installation's own",
   api_keys: 'read before there is an owner; owners have no rights on it at all',
@@ -43,6 +44,7 @@ async function furnish(db: Db, user: string): Promise<void> {
   const { bucket, key } = session
   const intent = newId()
   const work = newId()
+  const subscription = newId()
   const at = '2026-01-01T00:00:00Z'
   const rows: [string, unknown[]][] = [
     [
@@ -124,6 +126,16 @@ async function furnish(db: Db, user: string): Promise<void> {
     [
       `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at) values ($1, $2, $3, $4, $4)`,
       [newId(), bucket, `${user}:bot:t`, at],
+    ],
+    [
+      `insert into wakeful.subscriptions (bucket, id, user_id, principal, name, arguments, url, secret, cursor, created_at, updated_at)
+       values ($1, $2, $3, $3, 'alarm.due', '{}', 'https://there.example', 's', 'c', $4, $4)`,
+      [bucket, subscription, user, at],
+    ],
+    [
+      `insert into wakeful.subscription_deliveries (bucket, id, subscription_id, user_id, event_id, body, due_at, created_at)
+       values ($1, $2, $3, $4, 'e', '{}', $5, $5)`,
+      [bucket, newId(), subscription, user, at],
     ],
     [
       `insert into wakeful.signals (id, kind, user_id, key, fact, payload, at, created_at) values ($1, 'price', $2, 'X', $3, '{}', $4, $4)`,

@@ -6,6 +6,8 @@ import { beforeAll, expect, it } from 'vitest'
 import { operations } from '../../src/app/operations.ts'
 import { makeKey, ROLES, type Role } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
+import { bucketOf } from '../../src/core/sessions/session.ts'
+import { saveSubscription } from '../../src/store/subscriptions/subscriptions.ts'
 import type { Loose, Reply } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage } from './stage.ts'
@@ -62,6 +64,13 @@ const BODIES: Record<string, object> = {
   update_langgraph_cron: { input: { note: PLANTED } },
   search_langgraph_crons: {},
   count_langgraph_crons: {},
+  subscribe: {
+    name: 'alarm.due',
+    url: 'https://there.example/hook',
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  },
+  unsubscribe: { name: 'alarm.due', url: 'https://there.example/hook' },
+  poll_events: { name: 'alarm.due' },
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -76,6 +85,15 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     const agent = { ...BODIES.register_agent, id: 'elsewhere' }
     made(await s.call(ADMIN_KEY, 'POST', '/v1/agents', agent))
     return { agent_id: 'elsewhere' }
+  },
+  '/v1/subscriptions/{id}': async (s) => {
+    const id = newId()
+    await saveSubscription(s.app.store.db, {
+      ...{ bucket: bucketOf('ann'), id, userId: 'ann', principal: 'ann', keyId: null },
+      ...{ name: 'alarm.due', args: `{"label":"${PLANTED}"}`, url: 'https://there.example' },
+      ...{ secret: PLANTED, cursor: '', expiresAt: null, oldSecretMs: 0 },
+    })
+    return { id }
   },
   '/v1/telegram/links/{session_key}': async () => ({ session_key: 'ann:bot:t' }),
   '/runs/crons/{cron_id}': async (s, keys) => {
@@ -94,6 +112,7 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
 /** Right requests that leave no entry in the audit log, and why. */
 const UNRECORDED: Record<string, string> = {
   preview_schedule: 'stores nothing',
+  poll_events: 'changes nothing',
   create_challenge: 'a nonce that nobody has used changes nothing',
   search_langgraph_crons: 'reads',
   count_langgraph_crons: 'reads',
@@ -108,6 +127,7 @@ const NOT_SHARED: Record<string, string> = {
 const NOT_TRIED: Record<string, string> = {
   verify_challenge: 'needs a signature: see did.test.ts',
   create_telegram_link: 'needs a bot: see test/telegram',
+  subscribe: 'needs a receiver that answers: see test/subscriptions',
   delete_telegram_link: 'needs a linked chat: see test/telegram',
   revoke_key: 'made where the key is revoked below',
 }

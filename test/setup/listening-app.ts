@@ -152,7 +152,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     reset: async () => {
       now = startAt
       await app.store.db.exec(
-        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons',
+        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries',
       )
     },
     stop: async () => {

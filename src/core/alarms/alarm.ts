@@ -4,6 +4,7 @@
  * are used up, or when the owner cancels.
  */
 import { ladderMs } from '../backoff.ts'
+import type { CallFault } from '../calls/lookup.ts'
 import { askedMs, type RetryAfter } from '../calls/retry.ts'
 import { newId } from '../ids.ts'
 import { cronSchedule, missed, nextTimes, parsedOf, ScheduleError } from '../schedule/index.ts'
@@ -70,6 +71,10 @@ export type Attempt =
       /** Trying again is pointless. */
       readonly terminal: boolean
       readonly retryAfter: RetryAfter | null
+      /** Of the answer, where there was one. */
+      readonly status?: number
+      /** What it was that there was none, where that is known. */
+      readonly fault?: CallFault
     }
 
 export function settleAlarm(

@@ -7,17 +7,29 @@ import { isPublicAddress } from './address.ts'
 /** How names are resolved: `lookup` of `node:dns`, handed in. */
 export type Resolve = typeof lookup
 
-/** The innermost cause, with its code: undici wraps what the socket said. */
+/** Undici wraps what the socket said. */
+function innermost(error: unknown): unknown {
+  if (error instanceof AggregateError) return error.errors[0]
+  return error instanceof Error && error.cause instanceof Error ? error.cause : error
+}
+
+const codeOf = (error: unknown) => (error as { code?: unknown } | null)?.code
+
+/** The innermost cause, with its code. */
 export function callError(error: unknown): string {
-  const inner =
-    error instanceof AggregateError
-      ? error.errors[0]
-      : error instanceof Error && error.cause instanceof Error
-        ? error.cause
-        : error
-  const code = (inner as { code?: unknown } | null)?.code
+  const inner = innermost(error)
+  const code = codeOf(inner)
   const text = errorText(inner, 300)
   return typeof code === 'string' && !text.includes(code) ? `${code} ${text}` : text
+}
+
+/** Why there was no answer. */
+export type CallFault = 'timeout' | 'tls_error' | 'connection_refused'
+
+export function callFault(error: unknown): CallFault {
+  const code = String(codeOf(innermost(error)) ?? '')
+  if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'timeout'
+  return /TLS|SSL|CERT|SIGNED|SIGNATURE/.test(code) ? 'tls_error' : 'connection_refused'
 }
 
 /**

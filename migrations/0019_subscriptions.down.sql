@@ -1,0 +1,2 @@
+drop table wakeful.subscription_deliveries;
+drop table wakeful.subscriptions;
