@@ -10,7 +10,7 @@ import { type RunningServer, startPostgres } from '../test/setup/server.ts'
 const SETTINGS = ['shared_buffers=512MB', 'max_wal_size=4GB', 'fsync=on', 'synchronous_commit=on']
 
 /** A server without a database: the one that `BENCH_SERVER` names (`postgres://user:password@host:port`), else a fresh one. */
-export async function postgresServer(): Promise<RunningServer> {
+export async function postgresServer(): Promise<Pick<RunningServer, 'base' | 'stop'>> {
   const given = process.env.BENCH_SERVER
   return given === undefined ? startPostgres(SETTINGS) : { base: given, stop: async () => {} }
 }

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { LocalHints, type Topic } from '../../src/engine/hints.ts'
 import { Notifier } from '../../src/engine/notifier.ts'
+import { Relay } from '../faults/relay.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { Relay } from '../store/relay.ts'
 import { beside, rawStore } from '../store/stores.ts'
 
 const made: string[] = []

@@ -1,9 +1,9 @@
 /** The turns service at its edges: a stop amid running turns, and commits whose answer never came. */
 import { afterAll, expect, it, vi } from 'vitest'
+import { Relay } from '../faults/relay.ts'
 import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { world } from '../setup/worlds.ts'
-import { Relay } from '../store/relay.ts'
 
 const made: string[] = []
 afterAll(() => dropDatabases(made))

@@ -5,6 +5,7 @@ import { agent } from '../../dist/index.js'
 
 const witness = process.env.WITNESS ?? ''
 const hold = process.env.HOLD ?? ''
+const BLOCK_MS = Number(process.env.BLOCK_MS ?? 0)
 
 /** One line, appended in one write: O_APPEND keeps the lines of several processes whole. */
 function mark(what, turn) {
@@ -17,6 +18,12 @@ function mark(what, turn) {
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms))
 
+/** Computes without a pause: no heartbeat, no answer, nothing else in this process. */
+function block() {
+  const end = performance.now() + BLOCK_MS
+  while (performance.now() < end);
+}
+
 export default {
   agents: {
     bot: agent(async (turn) => {
@@ -24,10 +31,12 @@ export default {
       mark('start', turn)
       if (text === 'die') process.kill(process.pid, 'SIGKILL')
       if (text === 'slow') await pause(40)
+      if (text === 'block' && turn.attempt === 1) block()
       // Holds until the test removes the file, or creates none at all.
       while (text === 'hold' && existsSync(hold)) await pause(5)
       turn.state.count = Number(turn.state.count ?? 0) + 1
       turn.reply(`${turn.event.type} ${turn.event.seq}`)
+      if (text === 'nudge') turn.followUp('nudge', { inSeconds: 1 })
       mark('end', turn)
     }),
   },

@@ -4,6 +4,7 @@
  */
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { newId } from '../../src/core/ids.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
 import { openStore } from '../../src/store/db/open.ts'
 import { startPostgres } from './server.ts'
@@ -15,12 +16,12 @@ declare module 'vitest' {
 }
 
 /** Nothing of it has to outlive a crash of the machine. */
-const SETTINGS = [
+export const SETTINGS = [
   ...['max_connections=200', 'shared_buffers=256MB', 'max_wal_size=256MB'],
   ...['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'],
 ]
 
-async function makeTemplate(base: string): Promise<void> {
+export async function makeTemplate(base: string): Promise<void> {
   const client = new pg.Client({ connectionString: `${base}/postgres` })
   await client.connect()
   await client.query('drop database if exists template_wakeful')
@@ -32,6 +33,16 @@ async function makeTemplate(base: string): Promise<void> {
   })
   await migrateUp(store.migrations)
   await store.close()
+}
+
+/** A fresh, migrated database; answers with its address. */
+export async function copyOfTemplate(base: string): Promise<string> {
+  const name = `t_${newId().replaceAll('-', '')}`
+  const client = new pg.Client({ connectionString: `${base}/postgres` })
+  await client.connect()
+  await client.query(`create database ${name} template template_wakeful strategy file_copy`)
+  await client.end()
+  return `${base}/${name}`
 }
 
 /** `WAKEFUL_TEST_POSTGRES=postgres://user:password@host:port` takes a server of another version instead of our own. */

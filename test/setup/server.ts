@@ -1,5 +1,5 @@
 /** A real PostgreSQL with a fresh cluster, from an npm package; for the tests and the benchmarks. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,10 +7,15 @@ import { join } from 'node:path'
 export interface RunningServer {
   /** `postgres://user:password@host:port`, without a database. */
   readonly base: string
+  readonly directory: string
+  /** Ends its first process by a signal (SIGQUIT is "immediate") and waits until all of it is gone. */
+  crash(signal: NodeJS.Signals): Promise<void>
+  /** Starts it again on the same directory and port. */
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   return new Promise((done, fail) => {
     const server = createServer().once('error', fail)
     server.listen(0, '127.0.0.1', () => {
@@ -36,16 +41,18 @@ async function embeddedPostgres() {
 }
 
 /** A server of our own, with a fresh cluster that goes when we are done. */
-export async function startPostgres(settings: readonly string[]): Promise<RunningServer> {
-  const databaseDir = mkdtempSync(join(tmpdir(), 'wakeful-pg-'))
+export async function startPostgres(
+  settings: readonly string[],
+  directory = mkdtempSync(join(tmpdir(), 'wakeful-pg-')),
+): Promise<RunningServer> {
   const port = await freePort()
   const EmbeddedPostgres = await embeddedPostgres()
   const server = new EmbeddedPostgres({
-    databaseDir,
+    databaseDir: directory,
     port,
     user: 'postgres',
     password: 'postgres',
-    persistent: false,
+    persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     postgresFlags: settings.flatMap((setting) => ['-c', setting]),
     onLog: () => undefined,
@@ -55,9 +62,20 @@ export async function startPostgres(settings: readonly string[]): Promise<Runnin
   await server.start()
   return {
     base: `postgres://postgres:postgres@127.0.0.1:${port}`,
+    directory,
+    start: () => server.start(),
+    async crash(signal) {
+      const { process: child } = server as unknown as { process: NodeJS.EventEmitter }
+      const gone = new Promise((done) => child.once('close', done))
+      process.kill(
+        Number(readFileSync(join(directory, 'postmaster.pid'), 'utf8').split('\n')[0]),
+        signal,
+      )
+      await gone
+    },
     async stop() {
       await server.stop()
-      rmSync(databaseDir, { recursive: true, force: true })
+      rmSync(directory, { recursive: true, force: true })
     },
   }
 }

@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import { afterAll, describe, inject } from 'vitest'
-import { newId } from '../../src/core/ids.ts'
+import { copyOfTemplate } from './postgres.ts'
 
 export type StoreName = 'pglite' | 'postgres'
 
@@ -33,12 +33,9 @@ async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
 
 /** A copy of the migrated template; what is made inside a suite is dropped with it. */
 export async function postgresDatabase(made: string[] = []): Promise<string> {
-  const name = `t_${newId().replaceAll('-', '')}`
-  await admin((client) =>
-    client.query(`create database ${name} template template_wakeful strategy file_copy`),
-  )
-  made.push(name)
-  return `${inject('postgres')}/${name}`
+  const url = await copyOfTemplate(inject('postgres'))
+  made.push(url.slice(url.lastIndexOf('/') + 1))
+  return url
 }
 
 export async function dropDatabases(made: readonly string[]): Promise<void> {

@@ -69,6 +69,16 @@ eachStore('migrations', (store) => {
     expect(await ensureMigrated(db, 'check')).toEqual([])
   })
 
+  it('what a newer version has migrated stops the start of an older one with one clear line, and nothing is changed', async () => {
+    const { db } = await bareStore(await store.database())
+    const before = await db.query('select * from wakeful.migrations order by version')
+    for (const mode of ['auto', 'check'] as const)
+      await expect(ensureMigrated(db, mode, ALL.slice(0, -1))).rejects.toThrow(
+        `the database was migrated by a newer version of Wakeful (${NAMES.at(-1)}): start that one, or take it back there with "wakeful migrate down --steps 1 --yes"`,
+      )
+    expect(await db.query('select * from wakeful.migrations order by version')).toEqual(before)
+  })
+
   it('every single step down and up again is the inverse of the other', async () => {
     const db = await empty()
     const pictures = ['']

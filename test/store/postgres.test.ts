@@ -4,9 +4,9 @@ import { afterAll, expect, it } from 'vitest'
 import { agent } from '../../src/agents/function.ts'
 import { openApp } from '../../src/index.ts'
 import { CommitUnknownError, isUnavailable } from '../../src/store/db/db.ts'
+import { Relay } from '../faults/relay.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { Relay } from './relay.ts'
 import { bareStore, beside, rawStore } from './stores.ts'
 
 const made: string[] = []

@@ -64,14 +64,18 @@ export class BotApi {
 
   /** Somebody writes to the bot. Answers with the update's number. */
   write(chatId: number, text: string | undefined, type = 'private'): number {
-    const id = this.#next++
-    const message = {
-      message_id: id,
+    return this.handOut({
+      message_id: this.#next,
       date: 0,
       chat: { id: chatId, type },
       from: { id: chatId, is_bot: false },
       text,
-    }
+    })
+  }
+
+  /** An update with whatever as its message. */
+  handOut(message: unknown): number {
+    const id = this.#next++
     this.#updates.push({ update_id: id, message })
     for (const wake of this.#waiting) wake()
     return id

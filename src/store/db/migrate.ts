@@ -49,14 +49,21 @@ async function ensureHome(db: Db): Promise<void> {
   })
 }
 
-async function applied(db: Db): Promise<Map<number, { checksum: string; applied_at: Date }>> {
+interface Mark {
+  readonly version: number
+  readonly name: string
+  readonly checksum: string
+  readonly applied_at: Date
+}
+
+async function applied(db: Db): Promise<Map<number, Mark>> {
   const exists = await db.query(
     `select 1 from pg_tables where schemaname = $1 and tablename = 'migrations'`,
     [db.schema],
   )
   if (exists.length === 0) return new Map()
-  const rows = await db.query<{ version: number; checksum: string; applied_at: Date }>(
-    'select version, checksum, applied_at from wakeful.migrations',
+  const rows = await db.query<Mark>(
+    'select version, name, checksum, applied_at from wakeful.migrations order by version',
   )
   return new Map(rows.map((row) => [row.version, row]))
 }
@@ -84,10 +91,21 @@ export async function ensureMigrated(
   mode: 'auto' | 'check',
   all = readMigrations(),
 ): Promise<string[]> {
+  await refuseNewer(db, all)
   const missing = mode === 'check' ? await missingMigrations(db, all) : []
   if (missing.length === 0) return migrateUp(db, all)
   throw new Error(
     `WAKEFUL_MIGRATE is check, and the database lacks ${missing.join(', ')}: run "wakeful migrate up" first`,
+  )
+}
+
+/** An older version would write rows that the newer schema was not made for, and read those it does not know. */
+async function refuseNewer(db: Db, all: readonly Migration[]): Promise<void> {
+  const known = new Set(all.map(({ version }) => version))
+  const newer = [...(await applied(db))].filter(([version]) => !known.has(version))
+  if (newer.length === 0) return
+  throw new Error(
+    `the database was migrated by a newer version of Wakeful (${newer.map(([, { name }]) => name).join(', ')}): start that one, or take it back there with "wakeful migrate down --steps ${newer.length} --yes"`,
   )
 }
 
