@@ -12,9 +12,9 @@ export default defineConfig({
     globalSetup: ['test/setup/postgres.ts'],
     setupFiles: ['test/setup/recycle.ts', 'test/setup/hooks.ts'],
     // Bounds for what hangs, never for what is slow: a busy machine stays far below them.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 40_000 } },
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 120_000 } },
     pool: 'forks',
     // Modules are loaded once for each worker: loading them took longer than most files' tests.
     isolate: false,

@@ -119,9 +119,7 @@ async function verify({ hook, query }: Pair): Promise<void> {
 }
 
 describe('two processes', () => {
-  it('one killed in the middle: each is taken, again only under the same delivery id', {
-    timeout: 240_000,
-  }, async () => {
+  it('one killed in the middle: each is taken, again only under the same delivery id', async () => {
     const all = await pair(PATIENT_LEASE_MS)
     await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
     await all.one.end('SIGKILL')
@@ -131,9 +129,7 @@ describe('two processes', () => {
     expect(again).toBeLessThanOrEqual(EACH)
   })
 
-  it('one frozen past its lease: the other takes over, the first writes nothing when it wakes', {
-    timeout: 240_000,
-  }, async () => {
+  it('one frozen past its lease: the other takes over, the first writes nothing when it wakes', async () => {
     const all = await pair(LEASE_MS)
     await until('it is in the middle', () => all.hook.received.length >= EACH / 2)
     all.one.signal('SIGSTOP')

@@ -11,7 +11,7 @@ import { type Browser, chromium } from 'playwright-core'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const INSTALLED = '/usr/bin/chromium'
-const LAUNCH_MS = 60_000
+const LAUNCH_MS = 180_000
 /** Root needs no-sandbox; the package's build has no zygote that starts. */
 const ARGS = ['--no-sandbox', '--no-zygote', '--disable-gpu', '--disable-background-networking']
 

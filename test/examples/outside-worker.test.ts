@@ -109,7 +109,7 @@ const DAY: Record<string, Loose> = {
 
 eachStore('the example worker', (store) => {
   // A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
-  it.skipIf(PYTHON === '')('runs a whole day of intents', { timeout: 300_000 }, async () => {
+  it.skipIf(PYTHON === '')('runs a whole day of intents', async () => {
     const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
     const url = await w.listen()
     const ids: Record<string, string> = {}

@@ -199,5 +199,5 @@ describe('between processes on postgres', () => {
     } finally {
       await app.stop()
     }
-  }, 60_000)
+  })
 })

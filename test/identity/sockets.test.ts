@@ -56,7 +56,7 @@ eachStore('sockets that want credentials', (store) => {
     expect(kept.socket.readyState).toBe(WebSocket.OPEN)
     kept.socket.terminate()
     await kept.closed
-  }, 20_000)
+  })
 })
 
 it.each<[Record<string, string>, boolean]>([

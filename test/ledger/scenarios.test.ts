@@ -13,7 +13,7 @@ import { type Life, live, type Trigger } from './lives.ts'
 const SOAK = process.env.WAKEFUL_SOAK !== undefined
 const SCENARIOS = SOAK ? 5000 : 1000
 const SEEDS = SOAK ? [randomInt(2 ** 31), randomInt(2 ** 31)] : [11, 12]
-const TIMEOUT_MS = SOAK ? 1_200_000 : 400_000
+const TIMEOUT_MS = 1_200_000
 const MINUTE = 60_000
 const MINUTES = 120
 /** Minutes between two looks at what the users do. */

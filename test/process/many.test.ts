@@ -176,7 +176,7 @@ it('invariants 1, 2 and 4: three processes keep the order of each session, one t
     `select count(*)::int as events, count(distinct trigger_id)::int as timers from wakeful.events where type = 'timer'`,
   )
   expect(slots).toEqual({ events: 500, timers: 500 })
-}, 240_000)
+})
 
 it('invariants 2, 3, 6 and 9: a process killed with -9 amid its turns loses nothing acknowledged, and leaves each event with one committed turn, in order', async () => {
   const crowd = await Crowd.of(3)
@@ -221,7 +221,7 @@ it('invariants 2, 3, 6 and 9: a process killed with -9 amid its turns loses noth
     `select session_key || ' ' || event_seq as name from wakeful.turns where attempt > 1`,
   )
   expect(new Set(rows.map(({ name }) => name))).toEqual(again)
-}, 240_000)
+})
 
 it('invariant 5: a process frozen beyond its lease writes nothing when it wakes', async () => {
   const crowd = await Crowd.of(2)
@@ -257,7 +257,7 @@ it('invariant 5: a process frozen beyond its lease writes nothing when it wakes'
   await crowd.say([key], 'again', 2)
   await crowd.settled()
   await crowd.checkLog()
-}, 240_000)
+})
 
 it('rule 15: a turn that kills its process every time is given up after ten deaths, and the session goes on', async () => {
   const crowd = await Crowd.of(3)
@@ -284,4 +284,4 @@ it('rule 15: a turn that kills its process every time is given up after ten deat
     { event_seq: 2, status: 'committed', error: null },
   ])
   expect(crowd.marksOf(key, 'start').map(({ seq }) => seq)).toEqual([1, 1, 1, 2])
-}, 240_000)
+})

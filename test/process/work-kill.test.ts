@@ -10,7 +10,7 @@ import { bareStore } from '../store/stores.ts'
 import { folder, Server } from './server.ts'
 
 const APP = fileURLToPath(new URL('work-app.mjs', import.meta.url))
-const TIMEOUT_MS = 240_000
+const TIMEOUT_MS = 600_000
 const made: string[] = []
 afterAll(() => dropDatabases(made))
 

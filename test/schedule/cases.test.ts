@@ -28,15 +28,10 @@ describe('the cases of schedules', () => {
     expect(count).toBe(55)
   })
 
-  it.each(ZONES)(
-    'both hold in a process whose zone is %s',
-    { timeout: 90_000 },
-    async (zone, offset) => {
-      const { stdout } = await run(process.execPath, ['--import', 'tsx', script], {
-        env: { ...process.env, TZ: zone },
-        timeout: 60_000,
-      })
-      expect(JSON.parse(stdout)).toEqual({ offset, counts: [138, 55], failures: [] })
-    },
-  )
+  it.each(ZONES)('both hold in a process whose zone is %s', async (zone, offset) => {
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', script], {
+      env: { ...process.env, TZ: zone },
+    })
+    expect(JSON.parse(stdout)).toEqual({ offset, counts: [138, 55], failures: [] })
+  })
 })

@@ -175,5 +175,5 @@ eachStore('work beside its model', (store) => {
       }),
       { numRuns: store.name === 'pglite' ? 25 : 40, seed: 20260101 },
     )
-  }, 300_000)
+  })
 })

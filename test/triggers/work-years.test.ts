@@ -56,4 +56,4 @@ it('rules 2 and 30: once per local day at nine, for two years', async () => {
     // Winter and summer differ, so the clocks did change on the way.
     expect(new Set(rows.map((row) => row.scheduled_for.getUTCHours())).size, timezone).toBe(2)
   }
-}, 400_000)
+})
