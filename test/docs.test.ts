@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { blocksOf, KINDS, PAGES as WITH_CODE } from './docs/blocks.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const PAGES = [
@@ -28,7 +29,14 @@ describe.each(PAGES)('%s', (page) => {
 
   it('links to pages that exist', () => {
     const links = [...text.matchAll(LINK)].map(([, target = '']) => target)
-    const local = links.filter((target) => !/^[a-z]+:/.test(target))
+    // The reference is made when it is asked for, and what begins with a slash is the server's.
+    const local = links.filter((target) => !/^[a-z]+:|^\/|^api\.md$/.test(target))
     expect(local.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([])
+  })
+})
+
+describe.each(WITH_CODE)('%s', (page) => {
+  it(`says of each code block what it is (${Object.keys(KINDS).join(', ')}), so that it can be tried`, () => {
+    expect(blocksOf(page).unnamed).toEqual([])
   })
 })

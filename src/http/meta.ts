@@ -1,14 +1,14 @@
 /** The addresses about the server itself: health, readiness, metrics, and its description. */
-import { existsSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { writeJson } from '../core/json/json.ts'
-import { docsPage } from './docs.ts'
+import type { Site } from './docs-site.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'
 import { sendProblem } from './problem.ts'
-import { llmsText, type Page, pagesOf } from './reading-docs.ts'
+import { llmsText, pagesOf, picturesOf } from './reading-docs.ts'
 
 export interface MetaOptions {
   readonly operations: readonly Operation[]
@@ -16,7 +16,7 @@ export interface MetaOptions {
   readonly health: () => Promise<{ ok: boolean; body: object }>
   readonly ready: () => Promise<boolean>
   readonly metrics: () => Promise<{ contentType: string; text: string }>
-  /** The folder of written pages, served as Markdown; left out where it does not exist. */
+  /** The folder of written pages, served as a site and as Markdown; left out where it does not exist. */
   readonly docs?: string
 }
 
@@ -30,7 +30,6 @@ const NOT_READY = 'not ready to take requests'
 export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void {
   const { operations, version } = options
   let description: string | undefined
-  let page: ReturnType<typeof docsPage> | undefined
   let told = false
   const routes: Record<string, Answerer> = {
     '/healthz': async (reply) => {
@@ -54,11 +53,6 @@ export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void 
       description ??= JSON.stringify(openApi(operations, version))
       return sendText(reply, 'application/json; charset=utf-8', description)
     },
-    '/docs': (reply) => {
-      page ??= docsPage(operations, version)
-      reply.header('content-security-policy', page.policy)
-      return sendText(reply, 'text/html; charset=utf-8', page.html)
-    },
   }
   for (const [url, answerer] of Object.entries({ ...routes, ...readingRoutes(options) })) {
     app.get(url, (request, reply) => answerer(reply.header('cache-control', 'no-store'), request))
@@ -66,22 +60,53 @@ export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void 
   }
 }
 
-/** What agents read, made when the first of it is asked for. */
-function readingRoutes({ operations, version, docs }: MetaOptions): Record<string, Answerer> {
+interface Docs {
+  readonly site: Site
+  readonly policy: string
+  readonly llms: string
+  /** By their addresses. */
+  readonly markdown: ReadonlyMap<string, string>
+  readonly pictures: ReadonlyMap<string, string>
+}
+
+/** Loaded when the first of it is asked for. */
+async function readDocs({ operations, version, docs }: MetaOptions): Promise<Docs> {
   const folder = docs !== undefined && existsSync(docs) ? docs : null
-  let pages: readonly Page[] | undefined
-  const made = () => {
-    pages ??= pagesOf(operations, version, folder)
-    return pages
-  }
+  const pages = pagesOf(operations, version, folder)
+  const { openSite, SITE_POLICY } = await import('./docs-site.ts')
   return {
-    '/llms.txt': (reply) => sendText(reply, 'text/plain; charset=utf-8', llmsText(made(), version)),
-    '/docs/*': (reply, request) => {
-      const url = request.url.split('?', 1)[0]
-      const page = made().find((each) => each.url === url)
-      if (page === undefined)
-        throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
-      return sendText(reply, 'text/markdown; charset=utf-8', page.text)
+    site: openSite(pages, { version }),
+    policy: SITE_POLICY,
+    llms: llmsText(pages, version),
+    markdown: new Map(pages.map(({ url, text }) => [url, text])),
+    pictures: picturesOf(folder),
+  }
+}
+
+function readingRoutes(options: MetaOptions): Record<string, Answerer> {
+  let read: Promise<Docs> | undefined
+  const docs = () => {
+    read ??= readDocs(options)
+    return read
+  }
+  const sendPage = (reply: FastifyReply, { policy }: Docs, html: string) =>
+    sendText(reply.header('content-security-policy', policy), 'text/html; charset=utf-8', html)
+  return {
+    '/llms.txt': async (reply) => sendText(reply, 'text/plain; charset=utf-8', (await docs()).llms),
+    '/docs': async (reply) => {
+      const known = await docs()
+      return sendPage(reply, known, known.site.page('index.html', 'docs/') ?? '')
+    },
+    '/docs/*': async (reply, request) => {
+      const known = await docs()
+      const url = request.url.split('?', 1)[0] ?? ''
+      const markdown = known.markdown.get(url)
+      if (markdown !== undefined) return sendText(reply, 'text/markdown; charset=utf-8', markdown)
+      const picture = known.pictures.get(url)
+      if (picture !== undefined) return reply.type('image/png').send(createReadStream(picture))
+      const page = known.site.page(url.slice('/docs/'.length) || 'index.html')
+      if (page !== null) return sendPage(reply, known, page)
+      throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
     },
   }
 }

@@ -1,12 +1,11 @@
 /**
- * The pages for agents that read: `/llms.txt` says what there is, `/docs/<page>.md` are the pages of docs/ as they are written, and
- * `/docs/api.md` is the reference, from the operation table.
+ * The pages: `/docs/<page>.md` are those of docs/ as they are written, `/docs/api.md` is the reference, from the operation table, and
+ * `/llms.txt` tells agents that read what there is. `docs-site.ts` makes pages for people out of the same.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../api/contract.ts'
 import { ERRORS } from '../core/errors.ts'
-import { kindOf } from './docs.ts'
 import { DESCRIPTION, IDEMPOTENCY_TEXT, type JsonSchema, schemaOf } from './openapi.ts'
 
 export interface Page {
@@ -26,16 +25,24 @@ export function pagesOf(
     title: 'The HTTP API: every operation with its fields',
     text: apiMarkdown(operations, version),
   }
-  const names = folder === null ? [] : readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const written = names
-    .filter((name) => name.endsWith('.md'))
-    .sort()
-    .map((name) => {
-      const text = readFileSync(join(folder ?? '', name), 'utf8')
-      const title = /^# (.+)$/m.exec(text)?.[1] ?? name
-      return { url: `/docs/${name.replaceAll('\\', '/')}`, title, text }
-    })
+  const written = filesIn(folder, '.md').map(([url, file]) => {
+    const text = readFileSync(file, 'utf8')
+    return { url, title: /^# (.+)$/m.exec(text)?.[1] ?? url, text }
+  })
   return [reference, ...written]
+}
+
+/** The pictures of those pages: where each is read, and its file. */
+export function picturesOf(folder: string | null): ReadonlyMap<string, string> {
+  return new Map(filesIn(folder, '.png'))
+}
+
+function filesIn(folder: string | null, ending: string): [url: string, file: string][] {
+  const names = folder === null ? [] : readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return names
+    .filter((name) => name.endsWith(ending))
+    .sort()
+    .map((name) => [`/docs/${name.replaceAll('\\', '/')}`, join(folder ?? '', name)])
 }
 
 /** As llmstxt.org describes it. */
@@ -86,8 +93,8 @@ function operationText(op: Operation): string {
     fieldsText('Answer', op.output === null ? undefined : schemaOf(op.output, {})),
   ]
   return [
-    `### ${op.method} ${op.path}`,
-    `\`${op.name}\`: ${op.summary}. ${op.description ?? ''}`.trimEnd(),
+    `### ${op.summary}`,
+    `\`${op.method} ${op.path}\` (\`${op.name}\`). ${op.description ?? ''}`.trimEnd(),
     `${notes.join('; ')}.`,
     ...parts.filter((part) => part !== ''),
   ].join('\n\n')
@@ -101,6 +108,26 @@ function fieldsText(title: string, schema: JsonSchema | undefined): string {
     return `| \`${name}\` | ${cell(kindOf(field))}${required} | ${cell(field.description ?? '')} |`
   })
   return [`${title}:`, '', '| field | type | meaning |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** A short name for a schema: `string`, `integer 1–100`, `"once" | "cron"`, `string[]`. */
+function kindOf(field: JsonSchema): string {
+  const values = field.enum as unknown[] | undefined
+  if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
+  if ('const' in field) return JSON.stringify(field.const)
+  const forms = (field.anyOf ?? field.oneOf) as JsonSchema[] | undefined
+  if (forms !== undefined) return [...new Set(forms.map(kindOf))].join(' | ')
+  if (field.type === 'array') return `${kindOf((field.items ?? {}) as JsonSchema)}[]`
+  const reference = field.$ref
+  const name =
+    field.type ?? (typeof reference === 'string' ? reference.split('/').at(-1) : undefined)
+  const { minimum, maximum } = field as { minimum?: number; maximum?: number }
+  // A safe integer's own bounds say nothing to a reader.
+  const low = minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER ? minimum : undefined
+  const high = maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER ? maximum : undefined
+  const bounds = low === undefined && high === undefined ? '' : ` ${low ?? '…'}–${high ?? '…'}`
+  const preset = field.default === undefined ? '' : ` = ${JSON.stringify(field.default)}`
+  return `${name ?? 'any JSON'}${bounds}${preset}`
 }
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ')

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -85,13 +85,66 @@ describe('/openapi.json', () => {
 })
 
 describe('/docs', () => {
-  test('is one page without scripts or outside requests', async () => {
-    const answer = await app.inject('/docs')
-    expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(answer.headers['content-security-policy']).toMatch(/style-src 'sha256-/)
-    expect(answer.body).toContain('List &lt;notes&gt;')
-    expect(answer.body).not.toMatch(/<script|https?:\/\/|src=|<link/)
-    for (const code of Object.keys(ERRORS)) expect(answer.body).toContain(`id="error-${code}"`)
+  const docs = mkdtempSync(join(tmpdir(), 'site-'))
+  mkdirSync(join(docs, 'operations'))
+  mkdirSync(join(docs, 'images'))
+  writeFileSync(
+    join(docs, 'README.md'),
+    '# Home\n\n## Guides\n\n- [Running](operations/running.md#now)\n- [Out](../README.md)\n\n![shot](images/a.png)\n',
+  )
+  writeFileSync(
+    join(docs, 'operations/running.md'),
+    '# Running <it>\n\n## Now & then\n\n[back](../README.md), [away](../../deploy/x.md), <script>\n\n```sh\necho "<b>"\n```\n',
+  )
+  writeFileSync(join(docs, 'rest.md'), '# Not listed\n')
+  writeFileSync(join(docs, 'images/a.png'), 'png')
+  const site = door({ docs })
+  afterAll(async () => {
+    await site.close()
+    rmSync(docs, { recursive: true })
+  })
+  const read = async (url: string) => (await site.inject(url)).body
+  /** The addresses that a page leads to, as a browser reads them. */
+  const leads = async (url: string) =>
+    [...(await read(url)).matchAll(/(?:href|src)="([^"#][^"]*)"/g)].map(
+      ([, to = '']) => new URL(to, `http://x${url}`).pathname,
+    )
+
+  test('is a site without scripts or outside requests, the errors on its first page', async () => {
+    for (const url of ['/docs', '/docs/', '/docs/index.html', '/docs/api.html']) {
+      const answer = await site.inject(url)
+      expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(answer.headers['content-security-policy']).toMatch(/style-src 'sha256-/)
+      expect(answer.body).not.toMatch(/<script|https?:\/\/|<link/)
+    }
+    const home = await read('/docs')
+    for (const code of Object.keys(ERRORS)) expect(home).toContain(`id="error-${code}"`)
+    expect(await read('/docs/api.html')).toContain('List &lt;notes&gt;')
+  })
+
+  test('every page is reached from every other, and pictures and headings too', async () => {
+    const pages = ['/docs', '/docs/index.html', '/docs/api.html', '/docs/operations/running.html']
+    for (const page of pages) {
+      const there = new Set(await leads(page))
+      for (const url of ['/docs/operations/running.html', '/docs/rest.html', '/docs/api.html'])
+        expect([page, url, there.has(url)]).toEqual([page, url, true])
+      for (const url of there)
+        expect([url, (await site.inject(url)).statusCode]).toEqual([url, 200])
+    }
+    expect(await leads('/docs')).toContain('/docs/images/a.png')
+    expect((await site.inject('/docs/images/a.png')).headers['content-type']).toBe('image/png')
+    expect(await read('/docs/operations/running.html')).toContain('<h2 id="now--then">')
+  })
+
+  test('what leads out of it is text, and what is written is shown as it is', async () => {
+    const body = await read('/docs/operations/running.html')
+    expect(body).toContain('<title>Running &lt;it&gt; · Wakeful</title>')
+    expect(body).toContain('echo &quot;&lt;b&gt;&quot;')
+    expect(body).toContain(', away, &lt;script&gt;')
+  })
+
+  test('without written pages the reference is there', async () => {
+    expect((await app.inject('/docs')).body).toContain('List &lt;notes&gt;')
   })
 })
 
