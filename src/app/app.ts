@@ -16,7 +16,8 @@ import { openSockets, type SocketDoor } from '../http/socket.ts'
 import { openTracing } from '../observe/tracing.ts'
 import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
-import { ensureMigrated } from '../store/db/migrate.ts'
+import { refusePooler } from '../store/db/doctor.ts'
+import { ensureMigrated, refuseFresh } from '../store/db/migrate.ts'
 import { openStore, type Store } from '../store/db/open.ts'
 import { ownedBy } from '../store/db/owned.ts'
 import { claimKey, completeKey, keptAnswer } from '../store/identity/idempotency.ts'
@@ -48,6 +49,7 @@ export class App {
   /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
+    refuseFresh(config.databaseUrl, config.migrate)
     const store = await openStore(config.databaseUrl, {
       now: options.now ?? (() => null),
       onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
@@ -86,6 +88,7 @@ export class App {
       try {
         const applied = await ensureMigrated(this.store.migrations, this.#options.config.migrate)
         if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
+        await refusePooler(this.store)
         break
       } catch (error) {
         if (!isUnavailable(error)) throw error

@@ -151,8 +151,11 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
       const before = wallClock()
       const facts = await examine(store.db)
       const skew = skewFinding(facts.now, before, wallClock())
-      if (store.listen === null) return { facts, skew }
-      return { facts, skew, pooling: judgePooling(await sharesConnections(store.listen)) }
+      if (store.kind === 'pglite') return { facts, skew }
+      const { listen } = store
+      const shared = listen !== null && (await sharesConnections(listen))
+      const seen = listen === null ? 'told' : shared ? 'shared' : 'own'
+      return { facts, skew, pooling: judgePooling(seen) }
     } finally {
       await store.close()
     }

@@ -65,15 +65,19 @@ export function judgeDatabase(facts: DatabaseFacts): Finding[] {
   ]
 }
 
+export const SHARED =
+  'a pooler in transaction mode stands before the database, and the address does not say so'
+export const SHARED_ADVICE =
+  'add ?pgbouncer=true to DATABASE_URL, or, which is quicker, connect to PostgreSQL itself or through a pooler in session mode'
+
 /** Two clients at once on one connection of the database: what one of them sets there, the other gets. */
-export function judgePooling(shared: boolean): Finding {
-  if (!shared) return finding('pooling', 'ok', 'every connection is our own')
-  return finding(
-    'pooling',
-    'fail',
-    'a pooler in transaction mode stands before the database: commits may not wait for the disk, and other processes are heard late',
-    'connect to PostgreSQL itself, or have the pooler work in session mode',
-  )
+export function judgePooling(seen: 'own' | 'shared' | 'told'): Finding {
+  if (seen === 'shared') return finding('pooling', 'fail', SHARED, SHARED_ADVICE)
+  const text =
+    seen === 'own'
+      ? 'every connection is our own'
+      : 'through a pooler in transaction mode, as DATABASE_URL says: processes hear of each other by polling'
+  return finding('pooling', 'ok', text)
 }
 
 function finding(check: string, health: Health, text: string, advice?: string): Finding {

@@ -12,7 +12,7 @@ import {
   judgeZones,
   worst,
 } from '../../src/core/doctor.ts'
-import { sharesConnections } from '../../src/store/db/doctor.ts'
+import { refusePooler, sharesConnections } from '../../src/store/db/doctor.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
 import { openStore } from '../../src/store/db/open.ts'
 import { folder } from '../process/server.ts'
@@ -181,8 +181,17 @@ it('finds a pooler that gives two clients one connection of the database', async
       query: async () => ({ rows: [{ pid: pids.shift() }] }),
       end: async () => undefined,
     }) as unknown as pg.Client
-  expect(judgePooling(await sharesConnections(answering([7, 7])))).toMatchObject({ health: 'fail' })
-  expect(judgePooling(await sharesConnections(answering([7, 8])))).toMatchObject({ health: 'ok' })
+  expect(await sharesConnections(answering([7, 7]))).toBe(true)
+  expect(await sharesConnections(answering([7, 8]))).toBe(false)
+  await expect(refusePooler({ listen: answering([7, 7]) })).rejects.toThrow(/pgbouncer=true/)
+  await refusePooler({ listen: answering([7, 8]) })
+  await refusePooler({ listen: null })
+  expect(judgePooling('shared')).toMatchObject({
+    health: 'fail',
+    advice: expect.stringContaining('pgbouncer=true'),
+  })
+  for (const seen of ['own', 'told'] as const)
+    expect(judgePooling(seen)).toMatchObject({ health: 'ok' })
 })
 
 it('tells of a database that is away, of wrong settings, and of a directory not yet there', async () => {

@@ -10,6 +10,7 @@ import {
   migrateUp,
   migrationStatus,
   readMigrations,
+  refuseFresh,
 } from '../../src/store/db/migrate.ts'
 import { eachStore } from '../setup/stores.ts'
 import { leftovers, schemaText } from './schema.ts'
@@ -29,6 +30,13 @@ function migration(version: number, up: string, down = ''): Migration {
 
 const applied = async (db: Db, all = ALL) =>
   (await migrationStatus(db, all)).filter((state) => state.appliedAt !== null).map((s) => s.name)
+
+it('where it is only checked, a directory without a store is a mistake in its name', () => {
+  expect(() => refuseFresh('pglite:/nowhere/data', 'check')).toThrow(/no store in \/nowhere\/data/)
+  refuseFresh('pglite:/nowhere/data', 'auto')
+  refuseFresh('postgres://somewhere/db', 'check')
+  refuseFresh('memory:', 'check')
+})
 
 eachStore('migrations', (store) => {
   const empty = async () => {

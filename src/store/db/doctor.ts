@@ -1,5 +1,5 @@
 /** What the database can tell about its own health. Cheap: nothing here reads more than it counts. */
-import { type DatabaseFacts, LATE_MAX } from '../../core/doctor.ts'
+import { type DatabaseFacts, LATE_MAX, SHARED, SHARED_ADVICE } from '../../core/doctor.ts'
 import type { Db } from './db.ts'
 // All of it, so that a due table added there is looked after here without a word.
 import * as due from './due.ts'
@@ -39,6 +39,12 @@ const LEASES: readonly { table: string; from: string; where: string; until: stri
     until: 'due_at',
   },
 ]
+
+/** Refuses a database behind a pooler that nobody told of: commits that must wait for the disk might not. */
+export async function refusePooler({ listen }: Pick<Store, 'listen'>): Promise<void> {
+  if (listen !== null && (await sharesConnections(listen)))
+    throw new Error(`DATABASE_URL: ${SHARED}: ${SHARED_ADVICE}`)
+}
 
 /** A pooler in transaction mode gives one connection of the database to whoever asks next; any other keeps them apart. */
 export async function sharesConnections(listen: NonNullable<Store['listen']>): Promise<boolean> {

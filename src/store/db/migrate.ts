@@ -4,7 +4,8 @@
  * processes starting at once do it once.
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { ROOT } from '../../root.ts'
 import type { Db } from './db.ts'
 import { ensureRoles } from './roles.ts'
@@ -106,6 +107,16 @@ async function refuseNewer(db: Db, all: readonly Migration[]): Promise<void> {
   if (newer.length === 0) return
   throw new Error(
     `the database was migrated by a newer version of Wakeful (${newer.map(([, { name }]) => name).join(', ')}): start that one, or take it back there with "wakeful migrate down --steps ${newer.length} --yes"`,
+  )
+}
+
+/** A new embedded store has the schema from the start: for those who check, a directory without one is a mistake in its name. */
+export function refuseFresh(url: string, mode: 'auto' | 'check'): void {
+  const directory = /^pglite:(.*)$/s.exec(url)?.[1]
+  if (mode === 'auto' || directory === undefined || existsSync(join(directory, 'PG_VERSION')))
+    return
+  throw new Error(
+    `WAKEFUL_MIGRATE is check, and there is no store in ${directory}: run "wakeful migrate up" first, or set DATABASE_URL to where it is`,
   )
 }
 

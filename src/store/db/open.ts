@@ -25,7 +25,7 @@ export interface Store {
   readonly migrations: Db
   /** Whether it has answered lately, whoever asked. */
   readonly pulse: Pulse
-  /** A client of its own for LISTEN, or null where one process is all there can be. */
+  /** A client of its own for LISTEN, or null where one process is all there can be, or a pooler stands between. */
   readonly listen: (() => pg.Client) | null
   pools(): { name: string; total: number; idle: number; waiting: number }[]
   close(): Promise<void>

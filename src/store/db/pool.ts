@@ -66,19 +66,20 @@ function inSchema(schema: string, text: string): string {
 interface Asking {
   readonly client: pg.PoolClient
   readonly schema: string
+  readonly named: boolean
   /** The instant to say where a statement wants to know it. */
   readonly instant: () => string | Promise<string>
 }
 
 async function run<R extends object>(
-  { client, schema, instant }: Asking,
+  { client, schema, named, instant }: Asking,
   written: string,
   values: readonly unknown[],
 ): Promise<R[]> {
   const { text, name, timed } = prepare(schema, written)
   const given = values.map(parameter)
   if (timed && given[0] === null) given[0] = await instant()
-  const config = { text, values: given, ...(name === undefined ? {} : { name }) }
+  const config = { text, values: given, ...(named && name !== undefined ? { name } : {}) }
   const result = await client.query<R & pg.QueryResultRow>(config)
   return result.rows
 }
@@ -89,6 +90,8 @@ export interface PoolDbOptions {
   readonly schema?: string
   readonly home?: Db | undefined
   readonly reading?: Reading | undefined
+  /** Statements are kept under names. Not where the next one may be run on another connection. */
+  readonly named?: boolean
   readonly pulse?: Pulse
 }
 
@@ -98,17 +101,19 @@ interface Pooled {
   readonly kind: StoreKind
   readonly time: StoreTime
   readonly schema: string
+  readonly named: boolean
   /** What every `Db` over it says of itself. */
   readonly self: Pick<Db, 'kind' | 'schema' | 'home'>
 }
 
 export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
-  const { kind, time, reading, home, schema = SCHEMA, pulse = new Pulse() } = options
+  const { kind, time, reading, home, schema = SCHEMA, named = true, pulse = new Pulse() } = options
   const self = { kind, schema, ...(home === undefined ? {} : { home }) }
-  const pooled = { pool, kind, time, schema, self }
+  const pooled = { pool, kind, time, schema, named, self }
   const asking = (client: pg.PoolClient): Asking => ({
     client,
     schema,
+    named,
     instant: async () => instantText(await timeOf(time, client)),
   })
   return {
@@ -213,9 +218,9 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
-function clientDb({ time, schema, self }: Pooled, client: pg.PoolClient, atMs: number): Db {
+function clientDb({ time, schema, named, self }: Pooled, client: pg.PoolClient, atMs: number): Db {
   const at = instantText(atMs)
-  const asking = { client, schema, instant: () => at }
+  const asking = { client, schema, named, instant: () => at }
   const db: Db = {
     ...self,
     now: () => time.dictated(),

@@ -23,6 +23,13 @@ const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
   { name: 'migrations', max: 1 },
 ]
 
+/**
+ * Said in the address by whoever has a pooler in transaction mode before the database, as other clients want it said too. Then
+ * nothing outlives its transaction on a connection, which the next one may belong to somebody else: no settings, no named statements,
+ * no LISTEN. Everything said for the connection here is said in each transaction there (`due.ts`).
+ */
+const POOLED = /[?&]pgbouncer=true(?:&|$)/
+
 function config(url: string): pg.PoolConfig {
   return {
     connectionString: url,
@@ -44,7 +51,9 @@ export interface Server {
 export function openServer(url: string, options: OpenOptions): Server {
   const pulse = new Pulse()
   const time = new StoreTime(options.now)
-  const pools = POOLS.map(({ name, max, reading }) => {
+  const pooled = POOLED.test(url)
+  const pools = POOLS.map(({ name, max, reading: wanted }) => {
+    const reading = pooled ? undefined : wanted
     // A migration may take its time; nothing else may.
     const patience = name === 'migrations' ? { query_timeout: 0 } : {}
     const onConnect = async (client: pg.ClientBase) => {
@@ -66,14 +75,19 @@ export function openServer(url: string, options: OpenOptions): Server {
   return {
     store(schema, home) {
       const dbs = pools.map(({ pool, reading }) =>
-        poolDb(pool, { kind: 'postgres', time, schema, home, reading, pulse }),
+        poolDb(pool, { kind: 'postgres', time, schema, home, reading, named: !pooled, pulse }),
       )
       // Who shares the connections of another does not tell of them a second time.
       const own = open++ === 0 ? pools : []
       return storeOf(schema, dbs, {
         pulse,
-        listen: () =>
-          new pg.Client({ ...config(url), query_timeout: CONNECT_TIMEOUT_MS } as pg.ClientConfig),
+        listen: pooled
+          ? null
+          : () =>
+              new pg.Client({
+                ...config(url),
+                query_timeout: CONNECT_TIMEOUT_MS,
+              } as pg.ClientConfig),
         pools: () =>
           own.map(({ name, pool }) => ({
             name,
@@ -100,7 +114,7 @@ function storeOf(
   return {
     kind: 'postgres',
     schema,
-    db: { ...api, inOrder: lists },
+    db: lists.reading === undefined ? api : { ...api, inOrder: lists },
     engine,
     commits,
     migrations,
