@@ -17,6 +17,7 @@ const AlarmsPage = later(async () => (await import('./alarms/alarms-page.tsx')).
 const IntentsPage = later(async () => (await import('./intents/intents-page.tsx')).IntentsPage)
 const WorkPage = later(async () => (await import('./work/work-page.tsx')).WorkPage)
 const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
+const TrendsPage = later(async () => (await import('./trends/trends-page.tsx')).TrendsPage)
 const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
 const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
 const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
@@ -54,6 +55,9 @@ function Pages() {
       </Route>
       <Route path="/why/:outcome?">
         {({ outcome }) => <Later key={outcome} page={WhyPage} props={{ outcome }} />}
+      </Route>
+      <Route path="/trends">
+        <Later page={TrendsPage} props={{}} />
       </Route>
       <Route path="/rules">
         <Later page={RulesPage} props={{}} />

@@ -9,6 +9,7 @@ import { tickets } from './identity/tickets.ts'
 import { intents } from './intents/reports.ts'
 import { signals } from './intents/signals.ts'
 import { sources } from './intents/sources.ts'
+import { activity } from './ledger/activity.ts'
 import { ledger } from './ledger/ledger.ts'
 import { overviews } from './ledger/overview.ts'
 import { capabilities } from './service/capabilities.ts'
@@ -31,6 +32,7 @@ const areas = [
   schedules,
   capabilities,
   overviews,
+  activity,
   ledger,
   agents,
   keys,

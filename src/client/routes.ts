@@ -49,6 +49,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   get_overview: 'GET /v1/overview',
   get_rules: 'GET /v1/rules',
   get_me: 'GET /v1/me',
+  get_activity: 'GET /v1/activity',
   get_ledger: 'GET /v1/ledger',
   register_agent: 'POST /v1/agents creates',
   list_agents: 'GET /v1/agents',

@@ -13,6 +13,7 @@ export const PAGES: readonly PageEntry[] = [
   { href: '/intents', label: 'Intents', letter: 'i' },
   { href: '/work', label: 'Work', letter: 'w' },
   { href: '/why', label: 'Why', letter: 'y' },
+  { href: '/trends', label: 'Trends', letter: 't' },
   { href: '/rules', label: 'Rules', letter: 'r' },
   { href: '/keys', label: 'Keys', letter: 'k' },
   { href: '/health', label: 'Health', letter: 'h' },

@@ -3,6 +3,7 @@ import { lazy, Suspense, useState } from 'react'
 import { usePages } from '../lists/pages.ts'
 import { useNow } from '../parts/clock.ts'
 import { Badge, Button, Empty } from '../parts/parts.tsx'
+import { ProgressBar } from '../parts/progress.tsx'
 import { fromNow, lasting, timeOf } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { Download } from './download.tsx'
@@ -15,9 +16,6 @@ const Markdown = lazy(() =>
 /** As many as come with the work itself. */
 const NEWEST_ROWS = 20
 const OLDER_ROWS = 100
-/** Browsers draw each part of a bar by a name of their own. */
-const BAR =
-  'block h-2 w-full appearance-none overflow-hidden rounded-full border-0 bg-sunk [&::-moz-progress-bar]:bg-own-mark [&::-webkit-progress-bar]:bg-sunk [&::-webkit-progress-value]:bg-own-mark'
 const OLDER_LOOK_MS = 60_000
 
 /** `outputs` are the newest, looked at while they run; older ones are read when asked for. */
@@ -115,19 +113,12 @@ function Took({ output }: { output: Output }) {
 
 function Progress({ output }: { output: Output }) {
   const { progress, progress_note: note, status } = output
-  const share = progress ?? 0
-  const words = status === 'pending' ? 'Waiting to start' : (note ?? 'Running')
   return (
     <div className="px-4 pb-4">
-      <p className="mb-1 flex justify-between gap-3 text-sm text-muted">
-        <span className="wrap-anywhere">{words}</span>
-        {progress !== null && <span>{Math.round(share * 100)} %</span>}
-      </p>
-      <progress
-        aria-label={`Progress of run ${output.run_number}`}
-        className={BAR}
-        max={1}
-        {...(progress === null ? {} : { value: share })}
+      <ProgressBar
+        label={`Progress of run ${output.run_number}`}
+        words={status === 'pending' ? 'Waiting to start' : (note ?? 'Running')}
+        share={progress}
       />
     </div>
   )
