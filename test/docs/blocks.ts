@@ -9,7 +9,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** What `blocks.test.ts` does with a block of each kind. */
 export const KINDS = {
   sh: 'run by bash in a folder of the page, against a running server',
-  js: 'run by node there; one that begins with a comment of its name is kept as that file, for the blocks after it',
+  js: 'run by node there; one that begins with a comment of its name is kept as that file, for the blocks after it, and a "js sketch", which names what is yours, is only parsed',
   json: 'parsed; a configuration of an MCP client is started, and asked for its tools',
   sql: 'run on PostgreSQL as psql would',
   ini: 'read: every line is a section, a comment or a setting',

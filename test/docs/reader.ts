@@ -62,7 +62,7 @@ export class Reader {
 
   async run({ kind, more, text }: Block): Promise<void> {
     if (kind === 'sh') return this.#shell(text)
-    if (kind === 'js') return this.#script(text)
+    if (kind === 'js') return this.#script(text, more === 'sketch')
     if (kind === 'json') return this.#json(text)
     if (kind === 'sql') return this.#sql(text)
     if (kind === 'ini') return eachLine(text, /^(?:\[\w+\]|;.*|[\w.*]+ *=.*|)$/)
@@ -102,11 +102,11 @@ export class Reader {
     )
   }
 
-  async #script(text: string): Promise<void> {
+  async #script(text: string, sketch: boolean): Promise<void> {
     const name = KEPT_AS.exec(text)?.[1]
     const file = join(this.folder, name ?? 'block.mjs')
     writeFileSync(file, text.replaceAll('http://127.0.0.1:8787', this.url))
-    if (name === undefined) await this.#spawn('node', [file])
+    if (name === undefined) await this.#spawn('node', sketch ? ['--check', file] : [file])
   }
 
   async #json(text: string): Promise<void> {
