@@ -50,10 +50,12 @@ export class App {
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
-    const store = await openStore(config.databaseUrl, {
-      now: options.now ?? (() => null),
-      onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
-    })
+    const store =
+      options.store ??
+      (await openStore(config.databaseUrl, {
+        now: options.now ?? (() => null),
+        onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
+      }))
     try {
       const tracing = await openTracing(config, VERSION)
       return new App(options, await openParts(options, store, tracing))

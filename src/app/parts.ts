@@ -46,6 +46,8 @@ export interface AppOptions {
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
+  /** Opened already, and closed by whoever opened it: several apps may share one. Else what `databaseUrl` names. */
+  readonly store?: Store
   readonly moments?: Moments
   /** How long a key is believed without asking again; two seconds unless said. */
   readonly trustMs?: number

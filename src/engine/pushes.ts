@@ -2,10 +2,10 @@
  * The pushes service: sends what is due to devices that hold no connection, the first message of each session
  * at a time, each under a lease. A chat that is slow or asks for patience delays nobody else's.
  */
-import { randomUUID } from 'node:crypto'
 import type { PushChannel, PushOutcome } from '../channels/channel.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText } from '../core/errors.ts'
+import { newToken } from '../core/ids.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
 import { stopPushing } from '../store/sessions/pushed.ts'
@@ -73,7 +73,7 @@ export class PushesService implements Service {
     const limit = CONCURRENCY - this.#running.size
     if (limit <= 0) return IDLE
     const { claims, leaseMs } = this.#options
-    const token = randomUUID()
+    const token = newToken()
     const names = [...this.#channels.keys()]
     const { pushes, nextMs } = await claimPushes(claims, names, limit, leaseMs, token)
     for (const push of pushes) this.#start(push, token)

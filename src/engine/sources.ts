@@ -3,8 +3,8 @@
  * time, and hands on what is new. The facts are taken before the poll is settled: a process that dies in
  * between makes them be told again, and a fact told twice is one.
  */
-import { randomUUID } from 'node:crypto'
 import { errorText } from '../core/errors.ts'
+import { newToken } from '../core/ids.ts'
 import { pollWaitMs } from '../core/intents/polling.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import type { Source } from '../sources/source.ts'
@@ -79,7 +79,7 @@ export class SourcesService implements Service {
     const limit = CONCURRENCY - this.#running.size
     this.#starved = limit <= 0
     if (this.#starved) return IDLE
-    const token = randomUUID()
+    const token = newToken()
     const keys = [...this.#sources.keys()]
     const { claimed, nextMs } = await claimSources(db, keys, limit, leaseMs, token)
     for (const row of claimed) this.#start(row, token)

@@ -2,11 +2,11 @@
  * The turns service: claims sessions whose log is ahead, runs each one's agent on the next event under
  * a lease with heartbeat, and hands the outcome to the group commit.
  */
-import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import { newToken } from '../core/ids.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
 import type { Failure, Policy, TurnCause } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
@@ -111,7 +111,7 @@ export class TurnsService implements Service, Runner {
       this.#places.looked(true)
       return { did: 0, more: false, nextMs: null }
     }
-    const token = randomUUID()
+    const token = newToken()
     const startedMs = performance.now()
     const { turns, nextMs } = await claimTurns(
       this.#options.claims,
@@ -133,7 +133,7 @@ export class TurnsService implements Service, Runner {
     const places = this.#closed ? 0 : await this.#places.lend(CLAIM_MAX, patient)
     if (places === 0) return null
     const { leaseMs, agents } = this.#options
-    return { places, leaseMs, token: randomUUID(), agentIds: [...agents.keys()] }
+    return { places, leaseMs, token: newToken(), agentIds: [...agents.keys()] }
   }
 
   async take({ places, token }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {

@@ -3,10 +3,10 @@
  * lease, so that a slow receiver delays nobody; a call that takes longer than most gives its place to
  * the next one and goes on beside them, up to a bound.
  */
-import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarms/alarm.ts'
+import { newToken } from '../core/ids.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/db/due.ts'
@@ -90,7 +90,7 @@ export class WakesService implements Service {
     if (this.#starved) return IDLE
     const { source, claims, leaseMs, meter, tracer = UNTRACED } = this.#options
     const claimMs = performance.now()
-    const token = randomUUID()
+    const token = newToken()
     const { calls, nextMs } = await source.claim(claims, limit, leaseMs, token)
     for (const call of calls) this.#start(call, token)
     if (calls.length > 0) {

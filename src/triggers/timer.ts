@@ -15,7 +15,8 @@ export const timerTrigger: Trigger = {
     const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, ids, lent)
     return {
       promoted,
-      more: seen === ids.length,
+      // Seen but not taken: somebody held its session a moment ago.
+      more: seen === ids.length || seen > promoted,
       nextMs: next_ms,
       rows: fires.map(rowOf),
       turns,

@@ -49,6 +49,8 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
     ...createPgConfig(lite),
     types: columnTypes,
     max: 1,
+    // There is nothing to free: it would be the same connection again.
+    idleTimeoutMillis: 0,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   } as unknown as pg.PoolConfig)
   pool.on('error', options.onError)
