@@ -1,0 +1,38 @@
+/** `npm run simulate -- --seeds 1000 [--from 1] [--steps 120]`: many seeds; `--seed 42`: one of them, with its whole story. */
+import { parseArgs } from 'node:util'
+import { planOf } from './plan.ts'
+import { Stage } from './stage.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '100' },
+    from: { type: 'string', default: '1' },
+    steps: { type: 'string', default: '120' },
+    seed: { type: 'string' },
+  },
+})
+const one = values.seed !== undefined
+const from = Number(values.seed ?? values.from)
+const count = one ? 1 : Number(values.seeds)
+
+const stage = await Stage.open()
+let failed = 0
+let calls = 0
+for (let seed = from; seed < from + count; seed++) {
+  const play = { seed, plan: planOf(seed, Number(values.steps)) }
+  const outcome = await stage.run(play)
+  calls += outcome.calls
+  if (one) console.log(outcome.story.join('\n'))
+  if (outcome.wrong !== null) {
+    failed++
+    console.log(`seed ${seed}, ${values.steps} steps: ${outcome.wrong}`)
+    const { plan, outcome: least } = await stage.shrink(play, outcome)
+    console.log(`  ${plan.length} of them are enough: ${least.wrong}`)
+    for (const line of least.story) console.log(`  ${line}`)
+  }
+  const done = seed - from + 1
+  if (done % 100 === 0) console.log(`${done} seeds, ${calls} calls let through, ${failed} failed`)
+}
+console.log(`${count} seeds, ${calls} calls let through, ${failed} failed`)
+await stage.close()
+process.exitCode = failed > 0 ? 1 : 0
