@@ -13,6 +13,7 @@ import type { Engine } from '../engine/engine.ts'
 import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
 import { openSockets, type SocketDoor } from '../http/socket.ts'
+import { OpenStreams } from '../mcp/event-stream.ts'
 import { openTracing } from '../observe/tracing.ts'
 import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
@@ -45,6 +46,7 @@ export class App {
   #stopping: Promise<void> | null = null
   #closeServer: (() => Promise<void>) | null = null
   #sockets: SocketDoor | null = null
+  readonly #streams = new OpenStreams()
 
   /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
   static async open(options: AppOptions): Promise<App> {
@@ -80,6 +82,7 @@ export class App {
     parts.hints.on('keys', (keyIds) => {
       parts.identity.forget(keyIds)
       this.#sockets?.dismiss(keyIds)
+      this.#streams.dismiss(keyIds)
     })
   }
 
@@ -126,7 +129,7 @@ export class App {
       trusts: identity.trusts,
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
-      mcp: mcpOverHttp(this.#doors, operations, VERSION),
+      mcp: mcpOverHttp(this.#doors, operations, VERSION, this.#streams),
       tracer,
       onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
       files: runtime.files,
@@ -195,6 +198,7 @@ export class App {
   async #stop(): Promise<void> {
     this.#stopped = true
     this.#sockets?.close()
+    this.#streams.close()
     const { life, runtime, health, commits, calls, fetcher, packs, identity } = this.#parts
     runtime.release()
     const services = life.ready ? [this.engine.stop(), health.stop()] : []

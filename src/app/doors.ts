@@ -9,6 +9,7 @@ import { newId } from '../core/ids.ts'
 import type { Tracer } from '../core/trace/trace.ts'
 import type { McpAnswerer } from '../http/mcp.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
+import type { OpenStreams } from '../mcp/event-stream.ts'
 import { toolsOf } from '../mcp/tool.ts'
 
 export interface Asking {
@@ -55,6 +56,7 @@ export function mcpOverHttp(
   options: DoorOptions,
   operations: readonly Operation[],
   version: string,
+  streams: OpenStreams,
 ): McpAnswerer {
   // Loaded with the first message: it takes 0.1 s, which those who never send one need not wait for.
   let endpoint: Promise<McpEndpoint> | undefined
@@ -66,6 +68,7 @@ export function mcpOverHttp(
     return mcpEndpoint({
       tools: toolsOf(operations),
       events: eventOperations(operations),
+      streams,
       version,
       onError: (error) => options.log.debug({ error: error.message }, 'an MCP message was refused'),
     })

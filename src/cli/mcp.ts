@@ -11,6 +11,7 @@ import { readConfig } from '../app/packs.ts'
 import { wallClock } from '../clock.ts'
 import { environment, readRemote } from '../config.ts'
 import { errorText } from '../core/errors.ts'
+import { OpenStreams } from '../mcp/event-stream.ts'
 import { eventOperations } from '../mcp/events.ts'
 import { remoteDoor } from '../mcp/remote.ts'
 import { serveMcp } from '../mcp/stdio.ts'
@@ -40,7 +41,9 @@ export async function mcp(): Promise<void> {
           }),
           close: async () => undefined,
         }
+  const streams = new OpenStreams()
   const served = serveMcp({
+    streams,
     tools: toolsOf(operations),
     events: eventOperations(operations),
     version: VERSION,
@@ -51,6 +54,7 @@ export async function mcp(): Promise<void> {
   })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => served.close())
   await served.done
+  streams.close()
   // A client that waits for us to end does not wait for long.
   setTimeout(() => process.exit(1), STOP_MAX_MS).unref()
   await opened.close()

@@ -9,6 +9,7 @@ import type { Operation } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { type ErrorCode, Refusal } from '../core/errors.ts'
 import { EVENT_TYPES } from '../core/subscriptions/event-types.ts'
+import type { OpenStreams } from './event-stream.ts'
 import { plainSchema } from './schema.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/events'
@@ -46,7 +47,12 @@ const PARAMS = {
 
 type Fields = Record<string, unknown>
 
-export function serveEvents(server: Server, ops: EventOperations, door: Door): void {
+export function serveEvents(
+  server: Server,
+  ops: EventOperations,
+  streams: OpenStreams,
+  door: Door,
+): void {
   const ask = asking(server, door)
   server.setRequestHandler('events/list', { params: PARAMS.list }, () => ({ events: CATALOG }))
   server.setRequestHandler(
@@ -78,10 +84,17 @@ export function serveEvents(server: Server, ops: EventOperations, door: Door): v
     const args = { cursor, max_age_ms: maxAgeMs, max_events: maxEvents ?? undefined }
     return polled(await ask(ops.poll, { ...wishOf(params), ...args }, ctx.mcpReq.signal))
   })
+  server.setRequestHandler('events/stream', { params: PARAMS.stream }, (params, ctx) => {
+    const { id: requestId, signal, notify } = ctx.mcpReq
+    const { cursor = null, maxAgeMs = null } = params
+    const from = { wish: wishOf(params), cursor, maxAgeMs }
+    if (streams.full) throw problem(server, 'rate_limited', ['there are too many streams'])
+    return streams.run(door.keyId, { ask, poll: ops.poll, ...from, requestId, signal, notify })
+  })
 }
 
 const CATALOG = Object.entries(EVENT_TYPES).map(([name, { description, input, payload }]) => ({
-  ...{ name, description, delivery: ['webhook', 'poll'] },
+  ...{ name, description, delivery: ['webhook', 'poll', 'push'] },
   inputSchema: plainSchema(input),
   payloadSchema: plainSchema(payload),
 }))

@@ -28,6 +28,7 @@ export function remoteDoor(options: RemoteOptions): Door {
   return {
     // The server knows; this side does not.
     role: null,
+    keyId: null,
     now: options.now,
     async call(op, args, signal) {
       const { url, init } = requestOf(op, args, base, headers)

@@ -1,6 +1,7 @@
 /** The protocol's questions, which tools are there and call one, and those about events, answered for one caller. */
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
 import type { Door } from '../api/doors/door.ts'
+import type { OpenStreams } from './event-stream.ts'
 import { EVENT_CAPABILITIES, type EventOperations, serveEvents } from './events.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
 import { INSTRUCTIONS } from './tools.ts'
@@ -8,6 +9,7 @@ import { INSTRUCTIONS } from './tools.ts'
 export interface McpOptions {
   readonly tools: ReadonlyMap<string, Tool>
   readonly events: EventOperations | null
+  readonly streams: OpenStreams
   readonly version: string
 }
 
@@ -19,7 +21,7 @@ export function mcpServer(options: McpOptions, door: Door): Server {
       instructions: INSTRUCTIONS,
     },
   )
-  if (options.events !== null) serveEvents(server, options.events, door)
+  if (options.events !== null) serveEvents(server, options.events, options.streams, door)
   const offered = [...options.tools.values()].filter((tool) => mayUse(tool, door.role))
   server.setRequestHandler('tools/list', () => ({ tools: offered.map(described) }))
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {

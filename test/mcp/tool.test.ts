@@ -39,7 +39,12 @@ const FAKES = [
   operation({ ...head, name: 'get_ledger', method: 'GET', path: '/v1/ledger', roles: ROLES }),
 ]
 
-const doorThat = (call: Door['call']): Door => ({ role: 'admin', now: () => NOW, call })
+const doorThat = (call: Door['call']): Door => ({
+  role: 'admin',
+  keyId: null,
+  now: () => NOW,
+  call,
+})
 
 describe('tools', () => {
   const tools = toolsOf(FAKES)

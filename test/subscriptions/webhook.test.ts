@@ -251,6 +251,32 @@ eachStore('events by signed calls', (store) => {
     expect(await s.query('select id from wakeful.subscriptions')).toEqual([])
   })
 
+  it('ends with the key that asked for it, and says so', async () => {
+    const admin = 'the-admin-key-of-the-environment-0123456789'
+    const keys = { WAKEFUL_AUTH: 'keys', WAKEFUL_ADMIN_KEY: admin }
+    const s = await stage(await store.database(), { env: keys })
+    const as = (key: string) => ({ authorization: `Bearer ${key}` })
+    const { body } = await s.call('POST', '/v1/keys', { role: 'agent', user_id: 'ann' }, as(admin))
+    const { events, hook } = await home()
+    const { subscribe } = await mcp(s, as(body.key))
+    await subscribe(hook)
+    const set = () =>
+      s.set(
+        { kind: 'once', delay_seconds: 60, agent_id: 'bot' },
+        {
+          ...as(admin),
+          'wakeful-act-as': 'ann',
+        },
+      )
+    await set()
+    await s.advanceBy(MINUTE)
+    await set()
+    await s.call('DELETE', `/v1/keys/${body.id}`, undefined, as(admin))
+    await s.advanceBy(MINUTE)
+    expect(events.map(({ body }) => body.name ?? body.type)).toEqual(['alarm.due', 'terminated'])
+    expect(await s.query('select id from wakeful.subscriptions')).toEqual([])
+  })
+
   it('invariant 12: shows nobody another’s subscriptions, nor ends them', async () => {
     const s = get()
     const { hook } = await home()

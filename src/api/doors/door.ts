@@ -17,6 +17,8 @@ export interface Door {
   now(): number
   /** Whose door it is, where that is known on this side. */
   readonly role: Role | null
+  /** The key it was opened with, where one of ours was. */
+  readonly keyId: string | null
 }
 
 export interface LocalDoor {
@@ -39,6 +41,7 @@ export interface LocalDoor {
 export function localDoor(options: LocalDoor): Door {
   return {
     role: options.actor.role,
+    keyId: options.actor.keyId,
     now: () => options.now(),
     async call(op, args, signal) {
       try {
