@@ -6,6 +6,7 @@ import { localActor } from './api/doors/local.ts'
 import { App } from './app/app.ts'
 import { callByName } from './app/call.ts'
 import { readConfig } from './app/packs.ts'
+import type { PushChannel } from './channels/channel.ts'
 import { createLog } from './observe/log.ts'
 import { companion } from './packs/companion/companion.ts'
 import type { Source } from './sources/source.ts'
@@ -18,6 +19,17 @@ export type { IntentRequest } from './agents/intent-request.ts'
 export type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from './agents/own.ts'
 export type { Explained, Planned } from './agents/planned.ts'
 export type { WorkRequest } from './agents/work-request.ts'
+export type {
+  Button,
+  FailedReceipt,
+  Heard,
+  Inbox,
+  Invitation,
+  Push,
+  PushChannel,
+  PushOutcome,
+} from './channels/channel.ts'
+export type { ChannelAnswer, ChannelRequest } from './core/channels/request.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 export { calendarSource } from './packs/sources/calendar.ts'
 export { feedSource } from './packs/sources/feed.ts'
@@ -32,6 +44,8 @@ export interface WakefulOptions {
   readonly sources?: readonly Source[]
   /** Executors of work, by agent_type. */
   readonly work?: Readonly<Record<string, Executor>>
+  /** Ways to reach people, beside those of the environment. */
+  readonly channels?: readonly PushChannel[]
   readonly host?: string
   readonly port?: number
   /** Any variable of the server's, by name. */
@@ -91,12 +105,13 @@ export async function openApp(
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
-  const { sources = [], work = {} } = options
+  const { sources = [], work = {}, channels = [] } = options
   return App.open({
     config,
     agents: new Map(Object.entries(options.agents)),
     work: new Map(Object.entries(work)),
     sources,
+    channels,
     log: createLog(config),
     ...more,
   })

@@ -14,6 +14,14 @@ const rows = [...PAGE.matchAll(ROW)].map(({ groups }) => ({
 /** Everything that has settings of its own is switched on, so that none is passed over. */
 const FULL = {
   TELEGRAM_BOT_TOKEN: `1:${'x'.repeat(30)}`,
+  SLACK_BOT_TOKEN: 'xoxb-1',
+  EMAIL_SMTP_URL: 'smtp://mail.example',
+  EMAIL_FROM: 'agent@a.example',
+  WHATSAPP_TOKEN: 'x',
+  WHATSAPP_PHONE_ID: 'x',
+  WHATSAPP_APP_SECRET: 'x',
+  WHATSAPP_VERIFY_TOKEN: 'x',
+  DISCORD_BOT_TOKEN: 'x',
   LANGFUSE_PUBLIC_KEY: 'pk',
   LANGFUSE_SECRET_KEY: 'sk',
   WAKEFUL_FILES: 's3://bucket',

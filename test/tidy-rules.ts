@@ -48,11 +48,23 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'client.ts': ['client'],
   'langgraph.ts': ['agents'],
   'tools.ts': ['app', 'api', 'mcp', 'clock.ts'],
-  'index.ts': ['app', 'packs', 'agents', 'api', 'sources', 'observe', 'core'],
+  'index.ts': ['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core'],
   'testing.ts': ['app', 'index.ts'],
   // The outermost door: it starts the server, and brings the demo's agent.
   cli: [
-    ...['app', 'packs', 'agents', 'api', 'mcp', 'sources', 'observe', 'store', 'core', 'client'],
+    ...[
+      'app',
+      'packs',
+      'agents',
+      'api',
+      'mcp',
+      'channels',
+      'sources',
+      'observe',
+      'store',
+      'core',
+      'client',
+    ],
     ...['client.ts', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
 }

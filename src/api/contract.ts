@@ -10,6 +10,7 @@ import type { Role } from '../core/identity/key.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import type { SetAlarm } from '../store/alarms/alarms.ts'
+import type { LinkRow } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
 import type { TakenSignal } from '../store/intents/signals.ts'
 import type { Appended, NewEvent } from '../store/sessions/events.ts'
@@ -62,11 +63,27 @@ export interface AppServices {
   /** A gate outside has held something back that was due. */
   heldBack(what: { readonly trigger: string; readonly triggerId: string }): void
   readonly policy: Policy
+  /** The channels that reach people without a connection, by name. */
+  readonly channels: ReadonlyMap<string, ReachingChannel>
+  /** Sends a line to try a link. Never within a transaction. */
+  tryLink(
+    link: LinkRow,
+    signal: AbortSignal,
+  ): Promise<{ readonly outcome: string; readonly error: string | null }>
   readonly work: WorkServices
   readonly remoteAgents: RemoteAgents
   readonly callbacks: Callbacks
   /** What packs keep for their own operations, by the pack's name. */
   readonly packs: Readonly<Record<string, unknown>>
+}
+
+/** What linking somebody asks of a channel. */
+export interface ReachingChannel {
+  readonly name: string
+  /** Who knows an address owns it: no code is needed. */
+  readonly provesItself?: boolean
+  invite?(code: string): Promise<{ readonly url?: string; readonly words: string }>
+  addressOf?(text: string): string | null
 }
 
 /** Due sooner than this, the clock may sleep past it. */

@@ -1,5 +1,6 @@
 /** All that may be asked of the kernel, area by area. With the operations of packs it is the table that every door is made from. */
 import { alarms } from './alarms/alarms.ts'
+import { links } from './channels/links.ts'
 import type { Operation } from './contract.ts'
 import { agentAuth } from './identity/agent-auth.ts'
 import { agents } from './identity/agents.ts'
@@ -34,6 +35,7 @@ const areas = [
   overviews,
   activity,
   ledger,
+  links,
   agents,
   keys,
   agentAuth,

@@ -5,7 +5,10 @@
 import type { AddressInfo } from 'node:net'
 import type { Actor, Context } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
+import { localActor } from '../api/doors/local.ts'
 import { onceByKey } from '../api/once.ts'
+import { wallClock } from '../clock.ts'
+import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
@@ -28,6 +31,7 @@ import { VERSION } from '../version.ts'
 import { type Asking, type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { operations } from './operations.ts'
 import { type AppOptions, openParts, type Parts } from './parts.ts'
+import { answerWord } from './words.ts'
 
 export { VERSION }
 
@@ -79,6 +83,8 @@ export class App {
       now: options.now,
       tracer: parts.tracer,
     }
+    parts.inbox.onWord = (word, message, userId, once) =>
+      answerWord(this.door(localActor(userId)), word, message, once)
     parts.hints.on('keys', (keyIds) => {
       parts.identity.forget(keyIds)
       this.#sockets?.dismiss(keyIds)
@@ -130,6 +136,7 @@ export class App {
       context: (caller) => this.context(caller.actor, caller),
       idempotency: { claimKey, keptAnswer, completeKey },
       mcp: mcpOverHttp(this.#doors, operations, VERSION, this.#streams),
+      channels: (name, request) => this.#receive(name, request),
       tracer,
       onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
       files: runtime.files,
@@ -157,10 +164,19 @@ export class App {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
+  /** Null: no such channel, or none that is written to. */
+  #receive(name: string, request: Omit<ChannelRequest, 'now'>): Promise<ChannelAnswer> | null {
+    const { pushChannels, inbox, life } = this.#parts
+    const channel = pushChannels.get(name)
+    if (channel?.receive === undefined) return null
+    if (!life.ready) throw notThereYet()
+    const now = this.#options.now?.() ?? new Date(wallClock())
+    return channel.receive({ ...request, now }, inbox)
+  }
+
   /** What an operation runs in. */
   context(actor: Actor, caller: Asking): Context {
-    if (!this.#parts.life.ready)
-      throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+    if (!this.#parts.life.ready) throw notThereYet()
     const whole = this.store.db
     return {
       db: actor.userId === null ? whole : ownedBy(whole, actor.userId),
@@ -210,4 +226,8 @@ export class App {
     this.#parts.metering.close()
     await this.#parts.tracing.stop()
   }
+}
+
+function notThereYet(): Refusal {
+  return new Refusal('unavailable', 'the database is not there yet; try again soon')
 }

@@ -3,8 +3,8 @@
  * the kernel knows none of them, and only the list in `packs.ts` plugs them in.
  */
 import type { Executor } from '../agents/executor.ts'
-import type { AppServices, Operation } from '../api/contract.ts'
-import type { PushChannel } from '../channels/channel.ts'
+import type { Operation } from '../api/contract.ts'
+import type { Inbox, PushChannel } from '../channels/channel.ts'
 import type { Config } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
 import type { ExtraService } from '../engine/engine.ts'
@@ -24,8 +24,10 @@ export interface Pack<S extends object = object, Sees extends object = S> {
 }
 
 /** What a pack may ask of the app it is part of. Nothing is there to be asked before the services run. */
-export interface PackApp extends Pick<AppServices, 'append' | 'knowsAgent' | 'changed'> {
+export interface PackApp {
   readonly store: Store
+  /** Takes what people write on a channel. */
+  readonly inbox: Inbox
   readonly meter: Meter
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>

@@ -3,13 +3,28 @@ import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import { type Config, readVariables } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
+import { discordPack } from '../packs/discord/pack.ts'
+import { emailPack } from '../packs/email/pack.ts'
 import { executorsPack } from '../packs/executors/pack.ts'
 import { langgraphCronsPack } from '../packs/langgraph-crons/pack.ts'
+import { slackPack } from '../packs/slack/pack.ts'
 import { sourcesPack } from '../packs/sources/pack.ts'
 import { telegramPack } from '../packs/telegram/pack.ts'
+import { webPushPack } from '../packs/web-push/pack.ts'
+import { whatsappPack } from '../packs/whatsapp/pack.ts'
 import type { OpenPack, Pack, PackApp } from './pack.ts'
 
-export const PACKS = [executorsPack, langgraphCronsPack, sourcesPack, telegramPack] as const
+export const PACKS = [
+  executorsPack,
+  langgraphCronsPack,
+  sourcesPack,
+  telegramPack,
+  slackPack,
+  emailPack,
+  whatsappPack,
+  discordPack,
+  webPushPack,
+] as const
 
 type SettingsOf<P> = P extends { readSettings(read: Reader): infer S } ? S : unknown
 type Merged<P> = (P extends unknown ? (each: SettingsOf<P>) => void : never) extends (

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { AppServices } from '../api/contract.ts'
+import type { PushChannel } from '../channels/channel.ts'
 import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
@@ -10,14 +11,16 @@ import { newWebhookSecret } from '../core/calls/webhook.ts'
 import { deliveryOf } from '../engine/delivery.ts'
 import { Engine, type ExtraService } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
+import { ChannelInbox } from '../engine/inbox.ts'
 import { type Moments, SILENT } from '../engine/moments.ts'
 import { SubscriptionsService } from '../engine/subscriptions.ts'
+import { tryLink } from '../engine/try-link.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { Health } from '../observe/health.ts'
 import { createMeter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { checkedSources } from '../sources/checked.ts'
-import { Fetcher } from '../sources/fetcher.ts'
+import { Fetcher, type FetchRequest } from '../sources/fetcher.ts'
 import type { Source } from '../sources/source.ts'
 import type { Db } from '../store/db/db.ts'
 import type { Store } from '../store/db/open.ts'
@@ -35,6 +38,9 @@ import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
 const SUBSCRIPTIONS_MS = 1_000
+const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
+/** It has nothing of its own to look for. */
+const INBOX_MS = 3_600_000
 
 export interface AppOptions {
   readonly config: AppConfig
@@ -43,6 +49,8 @@ export interface AppOptions {
   readonly sources?: readonly Source[]
   /** Executors of work, by agent_type. */
   readonly work?: ReadonlyMap<string, Executor>
+  /** Ways to reach people, beside those of the environment. */
+  readonly channels?: readonly PushChannel[]
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
@@ -66,14 +74,21 @@ export type Parts = Awaited<ReturnType<typeof openParts>>
 export async function openParts(options: AppOptions, store: Store, tracing: Tracing) {
   const life: Life = { ready: false, closing: false }
   const base = openBase(options, store, tracing)
-  const packs = await plugPacks(options, base, () => runtime)
+  const inbox = openInbox(
+    base,
+    () => runtime,
+    (name) => pushChannels.get(name),
+  )
+  const packs = await plugPacks(options, base, inbox)
+  const pushChannels = namedOnce([...packs.pushChannels, ...(options.channels ?? [])])
   const runtime = openRuntime(options, base, packs)
   const channel = openSocketChannel(base, life, () => engine)
-  const engine = openEngine(options, { ...base, packs, runtime, channel })
-  const services = servicesOf(options.config, { ...base, packs, runtime })
+  const engine = openEngine(options, { ...base, packs, runtime, channel, pushChannels, inbox })
+  const services = servicesOf(options.config, { ...base, packs, runtime, pushChannels })
   const identity = openKeys(options, base, life)
   const health = openHealth(options.config, { ...base, channel, engine }, life)
-  return { ...base, life, packs, runtime, channel, engine, services, identity, health }
+  const pushed = { pushChannels, inbox }
+  return { ...base, ...pushed, life, packs, runtime, channel, engine, services, identity, health }
 }
 
 /** What the others stand on. */
@@ -93,18 +108,41 @@ type Base = ReturnType<typeof openBase>
 
 function plugPacks(
   { config, now }: AppOptions,
-  { store, meter, commits, hints, fetcher }: Base,
-  runtime: () => AgentRuntime,
+  { store, meter, fetcher }: Base,
+  inbox: ChannelInbox,
 ): Promise<OpenPacks> {
-  return openPacks(config, {
-    store,
-    meter,
-    fetch: (request) => fetcher.get(request),
-    waits: now === undefined,
-    append: (event) => commits.append(event),
+  const fetch = (request: FetchRequest) => fetcher.get(request)
+  return openPacks(config, { store, meter, fetch, inbox, waits: now === undefined })
+}
+
+function openInbox(
+  { store, meter, commits, hints }: Base,
+  runtime: () => AgentRuntime,
+  channel: (name: string) => PushChannel | undefined,
+): ChannelInbox {
+  return new ChannelInbox({
+    db: store.commits,
+    channel,
+    append: (event, tx) => commits.append(event, tx),
     knowsAgent: (agentId, userId) => runtime().agents.knows(agentId, userId),
     changed: (topic, keys) => hints.hint(topic, keys),
+    trouble: (error) => meter.trouble('inbox', error),
   })
+}
+
+/** Addresses begin with the name of their channel: two of one name could not be told apart. */
+function namedOnce(channels: readonly PushChannel[]): ReadonlyMap<string, PushChannel> {
+  const named = new Map(channels.map((channel) => [channel.name, channel]))
+  for (const { name } of channels)
+    if (!CHANNEL_NAME.test(name) || name === 'websocket')
+      throw new TypeError(
+        `a channel takes a name of 1 to 32 small letters, got ${JSON.stringify(name)}`,
+      )
+  if (named.size < channels.length)
+    throw new TypeError(
+      `two channels have one name: ${channels.map(({ name }) => name).join(', ')}`,
+    )
+  return named
 }
 
 function openRuntime(
@@ -159,17 +197,28 @@ function openSocketChannel(
 
 function openEngine(
   { config, sources: own = [], moments }: AppOptions,
-  parts: Base & { packs: OpenPacks; runtime: AgentRuntime; channel: WebSocketChannel },
+  parts: Base & {
+    packs: OpenPacks
+    runtime: AgentRuntime
+    channel: WebSocketChannel
+    pushChannels: ReadonlyMap<string, PushChannel>
+    inbox: ChannelInbox
+  },
 ): Engine {
   const { store, hints, policy, meter, tracer, packs, runtime, fetcher, commits, calls } = parts
   return new Engine({
     store,
     hints,
     agents: runtime.agents,
-    more: [...runtime.services, ...packs.services, ...subscriptionsOf(config, parts)],
+    more: [
+      ...runtime.services,
+      ...packs.services,
+      ...subscriptionsOf(config, parts),
+      { service: parts.inbox, pollMs: INBOX_MS },
+    ],
     triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
     channels: [parts.channel],
-    pushChannels: packs.pushChannels,
+    pushChannels: [...parts.pushChannels.values()],
     wakes: wakesOf(config, calls.webhooks),
     sources: {
       sources: checkedSources([...packs.sources, ...own], config.allowPrivateWebhooks),
@@ -196,9 +245,13 @@ function openEngine(
 /** What operations may ask of all this. */
 function servicesOf(
   config: Config,
-  parts: Base & { packs: OpenPacks; runtime: AgentRuntime },
+  parts: Base & {
+    packs: OpenPacks
+    runtime: AgentRuntime
+    pushChannels: ReadonlyMap<string, PushChannel>
+  },
 ): AppServices {
-  const { commits, hints, policy, meter, packs, runtime, calls } = parts
+  const { commits, hints, policy, meter, packs, runtime, pushChannels, calls } = parts
   return {
     append: (event, tx) => commits.append(event, tx),
     knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
@@ -210,6 +263,12 @@ function servicesOf(
     callbacks: {
       allowPrivate: config.allowPrivateWebhooks,
       ask: (question, signal) => calls.webhooks.ask(question, signal),
+    },
+    channels: pushChannels,
+    tryLink: (link, signal) => {
+      const channel = pushChannels.get(link.channel)
+      if (channel === undefined) throw new Error(`there is no channel ${link.channel} here`)
+      return tryLink(parts.store.commits, channel, link, signal)
     },
     wakesByUrl: config.wakeUrl !== null,
     setAlarm: (draft, tx) => commits.setAlarm(draft, tx),

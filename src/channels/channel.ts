@@ -1,7 +1,6 @@
 /** How an effect leaves. A channel that holds connections asks for what its sessions have not heard yet. */
-
-import type { SessionRef } from '../core/sessions/session.ts'
-import type { Db } from '../store/db/db.ts'
+import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
+import type { Reason } from '../core/sessions/reason.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
 
@@ -16,36 +15,101 @@ export interface Channel {
   show(rows: readonly (EventRow & { bucket: number })[]): void
 }
 
-/** A message on its way to a device that nobody holds open. */
+/** A message on its way to a person who holds no connection. */
 export interface Push {
+  /** The same at every attempt. */
+  readonly id: string
   readonly content: string
   readonly sessionKey: string
-  /** Whom to reach: what follows the channel's name in the session's `pushed_to`. */
+  /** Whom to reach. */
   readonly address: string
+  readonly reason: Reason
   /** Long messages go out in parts; these have. */
   readonly partsSent: number
   /** From 1. */
   readonly attempt: number
+  /** The channel's id of the message that this one answers, as it was heard; null: of none that came this way. */
+  readonly answers: string | null
+  /** The window is closed: only the channel's own words for that case go through. */
+  readonly template: boolean
+  /** To be offered beside the text, where the channel can; what is pressed comes back by `Inbox.heard`. */
+  readonly buttons: readonly Button[]
+}
+
+/** `value` is what it stands for, as a person would write it. */
+export interface Button {
+  readonly label: string
+  readonly value: string
 }
 
 export type PushOutcome =
-  | { readonly type: 'sent' }
+  /** `ids`: the channel's own names for what was sent at this attempt. */
+  | { readonly type: 'sent'; readonly ids?: readonly string[] }
   | {
       readonly type: 'later'
       readonly waitMs: number
       readonly error: string
       readonly partsSent: number
+      readonly ids?: readonly string[]
     }
-  /** This one will never go; it stays for the sockets. */
+  /** Nothing goes there before they write again. */
+  | { readonly type: 'closed'; readonly error: string }
+  /** This one will never go there. */
   | { readonly type: 'dropped'; readonly error: string }
   /** Nobody is there any more: the link ends. */
   | { readonly type: 'gone'; readonly error: string }
 
-/** How a message leaves without a connection of its own, from sessions that `startPushing` sends to it. */
+/** How a message leaves without a connection of its own, and how what people write there comes in. */
 export interface PushChannel {
   readonly name: string
+  /** How long after they wrote it may be written to; always, unless said. */
+  readonly windowMs?: number
+  /** It has words for a closed window, and takes `template`. */
+  readonly templated?: boolean
   /** Never throws. */
   send(push: Push, signal: AbortSignal): Promise<PushOutcome>
-  /** Where the channel keeps its own record of whom it reaches, it ends with the link, in the same transaction. */
-  unlink?(tx: Db, session: SessionRef, address: string): Promise<void>
+  /** One line of our own, such as the answer to a code: a courtesy that is not tried again. */
+  say?(address: string, text: string): Promise<void>
+  /** Answers what the vendor posts to `/v1/channels/{name}`. */
+  receive?(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer>
+  /** What a person does with a code to link their address: a link to open, or words. */
+  invite?(code: string): Promise<Invitation>
+  /** Who knows an address owns it: no code is needed. */
+  readonly provesItself?: boolean
+  /** An address as it is kept; null: it is none of this channel's. Left out, any text is one. */
+  addressOf?(text: string): string | null
+}
+
+export interface Invitation {
+  readonly url?: string
+  readonly words: string
+}
+
+/** What a channel hands in. Each promise is kept when it is durable: a vendor is answered after it, never before. */
+export interface Inbox {
+  heard(message: Heard): Promise<void>
+  /** The channel took a message and says now that it did not arrive. */
+  failed(receipt: FailedReceipt): Promise<void>
+  /** They want nothing more there. */
+  stop(channel: string, address: string): Promise<void>
+}
+
+export interface Heard {
+  readonly channel: string
+  readonly address: string
+  /** The vendor's own, unique in the channel: told twice, it counts once. */
+  readonly id: string
+  /** Null: something without text. */
+  readonly text: string | null
+  /** The channel's name for the message it answers to, or whose button was pressed. */
+  readonly to?: string | null
+}
+
+export interface FailedReceipt {
+  readonly channel: string
+  readonly address: string
+  /** The channel's name for the message. */
+  readonly id: string
+  readonly outcome: 'closed' | 'gone' | 'failed'
+  readonly error: string
 }

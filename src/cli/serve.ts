@@ -9,6 +9,7 @@ import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import { App } from '../app/app.ts'
 import { type AppConfig, readConfig } from '../app/packs.ts'
+import type { PushChannel } from '../channels/channel.ts'
 import { ConfigError, environment } from '../config.ts'
 import { errorText } from '../core/errors.ts'
 import { createLog } from '../observe/log.ts'
@@ -86,6 +87,7 @@ interface AppModule {
   readonly agents: ReadonlyMap<string, Agent>
   readonly work: ReadonlyMap<string, Executor>
   readonly sources: readonly Source[]
+  readonly channels: readonly PushChannel[]
 }
 
 /** The default export of the app's module, or the demo. */
@@ -95,6 +97,7 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
       agents: new Map([['companion', demoCompanion(config)]]),
       work: new Map<string, Executor>(),
       sources: [],
+      channels: [],
     }
   const path = resolve(config.app)
   if (!existsSync(path))
@@ -107,9 +110,10 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
       agents?: Record<string, Agent>
       work?: Record<string, Executor>
       sources?: readonly Source[]
+      channels?: readonly PushChannel[]
     }
   }
-  const { agents, work = {}, sources = [] } = module.default ?? {}
+  const { agents, work = {}, sources = [], channels = [] } = module.default ?? {}
   if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`,
@@ -127,7 +131,10 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
     )
   if (!Array.isArray(sources))
     throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
-  return { agents: new Map(Object.entries(agents)), work: new Map(Object.entries(work)), sources }
+  if (!Array.isArray(channels) || channels.some((each) => typeof each?.send !== 'function'))
+    throw new ConfigError('WAKEFUL_APP: its channels take a list of { name, send(push) { … } }')
+  const [known, runs] = [new Map(Object.entries(agents)), new Map(Object.entries(work))]
+  return { agents: known, work: runs, sources, channels }
 }
 
 /** Newer Nodes read TypeScript; for others the app's own tsx does, where it is installed. */

@@ -51,6 +51,11 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   get_me: 'GET /v1/me',
   get_activity: 'GET /v1/activity',
   get_ledger: 'GET /v1/ledger',
+  create_link: 'POST /v1/links',
+  list_links: 'GET /v1/links',
+  update_link: 'PATCH /v1/links/{id}',
+  delete_link: 'DELETE /v1/links/{id}',
+  test_link: 'POST /v1/links/{id}/test',
   register_agent: 'POST /v1/agents creates',
   list_agents: 'GET /v1/agents',
   get_agent: 'GET /v1/agents/{agent_id}',
@@ -73,4 +78,5 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   create_telegram_link: 'POST /v1/telegram/links',
   list_telegram_links: 'GET /v1/telegram/links',
   delete_telegram_link: 'DELETE /v1/telegram/links/{session_key}',
+  get_web_push_key: 'GET /v1/web-push/key',
 }

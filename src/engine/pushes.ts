@@ -1,21 +1,28 @@
 /**
- * The pushes service: sends what is due to devices that hold no connection, the first message of each session
- * at a time, each under a lease. A chat that is slow or asks for patience delays nobody else's.
+ * The pushes service: sends what is due to people who hold no connection, the first message of each session at a time, each
+ * under a lease, by the first of the person's links that takes it. A chat that is slow or asks for patience delays nobody else's.
  */
 import type { PushChannel, PushOutcome } from '../channels/channel.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
+import { type Candidate, chooseRoute, type Route, type Window } from '../core/channels/route.ts'
+import {
+  CLOSED,
+  type Sending,
+  type Settlement,
+  settleSent,
+  settleUnsent,
+} from '../core/channels/settlement.ts'
+import { buttonsFor } from '../core/channels/words.ts'
 import { errorText } from '../core/errors.ts'
 import { newToken } from '../core/ids.ts'
-import { parseSessionKey } from '../core/sessions/session.ts'
+import { getLink, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
-import { stopPushing } from '../store/sessions/pushed.ts'
 import {
   type ClaimedPush,
   claimPushes,
   extendPushes,
-  notePushError,
-  type SettledPush,
-  settlePushes,
+  type Said,
+  settlePush,
 } from '../store/sessions/pushes.ts'
 import { deliveryOf } from './delivery.ts'
 import { insist, Leased } from './leased.ts'
@@ -32,12 +39,6 @@ export interface PushesOptions {
   readonly moments: Moments
 }
 
-/** Who carries a message, and to whom. */
-interface Address {
-  readonly channel: PushChannel
-  readonly address: string
-}
-
 interface Running {
   readonly push: ClaimedPush
   readonly token: string
@@ -48,6 +49,7 @@ interface Running {
 const CONCURRENCY = 64
 const STOP_GRACE_MS = 5_000
 const ERROR_MAX = 500
+const ALWAYS_OPEN: Window = { windowMs: null, templated: false }
 
 export class PushesService implements Service {
   readonly name = 'pushes'
@@ -97,75 +99,97 @@ export class PushesService implements Service {
     )
   }
 
-  /** Send, settle, signal. */
+  /** Choose, send, settle, signal. */
   async #take({ push, token, controller }: Running): Promise<void> {
     const { moments, meter } = this.#options
-    const to = this.#to(push)
     await moments.reach('claimed', push.id)
     const startedMs = performance.now()
-    const outcome = await send(to, push, controller.signal)
+    const message = sendingOf(push)
+    const route = chooseRoute(push.reason, message.links, (name) => this.#windowOf(name))
+    const settlement =
+      route.type === 'send'
+        ? settleSent(route, await this.#send(route, push, controller.signal), message)
+        : settleUnsent(route, message)
     const durationMs = performance.now() - startedMs
     await moments.reach('delivered', push.id)
-    const ours = await this.#settleOne(to, push, token, outcome)
+    const ours = await this.#settleOne(push, token, route, settlement)
     if (ours === null) return
-    if (ours) meter.delivery(recordOf(to, push, outcome, durationMs))
-    else meter.leasesLost(1)
+    if (!ours) meter.leasesLost(1)
+    else if (route.link !== null && (settlement.tried || settlement.outcome === 'dropped'))
+      meter.delivery(recordOf(push, route.link, settlement, durationMs))
     await moments.reach('committed', push.id)
   }
 
-  #to({ pushed_to: to }: ClaimedPush): Address {
-    const colon = to.indexOf(':')
-    const channel = this.#channels.get(to.slice(0, colon))
-    if (channel === undefined)
-      throw new Error(`a message was claimed for ${to}, which nobody here reaches`)
-    return { channel, address: to.slice(colon + 1) }
+  #windowOf(name: string): Window {
+    const channel = this.#channels.get(name)
+    if (channel === undefined) return ALWAYS_OPEN
+    return { windowMs: channel.windowMs ?? null, templated: channel.templated ?? false }
+  }
+
+  #send(
+    { link, template }: Route & { type: 'send' },
+    push: ClaimedPush,
+    signal: AbortSignal,
+  ): Promise<PushOutcome | { type: 'elsewhere' }> {
+    const channel = this.#channels.get(link.channel)
+    if (channel === undefined) return Promise.resolve({ type: 'elsewhere' })
+    const { push_deaths: deaths, attempt_count: attempt, parts_sent: partsSent } = push
+    if (deaths >= TURN_DEATHS_MAX) {
+      const error = `given up: the process died ${deaths} times sending this`
+      return Promise.resolve({ type: 'dropped', error })
+    }
+    const { content } = JSON.parse(push.payload) as { content: string }
+    const { id, session_key: sessionKey, reason } = push
+    const message = { id, content, sessionKey, reason, address: link.address }
+    const answers = answeredBy(push, link)
+    const buttons = buttonsFor(reason)
+    return channel.send({ ...message, answers, buttons, partsSent, attempt, template }, signal)
   }
 
   /** Without an answer within a lease it runs out, and the message is sent again. */
   #settleOne(
-    to: Address,
     push: ClaimedPush,
     token: string,
-    outcome: PushOutcome,
+    route: Route,
+    settlement: Settlement,
   ): Promise<boolean | null> {
     const { commits, meter, leaseMs } = this.#options
     const sinceMs = performance.now()
+    const { outcome, waitMs, partsSent, tried } = settlement
+    const error = settlement.error === null ? null : errorText(settlement.error, ERROR_MAX)
+    const said = saidOf(route, settlement, error)
+    const settled = {
+      ...{ ...heldOf({ push, token }), channel: route.link?.channel ?? null },
+      ...{ outcome, waitMs, partsSent, tried, error, since: push.now },
+    }
     const write = async () => {
-      if (outcome.type === 'gone') return this.#unlink(to, push, outcome.error)
-      const [ours] = await settlePushes(commits, [settled(to, push, token, outcome)])
-      return ours ?? false
+      const ours = await settlePush(commits, settled, said)
+      // The link ends after its message is settled: dead in between, the next message finds nobody there, too.
+      for (const each of said) if (ours && each.outcome === 'gone') await this.#end(each)
+      return ours
     }
     return insist(write, {
-      trouble: (error) => meter.trouble('pushes', error),
+      trouble: (trouble) => meter.trouble('pushes', trouble),
       over: () => performance.now() - sinceMs > leaseMs,
     })
   }
 
-  /** It may be pushed elsewhere meanwhile: then the message's own turn comes when this lease ends. */
-  async #unlink({ channel, address }: Address, push: ClaimedPush, error: string): Promise<boolean> {
-    const session = parseSessionKey(push.session_key)
-    if (session === null) return false
-    return this.#options.commits.tx(async (tx) => {
-      const ours = await stopPushing(tx, session, push.pushed_to)
-      if (!ours) return false
-      await channel.unlink?.(tx, session, address)
-      await notePushError(tx, push, errorText(error, ERROR_MAX))
-      return true
-    })
+  async #end({ linkId, error }: Said): Promise<void> {
+    const { commits } = this.#options
+    const link = await getLink(commits, null, linkId)
+    if (link !== null) await unlink(commits, link, error ?? '')
   }
 }
 
-async function send(
-  { channel, address }: Address,
-  push: ClaimedPush,
-  signal: AbortSignal,
-): Promise<PushOutcome> {
-  const { push_deaths: deaths, attempt_count: attempt, parts_sent: partsSent } = push
-  if (deaths >= TURN_DEATHS_MAX)
-    return { type: 'dropped', error: `given up: the process died ${deaths} times sending this` }
-  const { content } = JSON.parse(push.payload) as { content: string }
-  const sessionKey = push.session_key
-  return channel.send({ content, sessionKey, address, partsSent, attempt }, signal)
+function sendingOf({ reason, links, parts_sent: partsSent, refused }: ClaimedPush): Sending {
+  const candidates = links === null ? [] : (JSON.parse(links) as Candidate[])
+  return { reason, partsSent, refused, links: candidates }
+}
+
+/** What was asked elsewhere is answered here without a thread. */
+function answeredBy({ asked_as: asked, reason }: ClaimedPush, { channel }: Candidate) {
+  const prefix = `${channel}:`
+  return reason === 'answer' && asked?.startsWith(prefix) ? asked.slice(prefix.length) : null
 }
 
 const keyOf = (push: ClaimedPush) => `${push.session_key} ${push.position}`
@@ -174,39 +198,31 @@ function heldOf({ push, token }: Pick<Running, 'push' | 'token'>) {
   return { bucket: push.bucket, key: push.session_key, position: push.position, token }
 }
 
-type Settleable = Exclude<PushOutcome, { type: 'gone' }>
-
-function settled(
-  { channel }: Address,
-  push: ClaimedPush,
-  token: string,
-  outcome: Settleable,
-): SettledPush {
-  const later = outcome.type === 'later'
-  return {
-    ...heldOf({ push, token }),
-    channel: channel.name,
-    outcome: outcome.type,
-    waitMs: later ? outcome.waitMs : 0,
-    partsSent: later ? outcome.partsSent : push.parts_sent,
-    error: outcome.type === 'sent' ? null : errorText(outcome.error, ERROR_MAX),
-  }
+/** What is kept of each link it might have gone by: the closed ones that were passed, once, when it has gone by another. */
+function saidOf(route: Route, { outcome, said, ids }: Settlement, error: string | null): Said[] {
+  const { link } = route
+  if (link === null || said === null) return []
+  const passed = route.type === 'send' && outcome === 'sent' ? route.passed : []
+  const closed = passed.map(({ id, channel }) => ({
+    ...{ linkId: id, channel, outcome: 'closed' as const, error: CLOSED, providerIds: [] },
+  }))
+  const { id, channel } = link
+  return [...closed, { linkId: id, channel, outcome: said, error, providerIds: ids }]
 }
 
-const RESULTS = {
-  sent: 'taken',
-  later: 'failed',
-  dropped: 'given_up',
-  gone: 'given_up',
-} as const satisfies Record<PushOutcome['type'], DeliveryRecord['result']>
+/** As the meter tells it: gone with nobody else to ask is left to the sockets, and so given up here. */
+function resultOf({ outcome, said }: Settlement): DeliveryRecord['result'] {
+  if (outcome === 'sent') return 'taken'
+  return outcome === 'dropped' || said === 'gone' ? 'given_up' : 'failed'
+}
 
 function recordOf(
-  { channel }: Address,
   push: ClaimedPush,
-  outcome: PushOutcome,
+  { channel }: Candidate,
+  settlement: Settlement,
   durationMs: number,
 ): DeliveryRecord {
-  const error = outcome.type === 'sent' ? null : errorText(outcome.error, ERROR_MAX)
-  const result = { channel: channel.name, result: RESULTS[outcome.type], durationMs, error }
+  const error = settlement.error === null ? null : errorText(settlement.error, ERROR_MAX)
+  const result = { channel, result: resultOf(settlement), durationMs, error }
   return deliveryOf(push, result, { attempt: push.attempt_count })
 }

@@ -22,6 +22,7 @@ import { plainAddress, type Trusts } from '../core/calls/forwarded.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Span, Tracer } from '../core/trace/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
+import { addChannelRoute, type ChannelDoor } from './channels.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
 import type { Limited } from './limits.ts'
@@ -77,6 +78,8 @@ export interface ServerOptions extends MetaOptions {
   readonly idempotency: IdempotencyStore
   /** Answers `POST /mcp`; there is no such address without it. */
   readonly mcp?: McpAnswerer
+  /** Answers vendors that post what people wrote; there is no such address without it. */
+  readonly channels?: ChannelDoor
   readonly tracer?: Tracer
   /** Told of each answer of an operation. */
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
@@ -123,6 +126,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   addOperations(app, options)
   addMetaRoutes(app, options)
   if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))
+  if (options.channels !== undefined)
+    addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)
   refuseOtherMethods(app, options.operations)
   if (hasConsole) {
     app.register(fastifyStatic, { root: options.console, wildcard: false })

@@ -4,7 +4,7 @@ import type { Push, PushChannel, PushOutcome } from '../../src/channels/channel.
 import type { DeliveryRecord, Meter } from '../../src/engine/meter.ts'
 import { SILENT } from '../../src/engine/moments.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
-import { lockSessions, startPushing, stopPushing } from '../../src/store/sessions/pushed.ts'
+import { makeLink } from '../../src/store/channels/links.ts'
 import { Client } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
@@ -15,7 +15,6 @@ const BEA = 'bea:bot:t'
 
 class Recorded implements PushChannel {
   readonly got: string[] = []
-  readonly unlinked: string[] = []
   outcome: PushOutcome = { type: 'sent' }
   readonly name: string
   constructor(name: string) {
@@ -24,9 +23,6 @@ class Recorded implements PushChannel {
   async send({ sessionKey, address, content }: Push): Promise<PushOutcome> {
     this.got.push(`${sessionKey} to ${address}: ${content}`)
     return this.outcome
-  }
-  async unlink(_tx: unknown, { key }: { key: string }, address: string): Promise<void> {
-    this.unlinked.push(`${key} from ${address}`)
   }
 }
 
@@ -50,11 +46,11 @@ function pushes({ app }: World, channels: readonly PushChannel[]) {
   }
 }
 
-const link = ({ app }: World, key: string, to: string) =>
-  app.store.commits.tx(async (tx) => {
-    await lockSessions(tx, [ref(key)])
-    await startPushing(tx, ref(key), to)
-  })
+const link = ({ app }: World, key: string, to: string, person = false) => {
+  const [, channel = '', address = ''] = /^(\w+):(.*)$/.exec(to) ?? []
+  const made = { session: ref(key), channel, address, person, heard: false }
+  return app.store.commits.tx((tx) => makeLink(tx, made))
+}
 
 const pushedTo = async (w: World) =>
   (
@@ -92,23 +88,24 @@ eachStore('pushes', (store) => {
     expect(paper.got).toHaveLength(1)
   })
 
-  it('end where nobody is any more, and the channel forgets it, too; not if the session is pushed elsewhere by then', async () => {
+  it('end where nobody is any more; what waits goes by the next link that is made', async () => {
     const w = await open()
-    const paper = new Recorded('paper')
+    const [paper, bell] = [new Recorded('paper'), new Recorded('bell')]
     paper.outcome = { type: 'gone', error: 'moved away' }
-    const push = pushes(w, [paper])
+    const push = pushes(w, [paper, bell])
     await link(w, ANN, 'paper:1')
     await w.say(ANN, 'hi')
     await w.settle()
     expect(await push()).toBe(1)
-    expect([await pushedTo(w), paper.unlinked]).toEqual([[null], [`${ANN} from 1`]])
+    expect(await pushedTo(w)).toEqual([null])
     const [effect] = await w.query('select status, due_at, last_error from wakeful.effects')
     expect(effect).toEqual({ status: 'pending', due_at: null, last_error: 'moved away' })
     expect(told).toMatchObject([{ result: 'given_up', error: 'moved away', attempt: 1 }])
 
     await link(w, ANN, 'bell:2')
-    expect(await w.app.store.commits.tx((tx) => stopPushing(tx, ref(ANN), 'paper:1'))).toBe(false)
     expect(await pushedTo(w)).toEqual(['bell:2'])
+    expect(await push()).toBe(1)
+    expect(bell.got).toEqual([`${ANN} to 2: hello`])
   })
 
   const shown = (w: World) =>

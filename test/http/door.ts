@@ -51,6 +51,8 @@ const noServices: Context['app'] = {
   remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
   callbacks: { allowPrivate: false, ask: async () => ({ error: 'no calls in this test' }) },
   packs: {},
+  channels: new Map(),
+  tryLink: () => Promise.reject(new Error('no channels in this test')),
 }
 
 const note = z.object({

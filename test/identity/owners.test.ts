@@ -15,7 +15,7 @@ import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
 /** What belongs to no owner, and why. Every other table must keep owners apart. */
 const UNOWNED: Record<string, string> = {
   agents: 'the operator’s, for all or for one; only admin and service reach them',
-  telegram_bots: 'where the reading of a bot stands',
+  channel_readers: 'where the reading of a bot stands',
   slices: 'whose rows are where; owners have no rights on it at all',
   migrations: 'the state of the schema',
   settings: "the installation's own",
@@ -115,8 +115,9 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), newId(), user, at],
     ],
     [
-      `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at) values ($1, $2, $3, $4, $5)`,
-      [bucket, `${user}:bot:t`, user, bucket, at],
+      `insert into wakeful.links (bucket, id, user_id, session_key, channel, address, person, rank, created_at, updated_at)
+       values ($1, $2, $3, $4, 'telegram', $3, true, 10, $5, $5)`,
+      [bucket, newId(), user, `${user}:bot:t`, at],
     ],
     [
       `insert into wakeful.langgraph_crons (bucket, id, owner_did, user_id, assistant_id, schedule, payload, metadata, created_at, updated_at)
@@ -124,7 +125,13 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), user, at],
     ],
     [
-      `insert into wakeful.telegram_codes (code_hash, bucket, session_key, expires_at, created_at) values ($1, $2, $3, $4, $4)`,
+      `insert into wakeful.deliveries (bucket, session_key, position, id, link_id, channel, outcome, created_at)
+       values ($1, $2, 1000, $3, $3, 'telegram', 'sent', $4)`,
+      [bucket, `${user}:bot:t`, newId(), at],
+    ],
+    [
+      `insert into wakeful.link_codes (code_hash, bucket, session_key, channel, person, expires_at, created_at)
+       values ($1, $2, $3, 'telegram', true, $4, $4)`,
       [newId(), bucket, `${user}:bot:t`, at],
     ],
     [

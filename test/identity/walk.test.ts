@@ -71,6 +71,8 @@ const BODIES: Record<string, object> = {
   },
   unsubscribe: { name: 'alarm.due', url: 'https://there.example/hook' },
   poll_events: { name: 'alarm.due' },
+  create_link: { channel: 'paper', session_key: 'ann:bot:t' },
+  update_link: { first: true },
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -103,6 +105,7 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     return { cron_id: body.cron_id }
   },
   '/threads/{thread_id}': async () => ({ thread_id: 'thread' }),
+  '/v1/links/{id}': async () => ({ id: newId() }),
   '/v1/work/{id}': async (s, keys) => {
     const { body } = made(await s.call(keys.agent, 'POST', '/v1/work', BODIES.create_work))
     return { id: body.work.id, run_number: body.output.run_number }
@@ -129,6 +132,10 @@ const NOT_TRIED: Record<string, string> = {
   create_telegram_link: 'needs a bot: see test/telegram',
   subscribe: 'needs a receiver that answers: see test/subscriptions',
   delete_telegram_link: 'needs a linked chat: see test/telegram',
+  create_link: 'needs a channel: see test/channels',
+  update_link: 'as create_link',
+  delete_link: 'as create_link',
+  test_link: 'as create_link',
   revoke_key: 'made where the key is revoked below',
 }
 
@@ -168,7 +175,7 @@ async function readRoutes(s: Stage): Promise<Route[]> {
 eachStore('every route of the OpenAPI document', (store) => walk(store))
 
 function walk(store: StoreUnderTest): void {
-  const stage = sharedStage(store, { LOG_LEVEL: 'trace' })
+  const stage = sharedStage(store, { LOG_LEVEL: 'trace', WEB_PUSH_CONTACT: 'mailto:ops@a.example' })
   let routes: Route[] = []
   let ann: Keys
   let bea: Keys

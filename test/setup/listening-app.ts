@@ -8,6 +8,7 @@ import type { Executor } from '../../src/agents/executor.ts'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
+import type { PushChannel } from '../../src/channels/channel.ts'
 import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { afterEachTest } from './ends.ts'
 import { call, type Loose, type Reply } from './http.ts'
@@ -48,6 +49,7 @@ export interface Stage {
 export interface StageOptions {
   readonly agents?: Record<string, Agent | AgentFunction>
   readonly work?: Record<string, Executor>
+  readonly channels?: readonly PushChannel[]
   readonly env?: Record<string, string>
   readonly startAt?: Date | string
   readonly at?: (moment: Moment, key: string) => void | Promise<void>
@@ -114,6 +116,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
       ]),
     ),
     work: new Map(Object.entries(options.work ?? {})),
+    channels: options.channels ?? [],
     log: pino({ level: 'silent' }),
     now: () => now,
     moments,
@@ -152,7 +155,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     reset: async () => {
       now = startAt
       await app.store.db.exec(
-        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries',
+        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries, wakeful.links, wakeful.deliveries, wakeful.link_codes, wakeful.channel_readers',
       )
     },
     stop: async () => {

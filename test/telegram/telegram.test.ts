@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
-import { advanceBot, releaseBot, takeBot } from '../../src/packs/telegram/links.ts'
+import { advanceReader, releaseReader, takeReader } from '../../src/store/channels/readers.ts'
 import { type Loose, problem } from '../setup/http.ts'
 import {
   type Row,
@@ -56,9 +56,6 @@ eachStore('telegram', (store) => {
     bot.reset()
     CHAT++
     OTHER++
-    await s.app.store.db.exec(
-      'truncate wakeful.telegram_links, wakeful.telegram_codes, wakeful.telegram_bots, wakeful.autonomy_timers',
-    )
   })
 
   const code = async (key = KEY): Promise<string> => {
@@ -95,7 +92,11 @@ eachStore('telegram', (store) => {
       await s.settle()
       expect(bot.texts(CHAT).slice(1)).toEqual(['you said: later'])
       const [event] = await s.query('select * from wakeful.events')
-      expect(event).toMatchObject({ type: 'user_message', client_id: `tg:${id}`, session_key: KEY })
+      expect(event).toMatchObject({
+        type: 'user_message',
+        client_id: `telegram:${id}`,
+        session_key: KEY,
+      })
       await s.advanceBy(60_000)
       expect(bot.texts(CHAT).slice(2)).toEqual(['still there?'])
       expect((await effects()).map((effect) => effect.status)).toEqual([
@@ -104,7 +105,7 @@ eachStore('telegram', (store) => {
         'completed',
       ])
       // Nothing of the code is kept but its hash.
-      const kept = JSON.stringify(await s.query('select * from wakeful.telegram_codes'))
+      const kept = JSON.stringify(await s.query('select * from wakeful.link_codes'))
       expect(kept).not.toContain(made.body.code)
     })
 
@@ -123,9 +124,7 @@ eachStore('telegram', (store) => {
       s.sleep(15 * 60_000)
       await write(`/start ${third}`, OTHER)
       expect(bot.texts(OTHER).at(-1)).toContain('no longer valid')
-      expect(await s.query('select chat_id from wakeful.telegram_links')).toEqual([
-        { chat_id: CHAT },
-      ])
+      expect(await s.query('select address from wakeful.links')).toEqual([{ address: `${CHAT}` }])
     })
 
     it('without one there is a hint, once, and nothing else; groups get nothing at all', async () => {
@@ -233,7 +232,9 @@ eachStore('telegram', (store) => {
       await s.advanceBy(3_600_000)
       expect(bot.attempts).toBe(2)
       expect(await effects()).toMatchObject([{ status: 'pending' }, { status: 'pending' }])
-      expect(await s.query('select 1 from wakeful.telegram_links')).toEqual([])
+      expect(
+        await s.query('select last_outcome, ended_at is null as live from wakeful.links'),
+      ).toEqual([{ last_outcome: 'gone', live: false }])
       expect(await s.query('select 1 from wakeful.effects where due_at is not null')).toEqual([])
     })
 
@@ -381,12 +382,12 @@ eachStore('telegram', (store) => {
       bot.write(CHAT, 'once')
       await s.settle()
       // The process died after its work and before it wrote how far it was.
-      await s.query('update wakeful.telegram_bots set next_update_id = $1', [start])
+      await s.query('update wakeful.channel_readers set cursor = $1', [String(start)])
       await s.settle()
       const linked = expect.stringContaining('Linked')
       expect(bot.texts(CHAT)).toEqual([linked, 'you said: once', linked])
       expect(await eventCount()).toBe(1)
-      expect(await s.query('select chat_id from wakeful.telegram_links')).toHaveLength(1)
+      expect(await s.query('select address from wakeful.links')).toHaveLength(1)
     })
 
     it('a restart goes on where the last process was', async () => {
@@ -395,11 +396,11 @@ eachStore('telegram', (store) => {
       s = await stage(place, options)
       await link()
       await write('one')
-      const [before] = await s.query('select * from wakeful.telegram_bots')
+      const [before] = await s.query('select * from wakeful.channel_readers')
       await s.stop()
       s = await stage(place, options)
-      const [after] = await s.query('select * from wakeful.telegram_bots')
-      expect(after).toMatchObject({ next_update_id: before.next_update_id, claim_token: null })
+      const [after] = await s.query('select * from wakeful.channel_readers')
+      expect(after).toMatchObject({ cursor: before.cursor, claim_token: null })
       await write('two')
       expect(bot.texts(CHAT)).toEqual(['you said: one', 'you said: two'])
       expect(await eventCount()).toBe(2)
@@ -409,21 +410,22 @@ eachStore('telegram', (store) => {
 
     it('invariant 5: one process reads at a time, and one that lost its lease does not say how far it was', async () => {
       const { db } = s.app.store
+      const bot = { channel: 'telegram', account: '7' }
       const [one, two] = [randomUUID(), randomUUID()]
-      expect(await takeBot(db, 7, one, 30_000)).toBe(0)
-      expect(await takeBot(db, 7, two, 30_000)).toBeNull()
+      expect(await takeReader(db, bot, one, 30_000)).toEqual({ cursor: null })
+      expect(await takeReader(db, bot, two, 30_000)).toBeNull()
       s.sleep(29_999)
-      expect(await takeBot(db, 7, one, 30_000)).toBe(0)
+      expect(await takeReader(db, bot, one, 30_000)).toEqual({ cursor: null })
       s.sleep(29_999)
-      expect(await takeBot(db, 7, two, 30_000)).toBeNull()
+      expect(await takeReader(db, bot, two, 30_000)).toBeNull()
       s.sleep(1)
-      expect(await takeBot(db, 7, two, 30_000)).toBe(0)
-      expect(await advanceBot(db, 7, one, 5)).toBe(false)
-      expect(await advanceBot(db, 7, two, 9)).toBe(true)
-      await releaseBot(db, 7, one)
-      expect(await takeBot(db, 7, one, 30_000)).toBeNull()
-      await releaseBot(db, 7, two)
-      expect(await takeBot(db, 7, one, 30_000)).toBe(9)
+      expect(await takeReader(db, bot, two, 30_000)).toEqual({ cursor: null })
+      expect(await advanceReader(db, bot, one, '5')).toBe(false)
+      expect(await advanceReader(db, bot, two, '9')).toBe(true)
+      await releaseReader(db, bot, one)
+      expect(await takeReader(db, bot, one, 30_000)).toBeNull()
+      await releaseReader(db, bot, two)
+      expect(await takeReader(db, bot, one, 30_000)).toEqual({ cursor: '9' })
     })
   })
 })

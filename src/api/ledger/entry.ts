@@ -37,14 +37,23 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
             finished_at: turn.finishedAt,
             error: turn.error,
           },
-    effects: (event?.messages ?? []).map(({ id, status, channel, reason, at, error, preview }) => ({
-      ...{ id, status, channel: channel ?? undefined, reason, preview },
-      delivered_at: status === 'completed' ? at : null,
-      error: error ?? undefined,
-    })),
+    effects: (event?.messages ?? []).map(effectView),
     receipt: received === undefined ? undefined : receiptOf(received),
     reply: slot.reply === null ? undefined : { seq: slot.reply.seq, at: slot.reply.at },
     output: outputView(slot),
+  }
+}
+
+function effectView(message: MessageFact) {
+  const { id, status, channel, reason, at, error, preview, detours = [] } = message
+  return {
+    ...{ id, status, channel: channel ?? undefined, reason, preview },
+    delivered_at: status === 'completed' ? at : null,
+    error: error ?? undefined,
+    detours:
+      detours.length === 0
+        ? undefined
+        : detours.map((detour) => ({ ...detour, error: detour.error ?? undefined })),
   }
 }
 

@@ -89,6 +89,17 @@ const entry = z.object({
       delivered_at: instant.nullable(),
       preview: z.string(),
       error: z.string().optional(),
+      detours: z
+        .array(
+          z.object({
+            channel: z.string(),
+            outcome: z.enum(['closed', 'refused', 'gone', 'failed']),
+            error: z.string().optional(),
+            at: instant,
+          }),
+        )
+        .optional()
+        .describe('Where it was meant to go before, oldest first, and why it did not.'),
     }),
   ),
   receipt: z.object({ at: instant, channel: z.string().optional() }).optional(),

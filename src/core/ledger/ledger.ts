@@ -63,6 +63,15 @@ export interface MessageFact {
   readonly at: Date
   readonly error: string | null
   readonly preview: string
+  /** Where it was meant to go before, oldest first, and why it did not. */
+  readonly detours?: readonly Detour[]
+}
+
+export interface Detour {
+  readonly channel: string
+  readonly outcome: 'closed' | 'refused' | 'gone' | 'failed'
+  readonly error: string | null
+  readonly at: string
 }
 
 /** What decides of an event of a session, or of several attempts at one slot. */

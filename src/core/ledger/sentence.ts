@@ -33,7 +33,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'delivered':
       return deliveredWords(told, when)
     case 'sent':
-      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}, not yet received`
+      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}, not yet received${waitWords(facts)}`
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
@@ -65,7 +65,7 @@ function deliveredWords({ facts, attempts, reason }: Told, when: string): string
   if (output === undefined || output === null) {
     const held = facts.from === 'event' ? heldBack(facts) : 0
     const rest = held === 0 ? '' : `; ${counted(held, 'further message')} held back`
-    return `Delivered at ${when}${reasonWords(facts)}${tries}${rest}`
+    return `Delivered at ${when}${reasonWords(facts)}${tries}${wayWords(facts)}${rest}`
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
@@ -81,6 +81,21 @@ const AS: Readonly<Record<Reason, string>> = {
 function reasonWords(facts: SlotFacts): string {
   const [message] = facts.from === 'event' ? facts.messages : []
   return message === undefined ? '' : AS[message.reason]
+}
+
+/** Said where it went another way than it was meant to. */
+function wayWords(facts: SlotFacts): string {
+  const [message] = facts.from === 'event' ? facts.messages : []
+  const { channel = null, detours = [] } = message ?? {}
+  if (channel === null || detours.length === 0) return ''
+  const before = detours.map(({ channel, outcome, error }) => `${channel}: ${error ?? outcome}`)
+  return `, by ${channel} (${cut(before.join('; '))})`
+}
+
+function waitWords(facts: SlotFacts): string {
+  const [message] = facts.from === 'event' ? facts.messages : []
+  const last = message?.detours?.at(-1)
+  return last?.outcome === 'closed' ? `: ${last.channel} takes nothing before they write there` : ''
 }
 
 function heldBack({ turns }: EventFacts): number {

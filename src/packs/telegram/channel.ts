@@ -3,29 +3,44 @@
  * token is part of every URL, so nothing that the network says about a URL is passed on.
  */
 import { Api, GrammyError, HttpError } from 'grammy'
-import type { Push, PushChannel, PushOutcome } from '../../channels/channel.ts'
-import { errorText } from '../../core/errors.ts'
-import type { SessionRef } from '../../core/sessions/session.ts'
-import type { Db } from '../../store/db/db.ts'
-import { CHANNEL, endLink } from './links.ts'
-import { pushWaitMs, splitText } from './text.ts'
+import type { Button, Push, PushChannel, PushOutcome } from '../../channels/channel.ts'
+import { pushWaitMs, splitText } from '../../core/channels/text.ts'
+import { errorText, Refusal } from '../../core/errors.ts'
+
+/** The name that addresses begin with. */
+export const CHANNEL = 'telegram'
 
 export interface TelegramOptions {
   readonly token: string
   readonly apiRoot: string
 }
 
+interface Message {
+  readonly message_id: number
+  readonly chat: { readonly id: number; readonly type: string }
+}
+
 export interface Update {
   readonly update_id: number
-  readonly message?: {
-    readonly chat: { readonly id: number; readonly type: string }
+  readonly message?: Message & {
     readonly from?: { readonly is_bot: boolean }
     readonly text?: string
+    readonly reply_to_message?: { readonly message_id: number }
+  }
+  /** Somebody pressed a button. */
+  readonly callback_query?: {
+    readonly id: string
+    readonly from: { readonly id: number }
+    readonly message?: Message
+    readonly data?: string
   }
 }
 
+/** Counted in UTF-16 units, as Telegram counts. */
+const TEXT_MAX = 4096
 const SEND_TIMEOUT_MS = 20_000
 const UPDATES_MAX = 100
+const AWAY_MS = 5_000
 /** Beyond the time a long poll asks for. */
 const POLL_MARGIN_MS = 15_000
 /** In a description of a 400: nobody will ever be reached there. */
@@ -46,10 +61,19 @@ export class TelegramChannel implements PushChannel {
     this.#api = new Api(options.token, { apiRoot: options.apiRoot })
   }
 
-  /** The bot's name, asked for once. */
-  async username(): Promise<string> {
-    this.#username ??= (await this.#api.getMe(within(SEND_TIMEOUT_MS))).username
-    return this.#username
+  /** A link that opens the chat; the bot's name is asked for once. */
+  async invite(code: string): Promise<{ url: string; words: string }> {
+    try {
+      this.#username ??= (await this.#api.getMe(within(SEND_TIMEOUT_MS))).username
+    } catch (error) {
+      throw new Refusal('unavailable', telegramError(error), { retryAfterMs: AWAY_MS })
+    }
+    const url = `https://t.me/${this.#username}?start=${code}`
+    return { url, words: `Open ${url} and press Start.` }
+  }
+
+  addressOf(text: string): string | null {
+    return /^-?\d{1,16}$/.test(text) ? text : null
   }
 
   /** Long polling: answers when there is something, or after `seconds`. */
@@ -58,37 +82,52 @@ export class TelegramChannel implements PushChannel {
       offset,
       timeout: seconds,
       limit: UPDATES_MAX,
-      allowed_updates: ['message'] as const,
+      allowed_updates: ['message', 'callback_query'] as const,
     }
     return this.#api.getUpdates(options, within(seconds * 1000 + POLL_MARGIN_MS, signal))
   }
 
-  /** One line of the bot's own. */
-  async say(chatId: number, text: string): Promise<void> {
-    await this.#api.sendMessage(chatId, text, {}, within(SEND_TIMEOUT_MS))
+  /** Ends the little clock on the button. */
+  async pressed(id: string): Promise<void> {
+    await this.#api.answerCallbackQuery(id, {}, within(SEND_TIMEOUT_MS))
+  }
+
+  async say(address: string, text: string): Promise<void> {
+    try {
+      await this.#api.sendMessage(Number(address), text, {}, within(SEND_TIMEOUT_MS))
+    } catch (error) {
+      throw new Error(telegramError(error))
+    }
   }
 
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
     const chatId = Number(push.address)
-    const parts = splitText(push.content)
+    const parts = splitText(push.content, TEXT_MAX)
+    const ids: string[] = []
     let { partsSent } = push
     try {
-      for (; partsSent < parts.length; partsSent++)
-        await this.#api.sendMessage(
+      for (; partsSent < parts.length; partsSent++) {
+        const last = partsSent === parts.length - 1
+        const more = last && push.buttons.length > 0 ? keyboard(push.buttons) : {}
+        const text = parts[partsSent] ?? ''
+        const sent = await this.#api.sendMessage(
           chatId,
-          parts[partsSent] ?? '',
-          {},
+          text,
+          more,
           within(SEND_TIMEOUT_MS, signal),
         )
-      return { type: 'sent' }
+        ids.push(String(sent.message_id))
+      }
+      return { type: 'sent', ids }
     } catch (error) {
-      return outcomeOf(error, { ...push, partsSent })
+      return outcomeOf(error, { ...push, partsSent }, ids)
     }
   }
+}
 
-  async unlink(tx: Db, session: SessionRef, address: string): Promise<void> {
-    await endLink(tx, session, Number(address))
-  }
+function keyboard(buttons: readonly Button[]) {
+  const row = buttons.map(({ label, value }) => ({ text: label, callback_data: value }))
+  return { reply_markup: { inline_keyboard: [row] } }
 }
 
 function within(ms: number, signal?: AbortSignal): GrammySignal {
@@ -96,17 +135,21 @@ function within(ms: number, signal?: AbortSignal): GrammySignal {
   return (signal === undefined ? late : AbortSignal.any([signal, late])) as unknown as GrammySignal
 }
 
-function outcomeOf(error: unknown, { attempt, partsSent }: Push): PushOutcome {
+function outcomeOf(
+  error: unknown,
+  { attempt, partsSent }: Push,
+  ids: readonly string[],
+): PushOutcome {
   const text = telegramError(error)
   if (!(error instanceof GrammyError))
-    return { type: 'later', waitMs: pushWaitMs(attempt, null), error: text, partsSent }
+    return { type: 'later', waitMs: pushWaitMs(attempt, null), error: text, partsSent, ids }
   const { error_code: code, description } = error
   if (code === 403 || (code === 400 && NOBODY.test(description)))
     return { type: 'gone', error: text }
   if (code >= 400 && code < 500 && code !== 429 && !UNAUTHORIZED.has(code))
     return { type: 'dropped', error: text }
   const waitMs = pushWaitMs(attempt, retryAfterMs(error))
-  return { type: 'later', waitMs, error: text, partsSent }
+  return { type: 'later', waitMs, error: text, partsSent, ids }
 }
 
 /** How long Telegram asks to be left alone; null when it does not say. */

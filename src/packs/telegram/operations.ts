@@ -1,19 +1,20 @@
-/** Telegram: a one-use link by which a chat comes to stand for a session. */
-import { randomBytes } from 'node:crypto'
+/** Telegram: a one-use link by which a chat comes to stand for a session. The same as `/v1/links`, for one session and by its key. */
 import { z } from 'zod'
-import { type Context, listQuery, operation, page, pageOf } from '../../api/contract.ts'
-import { requireAgent, sessionNotFound, sessionOf, sessionParams } from '../../api/sessions/ref.ts'
+import { linkedSession, newCode } from '../../api/channels/who.ts'
+import {
+  type Context,
+  listQuery,
+  operation,
+  page,
+  pageOf,
+  type ReachingChannel,
+} from '../../api/contract.ts'
+import { sessionOf, sessionParams } from '../../api/sessions/ref.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
-import type { SessionRef } from '../../core/sessions/session.ts'
-import { CHANNEL, createCode, type LinkRow, listLinks, unlinkSession } from './links.ts'
-import { codeHash } from './text.ts'
+import { type LinkRow, linkOfSession, listLinks, unlink } from '../../store/channels/links.ts'
 
-const CODE_TTL_MS = 15 * 60_000
-/** 192 bits, in 32 of the characters a start parameter may have. */
-const CODE_BYTES = 24
-/** Where no session is named, the person's chat has a thread of its own. */
-const THREAD = 'telegram'
+const CHANNEL = 'telegram'
 
 const body = z.object({
   session_key: sessionKey
@@ -23,40 +24,19 @@ const body = z.object({
     .optional()
     .describe('Whose, where no session is named and the credentials do not say.'),
 })
-type Body = z.output<typeof body>
 
 /** What these operations ask of the bot. */
 export interface Bot {
   /** Who chats talk to where no session is named; null: the only agent there is. */
   readonly agentId: string | null
-  username(): Promise<string>
 }
 
-function botOf(ctx: Context): Bot {
-  const bot = ctx.app.packs[CHANNEL] as Bot | undefined
-  if (bot === undefined)
+function botOf({ app }: Context): Bot & { channel: ReachingChannel } {
+  const bot = app.packs[CHANNEL] as Bot | undefined
+  const channel = app.channels.get(CHANNEL)
+  if (bot === undefined || channel === undefined)
     throw new Refusal('conflict', 'Telegram is not set up here: set TELEGRAM_BOT_TOKEN')
-  return bot
-}
-
-function sessionFor(ctx: Context, body: Body): SessionRef {
-  const { actor, app } = ctx
-  const { agentId } = botOf(ctx)
-  const [only, other] = app.agentIds
-  const agent = actor.agentId ?? agentId ?? (other === undefined ? only : undefined)
-  const user = actor.userId ?? body.user_id
-  const errors: string[] = []
-  if (body.session_key === undefined && user === undefined)
-    errors.push('session_key: say which session, or whose with user_id')
-  if (body.session_key === undefined && agent === undefined)
-    errors.push('session_key: say which session; there are several agents and no TELEGRAM_AGENT')
-  if (errors.length > 0) throw new Refusal('rule', errors)
-  const session = sessionOf(actor, body.session_key ?? `${user}:${agent}:${THREAD}`)
-  // A key that is bound to one agent hands out no way into another's conversations.
-  if (actor.agentId !== null && actor.agentId !== session.agentId)
-    throw sessionNotFound(session.key)
-  requireAgent(ctx, session)
-  return session
+  return { ...bot, channel }
 }
 
 const createLink = operation({
@@ -78,13 +58,11 @@ const createLink = operation({
     expires_at: z.iso.datetime(),
   }),
   async run(ctx, { body }) {
-    const bot = botOf(ctx)
-    const session = sessionFor(ctx, body)
-    const name = await bot.username()
-    const code = randomBytes(CODE_BYTES).toString('base64url')
-    const expiresAt = await createCode(ctx.db, session, codeHash(code), CODE_TTL_MS)
-    const url = `https://t.me/${name}?start=${code}`
-    return { body: { session_key: session.key, code, url, expires_at: expiresAt } }
+    const { agentId, channel } = botOf(ctx)
+    const setting = 'TELEGRAM_AGENT'
+    const session = linkedSession(ctx, body, { name: CHANNEL, agentId, setting })
+    const { words: _, ...made } = await newCode(ctx, session, channel, false)
+    return { body: made }
   },
 })
 
@@ -94,9 +72,9 @@ const view = z.object({
   created_at: z.iso.datetime(),
 })
 
-const viewOf = ({ session_key, chat_id, created_at }: LinkRow) => ({
+const viewOf = ({ session_key, address, created_at }: LinkRow) => ({
   session_key,
-  chat_id,
+  chat_id: Number(address),
   created_at,
 })
 
@@ -106,15 +84,18 @@ const listLinksOp = operation({
   path: '/v1/telegram/links',
   tag: 'Telegram',
   summary: 'Which chats stand for which sessions, by session',
-  query: listQuery({ max: 500, default: 100, cursor: z.tuple([sessionKey]) }),
+  query: listQuery({ max: 500, default: 100, cursor: z.tuple([sessionKey, z.uuid()]) }),
   roles: ['admin', 'service', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
-    const [after] = query.cursor ?? [null]
-    const rows = await listLinks(ctx.db, ctx.actor.userId, { after, limit: query.limit + 1 })
-    const shown = rows.slice(0, query.limit)
-    const more = rows.length > query.limit
-    return { body: page(shown.map(viewOf), more ? [shown.at(-1)?.session_key] : null) }
+    const { limit, cursor } = query
+    const { userId } = ctx.actor
+    const after = cursor ?? null
+    const wanted = { userId, channel: CHANNEL, ended: false, after, limit: limit + 1 }
+    const rows = await listLinks(ctx.db, wanted)
+    const shown = rows.slice(0, limit)
+    const last = rows.length > limit ? shown.at(-1) : undefined
+    return { body: page(shown.map(viewOf), last ? [last.session_key, last.id] : null) }
   },
 })
 
@@ -130,8 +111,9 @@ const deleteLink = operation({
   output: null,
   async run(ctx, { params }) {
     const session = sessionOf(ctx.actor, params.session_key)
-    const ended = await unlinkSession(ctx.db, session, null)
-    if (!ended) throw new Refusal('not_found', `no chat is linked to ${session.key}`)
+    const link = await linkOfSession(ctx.db, session, CHANNEL)
+    if (link === null) throw new Refusal('not_found', `no chat is linked to ${session.key}`)
+    await unlink(ctx.db, link, null)
     return { body: null }
   },
 })

@@ -59,6 +59,11 @@ export function isContention(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
+/** A row with this key is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return sqlState(error) === '23505'
+}
+
 /**
  * The database is away, read-only, full or shutting down: nothing about the request is wrong.
  * Errors without an SQLSTATE come from the driver or the socket.

@@ -8,6 +8,7 @@ const HOT = [
   'events',
   'turns',
   'effects',
+  'deliveries',
   'autonomy_timers',
   'alarms',
   'alarm_wakes',
@@ -85,6 +86,12 @@ interface Target {
 
 const TARGETS: readonly Target[] = [
   { table: 'effects', at: 't.updated_at', done: `t.status in ('completed', 'failed')` },
+  {
+    table: 'deliveries',
+    at: 't.created_at',
+    done: `not exists (select 1 from wakeful.effects e where e.bucket = t.bucket and e.session_key = t.session_key
+      and e.position = t.position and e.status in ('pending', 'executing'))`,
+  },
   { table: 'turns', at: 't.finished_at', done: 'true' },
   {
     table: 'events',

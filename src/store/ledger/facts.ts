@@ -1,5 +1,11 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
-import type { CheckRow, MessageFact, OutputFact, TurnFact } from '../../core/ledger/ledger.ts'
+import type {
+  CheckRow,
+  Detour,
+  MessageFact,
+  OutputFact,
+  TurnFact,
+} from '../../core/ledger/ledger.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
@@ -103,17 +109,31 @@ export interface MessagePart extends MessageFact {
   readonly eventSeq: number
 }
 
-export const messageParts = look<EventKey, MessagePart>(
+type MessageRow = Omit<MessagePart, 'detours'> & { readonly detours: string | null }
+
+const DETOURS = `(select json_agg(json_build_object('channel', d.channel, 'outcome', d.outcome, 'error', d.error,
+    'at', to_char(d.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by d.created_at, d.id)
+  from wakeful.deliveries d where d.bucket = f.bucket and d.session_key = f.session_key and d.position = f.position and d.outcome <> 'sent')`
+
+const messageRows = look<EventKey, MessageRow>(
   EVENT_KEYS,
   (
     k,
   ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.delivered_by as channel, f.reason, coalesce(f.delivered_at, f.updated_at) as at, f.last_error as error,
-      left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview
+      left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview, ${DETOURS} as detours
     from ${k}
     join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}
       and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
     where f.type = 'send_message' order by f.session_key, f.position`,
 )
+
+export async function messageParts(db: Db, keys: readonly EventKey[]): Promise<MessagePart[]> {
+  const found = await messageRows(db, keys)
+  return found.map(({ detours, ...row }) => ({
+    ...row,
+    detours: detours === null ? [] : (JSON.parse(detours) as Detour[]),
+  }))
+}
 
 export interface ReplyPart {
   readonly session_key: string

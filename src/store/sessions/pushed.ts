@@ -1,46 +1,78 @@
 /**
- * Where a session's messages are pushed beside its sockets, as `<channel>:<address>`. A turn's commit holds its session's
- * lock when it reads it: with the lock in hand no message slips through between the two.
+ * Which sessions are pushed somewhere beside their sockets. `pushed_to` of a session is the link that was made last for it,
+ * as `<channel>:<address>`: a turn's commit sees by it that its messages are due, and one under way while it changes decides
+ * again. By which link a message goes is chosen when it goes.
  */
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
-import { ensureSession } from './sessions.ts'
+import { rows, statement } from '../db/statement.ts'
+import { makeSession } from './sessions.ts'
 
-/** Always in the same order. */
-export async function lockSessions(tx: Db, sessions: readonly SessionRef[]): Promise<void> {
-  const order = sessions.toSorted((a, b) => a.bucket - b.bucket || (a.key < b.key ? -1 : 1))
-  for (const session of order) await ensureSession(tx, session)
+/** One session, or with `person` all those of its user. */
+export interface Reach {
+  readonly session: SessionRef
+  readonly person: boolean
 }
 
-/** What the session has not delivered yet is pushed, too. Under its lock. */
-export async function startPushing(tx: Db, session: SessionRef, to: string): Promise<void> {
+/** The keys of one user are one range: ';' is the character after ':'. */
+function rangeOf({ session, person }: Reach) {
+  const { bucket, key, userId } = session
+  return person
+    ? { bucket, low: `${userId}:`, high: `${userId};` }
+    : { bucket, low: key, high: key }
+}
+
+const LOCK = statement(
+  { r: rows({ bucket: 'smallint', low: 'text', high: 'text' }) },
+  ({ r }) => `select 1 from ${r}
+    join wakeful.sessions s on s.bucket = r.bucket and s.session_key between r.low and r.high
+    order by s.bucket, s.session_key for update of s`,
+)
+
+/** The rows of the sessions named exist and are locked, with all others that are reached; always in the same order. */
+export async function lockReach(tx: Db, reaches: readonly Reach[]): Promise<void> {
+  for (const { session } of reaches) await makeSession(tx, session)
+  await LOCK.run(tx, { r: reaches.map(rangeOf) })
+}
+
+/** A person who links gets what was said to them since, not what nobody heard in a year. */
+const BACKLOG = `interval '1 day'`
+
+/** What is not delivered yet is pushed, too. Under the lock. */
+export async function startPushing(tx: Db, reach: Reach, to: string): Promise<void> {
+  const { bucket, low, high } = rangeOf(reach)
   await tx.query(
-    'update wakeful.sessions set pushed_to = $3 where bucket = $1 and session_key = $2',
-    [session.bucket, session.key, to],
+    'update wakeful.sessions set pushed_to = $4 where bucket = $1 and session_key between $2 and $3',
+    [bucket, low, high, to],
   )
   await tx.query(
-    `update wakeful.effects set due_at = ${NOW}, updated_at = ${NOW}
-     where bucket = $2 and session_key = $3 and status in ('pending', 'executing')
-       and type = 'send_message' and due_at is null`,
-    [tx.now(), session.bucket, session.key],
+    `update wakeful.effects e set due_at = ${NOW}, updated_at = ${NOW}
+     where bucket = $2 and session_key between $3 and $4 and status in ('pending', 'executing')
+       and type = 'send_message' and due_at is null
+       and (session_key = $5 or created_at > ${NOW} - ${BACKLOG} or exists (select 1 from wakeful.deliveries d
+         where d.bucket = e.bucket and d.session_key = e.session_key and d.position = e.position))`,
+    [tx.now(), bucket, low, high, reach.session.key],
   )
 }
 
-/** What was to be pushed stays for the sockets. False when the session is pushed elsewhere, or nowhere. */
-export async function stopPushing(tx: Db, session: SessionRef, to: string): Promise<boolean> {
-  const ended = await tx.query(
-    `update wakeful.sessions set pushed_to = null
-     where bucket = $1 and session_key = $2 and pushed_to = $3 returning 1`,
-    [session.bucket, session.key, to],
+/** What no link reaches any more stays for the sockets. Under the lock, after the link has ended. */
+export async function stopPushing(tx: Db, reach: Reach, to: string): Promise<void> {
+  const { bucket, low, high } = rangeOf(reach)
+  const ended = await tx.query<{ session_key: string; pushed_to: string | null }>(
+    `update wakeful.sessions s set pushed_to = (select l.channel || ':' || l.address from wakeful.links l
+       where l.bucket = s.bucket and l.user_id = s.user_id and l.ended_at is null and (l.person or l.session_key = s.session_key)
+       order by l.rank limit 1)
+     where bucket = $1 and session_key between $2 and $3 and pushed_to = $4 returning session_key, pushed_to`,
+    [bucket, low, high, to],
   )
-  if (ended.length === 0) return false
+  const keys = ended.filter((row) => row.pushed_to === null).map((row) => row.session_key)
+  if (keys.length === 0) return
   await tx.query(
     `update wakeful.effects
      set due_at = null, claim_token = null, claimed_at = null, updated_at = ${NOW},
          status = case when status = 'executing' then 'pending' else status end
-     where bucket = $2 and session_key = $3 and due_at is not null`,
-    [tx.now(), session.bucket, session.key],
+     where bucket = $2 and session_key = any($3::text[]) and due_at is not null`,
+    [tx.now(), bucket, keys],
   )
-  return true
 }

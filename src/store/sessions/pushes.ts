@@ -1,13 +1,16 @@
 /**
- * The outbox of channels that push. A message is due until its device has it; `due_at` is the next attempt, or
+ * The outbox of channels that push. A message is due until its person has it; `due_at` is the next attempt, or
  * the end of the lease while one runs. Only the first of a session can be claimed, so they leave in order,
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
+import { newId } from '../../core/ids.ts'
 import type { Reason } from '../../core/sessions/reason.ts'
+import type { LinkOutcome } from '../channels/links.ts'
 import type { Db } from '../db/db.ts'
 import {
   byKey,
   claimRows,
+  databaseNow,
   EFFECTS,
   inMs,
   keyIs,
@@ -34,14 +37,37 @@ export interface ClaimedPush {
   readonly attempt_count: number
   readonly push_deaths: number
   readonly was_due_at: Date
-  /** `<channel>:<address>` */
-  readonly pushed_to: string
+  /** JSON text: the links it may go by, the best first. */
+  readonly links: string | null
+  /** Some link has refused it. */
+  readonly refused: boolean
+  /** The id that whoever asked gave their message. */
+  readonly asked_as: string | null
   readonly now: Date
 }
 
-/** The first of its session, of a channel that this process has. */
-const first = (channels: string) => `split_part((select s.pushed_to from wakeful.sessions s
-  where s.bucket = t.bucket and s.session_key = t.session_key), ':', 1) = any(${channels}) and not exists (select 1 from wakeful.effects p
+const refusedBy = (
+  t: string,
+  whom: string,
+) => `exists (select 1 from wakeful.deliveries d where d.bucket = ${t}.bucket
+  and d.session_key = ${t}.session_key and d.position = ${t}.position and d.outcome in ('refused', 'failed') ${whom})`
+
+const askedAs = (t: string) => `(select v.client_id
+  from wakeful.events v where v.bucket = ${t}.bucket and v.session_key = ${t}.session_key and v.seq = ${t}.event_seq)`
+
+/**
+ * The links `l` by which the message `t` may go: those of its session; those of its person, where nobody asked for it or it
+ * was asked from there. One that has refused this very message is not asked again.
+ */
+const linksOf = (t: string) => `wakeful.links l
+  where l.bucket = ${t}.bucket and l.user_id = split_part(${t}.session_key, ':', 1) and l.ended_at is null
+    and (l.session_key = ${t}.session_key or (l.person and (${t}.reason <> 'answer' or starts_with(${askedAs(t)}, l.channel || ':'))))
+    and not ${refusedBy(t, 'and d.link_id = l.id')}`
+const bestFirst = (t: string) => `l.session_key <> ${t}.session_key, l.rank, l.created_at, l.id`
+
+/** The first of its session; of a channel that this process has, or of none: then whoever finds it says so. */
+const first = (channels: string) => `coalesce((select l.channel from ${linksOf('t')}
+  order by l.closed_at is not null, ${bestFirst('t')} limit 1), '') = any(${channels}) and not exists (select 1 from wakeful.effects p
   where p.bucket = t.bucket and p.session_key = t.session_key and p.due_at is not null and p.position < t.position)`
 
 /** Attempts are counted here, and a lease that ran out belonged to a process that died. */
@@ -61,7 +87,9 @@ const CLAIM = statement(
       },
     )})
   select n.next_ms, ${NOW} as now, c.*,
-    (select s.pushed_to from wakeful.sessions s where s.bucket = c.bucket and s.session_key = c.session_key) as pushed_to
+    (select json_agg(json_build_object('id', l.id, 'channel', l.channel, 'address', l.address, 'closed', l.closed_at is not null,
+       'silentMs', extract(epoch from ${NOW} - l.heard_at)::float8 * 1000) order by ${bestFirst('c')}) from ${linksOf('c')}) as links,
+    ${refusedBy('c', '')} as refused, ${askedAs('c')} as asked_as
   from (select ${nextDueMs(EFFECTS)} as next_ms) n left join claimed c on true
   order by c.was_due_at`,
 )
@@ -73,7 +101,7 @@ export async function claimPushes(
   leaseMs: number,
   token: string,
 ): Promise<{ pushes: ClaimedPush[]; nextMs: number | null }> {
-  const values = CLAIM.values(db, { limit, leaseMs, token, channels })
+  const values = CLAIM.values(db, { limit, leaseMs, token, channels: ['', ...channels] })
   const { taken, nextMs } = takenOf<ClaimedPush>(await oneInOrder(db, CLAIM.text, values))
   return { pushes: taken, nextMs }
 }
@@ -105,22 +133,33 @@ export async function extendPushes(
 }
 
 export interface SettledPush extends HeldPush {
-  readonly channel: string
-  readonly outcome: 'sent' | 'later' | 'dropped'
+  /** By which it went; null where none took it. */
+  readonly channel: string | null
+  /** `waits`: for somebody who links or writes, without a time. */
+  readonly outcome: 'sent' | 'later' | 'waits' | 'dropped'
   readonly waitMs: number
   readonly partsSent: number
   readonly error: string | null
+  /** False: nothing left this house, so it was no attempt. */
+  readonly tried: boolean
+  /** When it was claimed: whoever linked or wrote since is not waited for. */
+  readonly since: Date
 }
+
+const SINCE = `exists (select 1 from wakeful.links l where l.bucket = e.bucket and l.user_id = split_part(e.session_key, ':', 1)
+  and l.ended_at is null and greatest(l.created_at, l.heard_at) > h.since)`
 
 const SETTLE = statement(
   {
     h: rows({
       ...HELD,
-      channel: 'text',
+      channel: 'text?',
       outcome: 'text',
       waitMs: 'float8',
       partsSent: 'int',
       error: 'text?',
+      tried: 'boolean',
+      since: 'timestamptz',
     }),
   },
   ({ h }) => `update wakeful.effects e
@@ -128,29 +167,160 @@ const SETTLE = statement(
                       when h.outcome = 'dropped' then 'failed' else 'pending' end,
         delivered_by = case when h.outcome = 'sent' then coalesce(e.delivered_by, h.channel) else e.delivered_by end,
         delivered_at = case when h.outcome = 'sent' then coalesce(e.delivered_at, ${NOW}) else e.delivered_at end,
-        due_at = case when h.outcome = 'later' then ${inMs('h.wait_ms')} end,
-        parts_sent = h.parts_sent, last_error = h.error, push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
+        due_at = case when h.outcome = 'later' then ${inMs('h.wait_ms')}
+                      when h.outcome = 'waits' and ${SINCE} then ${NOW} end,
+        attempt_count = e.attempt_count - (not h.tried)::int,
+        parts_sent = h.parts_sent, last_error = case when h.outcome = 'sent' then null else coalesce(h.error, e.last_error) end,
+        push_deaths = 0, claim_token = null, claimed_at = null, updated_at = ${NOW}
     from ${h} where ${IS_HELD} returning e.session_key, e.position, h.token`,
 )
 
-/** What was claimed becomes sent, due again, or failed and left to the sockets. Answers which were still ours. */
-export async function settlePushes(db: Db, settled: readonly SettledPush[]): Promise<boolean[]> {
-  const written = await byKey(db, (tx) =>
-    SETTLE.run<{ session_key: string; position: number; token: string }>(tx, { h: settled }),
-  )
-  const ours = new Set(written.map((row) => `${row.session_key} ${row.position} ${row.token}`))
-  return settled.map((s) => ours.has(`${s.key} ${s.position} ${s.token}`))
+/** What a link said of a message. */
+export interface Said {
+  readonly linkId: string
+  readonly channel: string
+  readonly outcome: LinkOutcome
+  readonly error: string | null
+  /** The channel's names for what was sent of it just now. */
+  readonly providerIds: readonly string[]
 }
 
-/** Why a message that waits for the sockets now did not go the other way. */
-export async function notePushError(
+const NOTE = statement(
+  {
+    n: rows({
+      bucket: 'smallint',
+      key: 'text',
+      position: 'bigint',
+      id: 'uuid',
+      linkId: 'uuid',
+      channel: 'text',
+      outcome: 'text',
+      providerId: 'text?',
+      error: 'text?',
+    }),
+  },
+  ({
+    n,
+  }) => `insert into wakeful.deliveries (bucket, session_key, position, id, link_id, channel, outcome, provider_id, error, created_at)
+    select n.bucket, n.key, n.position, n.id, n.link_id, n.channel, n.outcome, n.provider_id, n.error, ${NOW} from ${n}`,
+)
+
+const MARK = statement(
+  { bucket: 'smallint', id: 'uuid', outcome: 'text', error: 'text?', since: 'timestamptz' },
+  ({ bucket, id, outcome, error, since }) => `update wakeful.links
+    set last_outcome = ${outcome}, last_error = ${error}, last_at = ${NOW}, updated_at = ${NOW},
+      closed_at = case when ${outcome} = 'closed' and (heard_at is null or heard_at <= ${since}) then ${NOW} else closed_at end
+    where bucket = ${bucket} and id = ${id} and ended_at is null`,
+)
+
+/** What was claimed becomes sent, due again, waiting, or failed and left to the sockets. False when it was not ours any more. */
+export async function settlePush(
+  db: Db,
+  settled: SettledPush,
+  said: readonly Said[],
+): Promise<boolean> {
+  return byKey(db, async (tx) => {
+    const written = await SETTLE.run(tx, { h: [settled] })
+    if (written.length === 0) return false
+    for (const each of said) await note(tx, settled, each)
+    return true
+  })
+}
+
+async function note(
   tx: Db,
-  { bucket, session_key: key, position }: Pick<ClaimedPush, 'bucket' | 'session_key' | 'position'>,
-  error: string,
+  { bucket, key, position, since }: SettledPush,
+  { linkId, channel, outcome, error, providerIds }: Said,
 ): Promise<void> {
-  await tx.query(
-    `update wakeful.effects set last_error = $5, updated_at = ${NOW}
-     where bucket = $2 and session_key = $3 and position = $4`,
-    [tx.now(), bucket, key, position, error],
+  const own = { bucket, key, position, linkId, channel }
+  const sent = providerIds.map((providerId) => ({
+    ...{ ...own, id: newId(), outcome: 'sent', providerId, error: null },
+  }))
+  const last =
+    outcome === 'later' || (outcome === 'sent' && sent.length > 0)
+      ? []
+      : [{ ...own, id: newId(), outcome, providerId: null, error }]
+  if (sent.length + last.length > 0) await NOTE.run(tx, { n: [...sent, ...last] })
+  await MARK.run(tx, { bucket, id: linkId, outcome, error, since })
+}
+
+/** What a link said of a line that was no message of anybody's. */
+export async function markLink(
+  db: Db,
+  { bucket, id }: { readonly bucket: number; readonly id: string },
+  outcome: LinkOutcome,
+  error: string | null,
+): Promise<void> {
+  await MARK.run(db, { bucket, id, outcome, error, since: await databaseNow(db) })
+}
+
+/** A message that a link took, by the channel's name for it. */
+export interface Delivered {
+  readonly bucket: number
+  readonly session_key: string
+  readonly position: number
+  readonly reason: Reason
+  readonly effect_id: string
+  readonly event_seq: number
+  readonly content: string
+  readonly origin: string | null
+  readonly delivered_at: Date
+}
+
+const DELIVERED = `d.created_at as delivered_at, e.bucket, e.session_key, e.position, e.reason, e.id as effect_id, e.event_seq, e.payload ->> 'content' as content, e.origin`
+
+/** By the channel's name for it; for null the newest one. */
+export async function deliveredBy(
+  db: Db,
+  link: { readonly bucket: number; readonly id: string },
+  providerId: string | null,
+): Promise<Delivered | null> {
+  const [row] = await db.query<Delivered>(
+    `select ${DELIVERED} from wakeful.deliveries d
+     join wakeful.effects e on e.bucket = d.bucket and e.session_key = d.session_key and e.position = d.position
+     where d.bucket = $1 and d.link_id = $2::uuid and d.outcome = 'sent'
+       and ($3::text is null or d.provider_id = $3)
+     order by d.created_at desc, d.id desc limit 1`,
+    [link.bucket, link.id, providerId],
   )
+  return row ?? null
+}
+
+const UNSEND = statement(
+  {
+    bucket: 'smallint',
+    key: 'text',
+    position: 'bigint',
+    linkId: 'uuid',
+    channel: 'text',
+    outcome: 'text',
+    error: 'text?',
+    waits: 'boolean',
+  },
+  (u) => `with told as (
+    update wakeful.deliveries set outcome = ${u.outcome}, error = ${u.error}
+    where bucket = ${u.bucket} and session_key = ${u.key} and position = ${u.position} and link_id = ${u.linkId} and outcome = 'sent'
+    returning 1),
+  undone as (
+  update wakeful.effects e
+  set status = case when ${u.waits} then 'pending' else 'failed' end, delivered_by = null, delivered_at = null, parts_sent = 0,
+      due_at = case when ${u.waits} then ${NOW} end, last_error = ${u.error}, claim_token = null, updated_at = ${NOW}
+  where e.bucket = ${u.bucket} and e.session_key = ${u.key} and e.position = ${u.position}
+    and e.status = 'completed' and e.delivered_by = ${u.channel} and exists (select 1 from told)
+  returning 1)
+  select 1 from undone`,
+)
+
+/** The channel took it and says now that it did not arrive: it is due again, by whatever link still takes it. */
+export async function unsend(
+  db: Db,
+  { bucket, session_key: key, position, reason, delivered_at: since }: Delivered,
+  { linkId, channel, outcome, error }: Said,
+): Promise<boolean> {
+  return db.tx(async (tx) => {
+    const told = { bucket, key, position, linkId, channel, outcome, error }
+    const undone = await UNSEND.run(tx, { ...told, waits: reason !== 'follow_up' })
+    await MARK.run(tx, { bucket, id: linkId, outcome, error, since })
+    return undone.length > 0
+  })
 }

@@ -125,9 +125,14 @@ const ENSURE = statement(
     on conflict (bucket, session_key) do nothing`,
 )
 
+/** The session's row exists afterwards. */
+export async function makeSession(tx: Db, session: SessionRef): Promise<void> {
+  await ENSURE.run(tx, session)
+}
+
 /** The session's row exists afterwards, and is locked until the transaction ends. */
 export async function ensureSession(tx: Db, session: SessionRef): Promise<void> {
-  await ENSURE.run(tx, session)
+  await makeSession(tx, session)
   await tx.query(
     'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
     [session.bucket, session.key],

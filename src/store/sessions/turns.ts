@@ -4,7 +4,7 @@
  */
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
-import { type Db, sqlState } from '../db/db.ts'
+import { type Db, isDuplicate } from '../db/db.ts'
 import { inMs, keyIs, keyOrder, NOW } from '../db/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
@@ -21,7 +21,7 @@ export interface HeldHead {
   readonly last_user_seq: number
   readonly consecutive_autonomous_msgs: number
   readonly last_autonomous_at: Date | null
-  /** Where its messages are pushed beside its sockets. */
+  /** The link that was made last for it; null: none. */
   readonly pushed_to: string | null
 }
 
@@ -55,7 +55,7 @@ export interface TurnWrite extends Held {
   readonly retryMs: number | null
   /** Effects and timers belong to the turn's trace. */
   readonly traceparent: string | null
-  /** Where its messages are due to be pushed. */
+  /** The link it knows of: with one, its messages are due to be pushed. */
   readonly pushedTo: string | null
   /** The last message of the user it knows of; null where that does not matter to it. */
   readonly lastUserSeq: number | null
@@ -110,6 +110,10 @@ const EFFECTS = rowsOf<TurnEffect>({
   pushed: ['boolean', ({ turn }) => turn.pushedTo !== null],
 })
 
+/** A session that began after its person was linked: one look at an index that is empty where nobody is, said so that no partial one fits. */
+const REACHED = `exists (select 1 from wakeful.links l where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.user_id', `split_part(e.key, ':', 1)`)}
+  and coalesce(l.ended_at, 'infinity') = 'infinity' and l.person)`
+
 const WRITE = statement(
   { i: TURNS, c: POINTS, e: EFFECTS },
   ({ i, c, e }) => `with heads as (
@@ -138,7 +142,7 @@ const WRITE = statement(
     channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
   select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload,
     e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin, e.traceparent,
-    case when e.status = 'pending' and e.pushed then ${NOW} end, ${NOW}, ${NOW}
+    case when e.status = 'pending' and (e.pushed or ${REACHED}) then ${NOW} end, ${NOW}, ${NOW}
   from ${e})
   select count(*)::int as held, coalesce(array_agg(session_key) filter (where behind), '{}') as behind from heads`,
 )
@@ -148,7 +152,6 @@ export class HeadMovedError extends Error {
   override readonly name = 'HeadMovedError'
 }
 
-const DUPLICATE = '23505'
 const inKeyOrder = (a: Held, b: Held) => a.bucket - b.bucket || (a.key < b.key ? -1 : 1)
 
 /**
@@ -167,9 +170,7 @@ export async function writeTurns(
     e: effects,
   }).catch((error: unknown) => {
     // Its proof is there already: an attempt whose commit was not answered is written again.
-    throw sqlState(error) === DUPLICATE
-      ? new HeadMovedError('written already', { cause: error })
-      : error
+    throw isDuplicate(error) ? new HeadMovedError('written already', { cause: error }) : error
   })
   if (row?.held !== turns.length) throw new HeadMovedError('a session has moved')
   await writeTimers(db, turns)

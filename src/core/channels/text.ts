@@ -1,9 +1,7 @@
-/** Telegram, the pure part: what a chat says to the bot, and how a long message is cut. */
+/** What people write on a channel, how a long message is cut for one, and how long one that did not go waits. Pure. */
 import { createHash } from 'node:crypto'
-import { ladderMs } from '../../core/backoff.ts'
+import { ladderMs } from '../backoff.ts'
 
-/** Counted in UTF-16 units, as Telegram counts. */
-export const TELEGRAM_TEXT_MAX = 4096
 const WAIT_BASE_MS = 1_000
 const WAIT_MAX_MS = 300_000
 const RETRY_AFTER_MAX_MS = 3_600_000
@@ -19,13 +17,19 @@ export type ChatInput =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'none' }
 
-/** `/start <code>` and `/stop` are the bot's own, also as `/start@the_bot`; all else is for the agent. */
+/**
+ * `/start <code>` (also as `/start@the_bot`), or `link <code>` where no slash can be typed, and `/stop` or `unlink` are ours;
+ * all else is for the agent.
+ */
 export function readChat(text: string | undefined): ChatInput {
   const kept = (text ?? '').replaceAll(UNSTORABLE, '')
   if (kept.trim() === '') return { type: 'none' }
-  const [, command, rest = ''] = /^\/(start|stop)(?:@\w+)?(?:\s+(.*))?$/s.exec(kept.trim()) ?? []
-  if (command === 'stop') return { type: 'stop' }
+  const said = kept.trim()
+  const [, command, rest = ''] = /^\/(start|stop)(?:@\w+)?(?:\s+(.*))?$/s.exec(said) ?? []
+  if (command === 'stop' || /^unlink$/i.test(said)) return { type: 'stop' }
   if (command === 'start') return { type: 'start', code: rest.trim() || null }
+  const [, code] = /^link\s+([\w-]{32})$/i.exec(said) ?? []
+  if (code !== undefined) return { type: 'start', code }
   return { type: 'text', text: kept }
 }
 
@@ -35,7 +39,7 @@ export function codeHash(code: string): string {
 }
 
 /** Cuts at a line's end, else at a space, else anywhere but within a character. Nothing is lost but the white space cut at. */
-export function splitText(text: string, max = TELEGRAM_TEXT_MAX): string[] {
+export function splitText(text: string, max: number): string[] {
   const parts: string[] = []
   let rest = text
   while (rest.length > max) {
@@ -57,7 +61,7 @@ function cutAt(text: string, max: number): number {
   return code >= 0xd800 && code <= 0xdbff ? max - 1 : max
 }
 
-/** How long a message that did not go waits: what Telegram asks for, or a ladder of its own. */
+/** How long a message that did not go waits: what the channel asks for, or a ladder of its own. */
 export function pushWaitMs(attempt: number, retryAfterMs: number | null): number {
   if (retryAfterMs !== null) return Math.min(Math.max(retryAfterMs, 0), RETRY_AFTER_MAX_MS)
   return ladderMs(WAIT_BASE_MS, WAIT_MAX_MS, Math.max(0, attempt - 1))

@@ -1,0 +1,87 @@
+/** What becomes of a message, and what is kept of its link, by the way that was chosen and what the channel said. Pure. */
+import type { Reason } from '../sessions/reason.ts'
+import type { Candidate, Route } from './route.ts'
+
+/** What a channel said of one attempt. */
+export type Told =
+  | { readonly type: 'sent'; readonly ids?: readonly string[] }
+  | {
+      readonly type: 'later'
+      readonly waitMs: number
+      readonly error: string
+      readonly partsSent: number
+      readonly ids?: readonly string[]
+    }
+  | { readonly type: 'closed' | 'dropped' | 'gone'; readonly error: string }
+  /** The channel is not to be had in this process. */
+  | { readonly type: 'elsewhere' }
+
+export interface Settlement {
+  /** `waits`: for somebody who links or writes, without a time. */
+  readonly outcome: 'sent' | 'later' | 'waits' | 'dropped'
+  readonly waitMs: number
+  readonly partsSent: number
+  readonly error: string | null
+  /** False: nothing left this house, so it was no attempt. */
+  readonly tried: boolean
+  /** What is kept with the link; null where there is nothing to say of it. */
+  readonly said: 'sent' | 'later' | 'closed' | 'refused' | 'gone' | null
+  readonly ids: readonly string[]
+}
+
+export interface Sending {
+  readonly reason: Reason
+  readonly links: readonly Candidate[]
+  readonly partsSent: number
+  /** Some link has refused it before. */
+  readonly refused: boolean
+}
+
+/** The process that has the channel gets this long to take the message. */
+const ELSEWHERE_MS = 1_000
+export const CLOSED = 'closed: nothing goes there before they write again'
+
+const UNTRIED = { tried: false, waitMs: 0, partsSent: 0, error: null, said: null, ids: [] } as const
+
+/** Where nothing is sent at all. */
+export function settleUnsent(
+  route: Exclude<Route, { type: 'send' }>,
+  message: Sending,
+): Settlement {
+  if (route.type === 'drop')
+    return { ...UNTRIED, outcome: 'dropped', error: CLOSED, said: 'closed' }
+  if (route.link !== null) return { ...UNTRIED, outcome: 'waits', error: CLOSED, said: 'closed' }
+  // What was refused and has no other way has failed: it does not wait for one.
+  return { ...UNTRIED, outcome: message.refused ? 'dropped' : 'waits' }
+}
+
+export function settleSent(
+  { template }: Extract<Route, { type: 'send' }>,
+  told: Told,
+  message: Sending,
+): Settlement {
+  const tried = { tried: true, waitMs: 0, partsSent: 0, ids: [] } as const
+  const others = message.links.length > 1
+  switch (told.type) {
+    case 'elsewhere':
+      return { ...UNTRIED, outcome: 'later', waitMs: ELSEWHERE_MS, partsSent: message.partsSent }
+    case 'sent': {
+      const { ids = [] } = told
+      const { partsSent } = message
+      return { ...tried, outcome: 'sent', partsSent, error: null, said: 'sent', ids }
+    }
+    case 'later': {
+      const { waitMs, error, partsSent, ids = [] } = told
+      return { ...tried, outcome: 'later', waitMs, partsSent, error, said: 'later', ids }
+    }
+    case 'gone':
+      return { ...tried, outcome: others ? 'later' : 'waits', error: told.error, said: 'gone' }
+    case 'closed':
+      // Chosen anew at once: another way, or none until they write.
+      if (!template) return { ...tried, outcome: 'later', error: told.error, said: 'closed' }
+      break
+    case 'dropped':
+  }
+  const again = others && message.reason !== 'follow_up'
+  return { ...tried, outcome: again ? 'later' : 'dropped', error: told.error, said: 'refused' }
+}

@@ -1,0 +1,192 @@
+/**
+ * What people write on channels. A code links their address; anything else becomes a message of the session that the address
+ * stands for, or of the one whose message they answer. Told twice, it counts once: the vendor's id is the message's own.
+ */
+import { createHash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import type { FailedReceipt, Heard, Inbox, PushChannel } from '../channels/channel.ts'
+import { codeHash, readChat } from '../core/channels/text.ts'
+import { readWord, type Word } from '../core/channels/words.ts'
+import { errorText } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import { parseSessionKey, type SessionRef, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
+import { linkByCode } from '../store/channels/codes.ts'
+import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
+import type { Db } from '../store/db/db.ts'
+import type { Appended, NewEvent } from '../store/sessions/events.ts'
+import { type Delivered, deliveredBy, unsend } from '../store/sessions/pushes.ts'
+import { IDLE, type Service, type Tick } from './service.ts'
+
+export interface InboxOptions {
+  readonly db: Db
+  readonly channel: (name: string) => PushChannel | undefined
+  readonly append: (event: NewEvent, tx: Db) => Promise<Appended>
+  readonly knowsAgent: (agentId: string, userId: string) => boolean
+  /** Turns or messages became due. */
+  readonly changed: (topic: 'turns' | 'outbox', keys?: readonly string[]) => void
+  readonly trouble: (error: unknown) => void
+}
+
+/** Does what they say to a message that nobody asked for; `once` is the same however often it is told. */
+type Answerer = (word: Word, message: Delivered, userId: string, once: string) => Promise<string>
+
+const WORDS = {
+  hint: 'Hello! This chat is not linked to anything yet. Open the link that your app shows you, and come back here.',
+  linked: 'Linked. Just write, and you will hear back here. /stop ends it.',
+  already: 'This chat is linked already. Just write; /stop ends it.',
+  wrongCode: 'This link is no longer valid. Ask your app for a new one.',
+  stopped: 'Unlinked. Nothing more will come here.',
+  textOnly: 'I can read text only.',
+  noAgent: 'The agent of this chat is not there any more.',
+} as const
+
+/** The same hint goes to an address once in so long. */
+const HINT_EVERY_MS = 60_000
+const HINTS_MAX = 10_000
+const CLIENT_ID_MAX = 128
+const ERROR_MAX = 500
+
+type Where = Pick<Heard, 'channel' | 'address'>
+
+export class ChannelInbox implements Inbox, Service {
+  readonly name = 'inbox'
+  /** Null: everything is for the agent. */
+  onWord: Answerer | null = null
+  readonly #options: InboxOptions
+  readonly #hinted = new Map<string, number>()
+  readonly #answers = new Set<Promise<void>>()
+
+  constructor(options: InboxOptions) {
+    this.#options = options
+  }
+
+  async heard(message: Heard): Promise<void> {
+    const { db } = this.#options
+    const { channel, address } = message
+    const input = readChat(message.text ?? undefined)
+    if (input.type === 'start' && input.code !== null) return this.#link(message, input.code)
+    const link = await linkAt(db, channel, address)
+    if (link === null) return this.#hint(message, WORDS.hint)
+    switch (input.type) {
+      case 'start':
+        return this.#answer(message, WORDS.already)
+      case 'stop':
+        await unlink(db, link, null)
+        return this.#answer(message, WORDS.stopped)
+      case 'none':
+        return this.#hint(message, WORDS.textOnly)
+      case 'text':
+        if (await this.#word(message, link, input.text)) return
+        return this.#take(message, link, input.text)
+    }
+  }
+
+  async failed({ channel, address, id, outcome, error }: FailedReceipt): Promise<void> {
+    const { db, changed } = this.#options
+    const link = await linkAt(db, channel, address)
+    const message = link === null ? null : await deliveredBy(db, link, id)
+    if (link === null || message === null) return
+    const why = errorText(error, ERROR_MAX)
+    const said = { linkId: link.id, channel, outcome, error: why, providerIds: [] }
+    await unsend(db, message, said)
+    if (outcome === 'gone') await unlink(db, link, why)
+    changed('outbox')
+  }
+
+  async stop(channel: string, address: string): Promise<void> {
+    const { db } = this.#options
+    const link = await linkAt(db, channel, address)
+    if (link !== null) await unlink(db, link, null)
+  }
+
+  async tick(): Promise<Tick> {
+    return IDLE
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.#answers)
+  }
+
+  close(): Promise<void> {
+    return this.settle()
+  }
+
+  /** To what was said last, or the message they answer, where nobody asked for it. False: it is for the agent. */
+  async #word(message: Heard, link: LinkRow, text: string): Promise<boolean> {
+    const { db } = this.#options
+    const word = readWord(text)
+    if (word === null || this.onWord === null) return false
+    const about = await deliveredBy(db, link, message.to ?? null)
+    if (about === null || about.reason === 'answer') return false
+    const words = await this.onWord(word, about, link.user_id, clientIdOf(message))
+    await db.tx((tx) => hear(tx, link))
+    this.#answer(message, words)
+    return true
+  }
+
+  async #take(message: Heard, link: LinkRow, text: string): Promise<void> {
+    const { db, append, knowsAgent, changed } = this.#options
+    const session = await this.#sessionOf(message, link)
+    if (session === null) return
+    if (!knowsAgent(session.agentId, session.userId)) return this.#hint(message, WORDS.noAgent)
+    const event: NewEvent = {
+      ...{ session, id: newId(), type: 'user_message', clientId: clientIdOf(message) },
+      payload: JSON.stringify({ text: fitting(text) }),
+    }
+    await db.tx(async (tx) => {
+      const { fresh } = await append(event, tx)
+      // A message told again opens no window: it was written when it came first.
+      if (fresh) await hear(tx, link)
+    })
+    changed('turns')
+    changed('outbox', [session.key])
+  }
+
+  /** Whose message they answer; else the one that the address stands for. */
+  async #sessionOf({ to = null }: Heard, link: LinkRow): Promise<SessionRef | null> {
+    const answered = to === null ? null : await deliveredBy(this.#options.db, link, to)
+    return parseSessionKey(answered?.session_key ?? link.session_key)
+  }
+
+  async #link(message: Where, code: string): Promise<void> {
+    const link = await linkByCode(this.#options.db, codeHash(code), message)
+    this.#answer(message, link === null ? WORDS.wrongCode : WORDS.linked)
+    if (link !== null) this.#options.changed('outbox')
+  }
+
+  /** At most one in a while for each address: whoever floods us is not answered each time. */
+  #hint(to: Where, text: string): void {
+    const nowMs = performance.now()
+    const key = `${to.channel}:${to.address}`
+    const lastMs = this.#hinted.get(key)
+    if (lastMs !== undefined && nowMs - lastMs < HINT_EVERY_MS) return
+    if (this.#hinted.size >= HINTS_MAX) this.#hinted.clear()
+    this.#hinted.set(key, nowMs)
+    this.#answer(to, text)
+  }
+
+  /** Our own words are a courtesy: nobody waits for them, and lost ones are not sent again. */
+  #answer({ channel, address }: Where, text: string): void {
+    const { channel: channelOf, trouble } = this.#options
+    const said = channelOf(channel)?.say?.(address, text)
+    if (said === undefined) return
+    const answer: Promise<void> = said.catch(trouble).finally(() => this.#answers.delete(answer))
+    this.#answers.add(answer)
+  }
+}
+
+function clientIdOf({ channel, id }: Heard): string {
+  const whole = `${channel}:${id}`
+  if (whole.length <= CLIENT_ID_MAX) return whole
+  return `${channel}:${createHash('sha256').update(id).digest('hex')}`
+}
+
+/** A text that is too long for a message is cut, not refused: nobody could tell its writer. */
+function fitting(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= TEXT_MAX_BYTES) return text
+  return bytes
+    .subarray(0, TEXT_MAX_BYTES)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')
+}

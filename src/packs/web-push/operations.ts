@@ -1,0 +1,31 @@
+/** What a browser needs to subscribe; the subscription itself is the address of a link. */
+import { z } from 'zod'
+import { operation } from '../../api/contract.ts'
+import { Refusal } from '../../core/errors.ts'
+
+export const CHANNEL = 'web-push'
+
+/** What this operation asks of the channel. */
+export interface Sender {
+  publicKey(): Promise<string>
+}
+
+export const operations = [
+  operation({
+    name: 'get_web_push_key',
+    method: 'GET',
+    path: '/v1/web-push/key',
+    tag: 'Links',
+    summary: 'The key that a browser subscribes with',
+    description:
+      'Given as `applicationServerKey` to `pushManager.subscribe`. What comes back, as JSON, is the `address` of `POST /v1/links` with the channel `web-push`.',
+    roles: ['admin', 'service', 'agent', 'user'],
+    output: z.object({ public_key: z.string() }),
+    async run({ app }) {
+      const sender = app.packs[CHANNEL] as Sender | undefined
+      if (sender === undefined)
+        throw new Refusal('conflict', 'Web Push is not set up here: set WEB_PUSH_CONTACT')
+      return { body: { public_key: await sender.publicKey() } }
+    },
+  }),
+]
