@@ -7,6 +7,7 @@ import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
+import { isZone } from './core/schedule/index.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
   HTTP_URL,
@@ -58,6 +59,8 @@ const LEASE_MS_MIN = 1_000
 const MS_MAX = 2_147_483_647
 
 export interface Config {
+  /** Of people whose own nobody knows. */
+  readonly timezone: string
   readonly databaseUrl: string
   readonly host: string
   readonly port: number
@@ -144,6 +147,7 @@ function readOwn(read: Reader): Config {
     origins: readOrigins(read),
     ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
     trustProxy: read.parsed('WAKEFUL_TRUST_PROXY', readTrustProxy, TRUST_PROXY_FORM) ?? null,
+    timezone: read.checked('WAKEFUL_TIMEZONE', isZone, 'an IANA time zone') ?? machineZone(),
     migrate: read.oneOf('WAKEFUL_MIGRATE', ['auto', 'check']) ?? 'auto',
     app: read.text('WAKEFUL_APP'),
     services: readServices(read),
@@ -177,6 +181,12 @@ function readOwn(read: Reader): Config {
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
+}
+
+/** Where this machine is said to be. A zone that is no name, such as an offset, is UTC. */
+function machineZone(): string {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  return isZone(zone) ? zone : 'UTC'
 }
 
 /** For commands that can work on a running server instead of a database of their own. */

@@ -13,6 +13,7 @@ import { sources } from './intents/sources.ts'
 import { activity } from './ledger/activity.ts'
 import { ledger } from './ledger/ledger.ts'
 import { overviews } from './ledger/overview.ts'
+import { people } from './people/people.ts'
 import { capabilities } from './service/capabilities.ts'
 import { doctor } from './service/doctor.ts'
 import { schedules } from './service/schedules.ts'
@@ -30,6 +31,7 @@ const areas = [
   sources,
   work,
   subscriptions,
+  people,
   schedules,
   capabilities,
   overviews,

@@ -28,6 +28,7 @@ import { keepSetting } from '../store/db/settings.ts'
 import { backToPending, positionOf } from '../store/sessions/effects.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
 import { intentTrigger } from '../triggers/intent.ts'
+import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
 import { VERSION } from '../version.ts'
@@ -216,7 +217,13 @@ function openEngine(
       ...subscriptionsOf(config, parts),
       { service: parts.inbox, pollMs: INBOX_MS },
     ],
-    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
+    triggers: [
+      timerTrigger,
+      alarmTrigger,
+      intentTrigger,
+      workTrigger,
+      parkedTrigger(config.timezone),
+    ],
     channels: [parts.channel],
     pushChannels: [...parts.pushChannels.values()],
     wakes: wakesOf(config, calls.webhooks),
@@ -356,5 +363,6 @@ function policyOf(config: Config) {
     cooldownMs,
     maxFailures,
     backlogMax,
+    timezone: config.timezone,
   }
 }

@@ -177,6 +177,8 @@ const COLOURS: Readonly<Record<Outcome, number>> = {
   sent: GREEN,
   silent: DIM,
   suppressed: YELLOW,
+  parked: YELLOW,
+  missed: DIM,
   condition_false: DIM,
   deferred: YELLOW,
   expired: DIM,

@@ -4,18 +4,21 @@
  * and each turn is decided by what the lock showed. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
+import type { Manners } from '../core/people/manners.ts'
+import { heldText, heldVerdict } from '../core/people/speak.ts'
 import { sessionMetadata } from '../core/sessions/checkpoint.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.ts'
 import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn.ts'
-import { afterFailure, decide, openingCounters } from '../core/sessions/turn.ts'
+import { afterFailure, decide, heldDecision, openingCounters } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey, databaseNow } from '../store/db/due.ts'
+import { type NewParked, park } from '../store/people/parked.ts'
+import { countUnasked, lockPeople } from '../store/people/people.ts'
 import {
   type CheckpointWrite,
   writeBlobs,
   writePendingWrites,
 } from '../store/sessions/checkpoints.ts'
-import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import {
   HeadMovedError,
   type HeldHead,
@@ -24,10 +27,20 @@ import {
   writeTurns,
 } from '../store/sessions/turns.ts'
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
+import {
+  asksPerson,
+  countSpoken,
+  isRelease,
+  type People,
+  parkedOf,
+  type Speaking,
+  speak,
+  speaks,
+} from './manners.ts'
 
-export interface Finished {
-  readonly claim: ClaimedTurn
+export interface Finished extends Speaking {
   readonly token: string
+  /** Null also where it was held back, without a failure. */
   readonly result: TurnResult | null
   readonly failure: Failure | null
   /** The turn's trace: what it sets belongs to it. */
@@ -52,24 +65,48 @@ export async function commitTurns(
   policy: Policy,
   triggers: Triggers,
 ): Promise<Committed[]> {
-  const commit = (headsOf: (tx: Db) => Promise<Heads>) =>
+  const commit = (
+    headsOf: (tx: Db) => Promise<Heads>,
+    peopleOf: (tx: Db) => Promise<People> | null,
+  ) =>
     byKey(db, async (tx) => {
       const heads = await headsOf(tx)
+      const people = await peopleOf(tx)
       const now = await databaseNow(tx)
+      const counts = new Map<string, Manners['unasked']>()
       const decided = finished.map((turn) => {
         const head = heads.get(turn)
-        return head === undefined ? null : settle({ turn, head, now }, policy, triggers)
+        return head === undefined
+          ? null
+          : settle({ turn, head, now, people, counts }, policy, triggers)
       })
       const writes = decided.filter((each) => each !== null)
       const behind = writes.length > 0 ? await write(tx, writes, policy, triggers) : NOBODY
+      await countUnasked(tx, counts)
       return decided.map((each) => (each === null ? LOST : answerOf(each, behind)))
     })
+  const locked = () =>
+    commit(
+      (tx) => heldHeads(tx, finished),
+      (tx) => peopleSpokenTo(tx, finished, policy),
+    )
+  if (finished.some(asksPerson)) return locked()
   try {
-    return await commit(async () => CLAIMED)
+    return await commit(
+      async () => CLAIMED,
+      () => null,
+    )
   } catch (error) {
     if (!(error instanceof HeadMovedError)) throw error
-    return commit((tx) => heldHeads(tx, finished))
+    return locked()
   }
+}
+
+/** After the sessions, in the order of their keys: everybody to whom something is said unasked, as far as they have manners. */
+function peopleSpokenTo(tx: Db, finished: readonly Finished[], policy: Policy): Promise<People> {
+  const spokenTo = finished.filter((turn) => asksPerson(turn) || speaks(turn))
+  const users = spokenTo.map(({ claim }) => claim.user_id)
+  return lockPeople(tx, users, policy.timezone ?? 'UTC')
 }
 
 type Heads = Pick<ReadonlyMap<Finished, HeldHead>, 'get'>
@@ -110,10 +147,16 @@ interface Held {
   readonly head: HeldHead
   /** The database's time of this transaction. */
   readonly now: Date
+  /** Null: not looked at. */
+  readonly people: People | null
+  /** What was said unasked to whom, after this transaction. */
+  readonly counts: Map<string, Manners['unasked']>
 }
 
-interface Settled extends Omit<Held, 'head'> {
+interface Settled extends Pick<Held, 'turn' | 'now'> {
   readonly row: TurnWrite
+  /** Slots that wait for another moment: nothing of the turn is kept, and who holds them goes on to. */
+  readonly parked: readonly NewParked[]
 }
 
 function answerOf({ row }: Settled, behind: ReadonlySet<string>): Committed {
@@ -121,33 +164,17 @@ function answerOf({ row }: Settled, behind: ReadonlySet<string>): Committed {
   return { status, decision, retryMs, behind: behind.has(key) }
 }
 
-function settle({ turn, head, now }: Held, policy: Policy, triggers: Triggers): Settled {
-  const { claim, token, result, failure } = turn
-  const facts = {
-    sessionKey: claim.session_key,
-    eventSeq: claim.seq,
-    eventType: claim.type,
-    triggerId: claim.trigger_id,
-    failures: claim.attempt,
-  }
-  const counters = {
-    consecutive: head.consecutive_autonomous_msgs,
-    lastAt: head.last_autonomous_at,
-  }
-  const retryMs = failure === null ? null : retryOf(claim, failure, triggers)
-  const decision =
-    result !== null
-      ? decide(facts, result.wishes, { counters, lastUserSeq: head.last_user_seq, now }, policy)
-      : // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
-        {
-          counters: retryMs === null ? openingCounters(claim.type, counters) : counters,
-          ...NOTHING,
-        }
-  const status = result !== null ? 'committed' : retryMs === null ? 'failed' : 'retrying'
+function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
+  const { turn, head, now } = held
+  const { claim, failure } = turn
+  const retryMs = failure === null ? null : retryOf(turn, failure, triggers)
+  const { decision, parked } = decided(held, policy, retryMs)
+  const result = parked.length > 0 ? null : turn.result
+  const status = failure === null ? 'committed' : retryMs === null ? 'failed' : 'retrying'
   const row: TurnWrite = {
     bucket: claim.bucket,
     key: claim.session_key,
-    token,
+    token: turn.token,
     eventSeq: claim.seq,
     eventId: claim.event_id,
     attempt: claim.attempt + claim.deaths + 1,
@@ -161,17 +188,62 @@ function settle({ turn, head, now }: Held, policy: Policy, triggers: Triggers): 
     pushedTo: head.pushed_to,
     // Whether a later message has overtaken the timers that it sets.
     lastUserSeq: decision.timers.length > 0 ? head.last_user_seq : null,
+    userId: claim.user_id,
+    unjudged: held.people === null && speaks(turn),
     decision,
   }
-  return { turn, now, row }
+  return { turn: { ...turn, result }, now, row, parked }
 }
 
+/** What the turn asked for, as far as gate and manners let it. */
+function decided(
+  { turn, head, now, people, counts }: Held,
+  policy: Policy,
+  retryMs: number | null,
+): { decision: Decision; parked: readonly NewParked[] } {
+  const { claim, failure } = turn
+  const counters = {
+    consecutive: head.consecutive_autonomous_msgs,
+    lastAt: head.last_autonomous_at,
+  }
+  // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
+  if (failure !== null) {
+    const opening = retryMs === null ? openingCounters(claim.type, counters) : counters
+    return { decision: { counters: opening, ...NOTHING }, parked: [] }
+  }
+  const { wishes, held } = speak(turn, people ?? NO_PEOPLE, now)
+  if (wishes === null) {
+    const decision = heldDecision(counters, heldVerdict(held), heldText(held))
+    return { decision, parked: parkedOf(turn, held, turn.traceparent ?? null) }
+  }
+  const facts = {
+    sessionKey: claim.session_key,
+    eventSeq: claim.seq,
+    eventType: claim.type,
+    triggerId: claim.trigger_id ?? turn.slots?.[0]?.trigger_id ?? null,
+    failures: claim.attempt,
+  }
+  const made = decide(facts, wishes, { counters, lastUserSeq: head.last_user_seq, now }, policy)
+  const messages = made.effects.filter(({ type }) => type === 'send_message').length
+  if (people !== null && countSpoken(turn, messages, people, now)) {
+    const unasked = people.get(claim.user_id)?.unasked
+    if (unasked !== undefined) counts.set(claim.user_id, unasked)
+  }
+  if (held === null) return { decision: made, parked: [] }
+  const note = { level: 'info', rule: held.rule, text: heldText(held) } as const
+  const verdicts = [...made.verdicts, heldVerdict(held)]
+  return { decision: { ...made, verdicts, notes: [...made.notes, note] }, parked: [] }
+}
+
+const NO_PEOPLE: People = new Map()
 const NOTHING = { effects: [], timers: [], cancelledTimers: [], verdicts: [], notes: [] } as const
 
 /** A trigger that settles its own slots takes the failure upon itself: its session goes on at once. */
-function retryOf(claim: ClaimedTurn, failure: Failure, triggers: Triggers): number | null {
-  if (triggers.get(claim.type)?.settle !== undefined) return null
-  return afterFailure(claim.attempt, failure).retryMs
+function retryOf({ claim, slots }: Finished, failure: Failure, triggers: Triggers): number | null {
+  const settles = triggers.get(claim.type)?.settle !== undefined
+  // Of what was released, nobody but its session has the slot in hand, unless its trigger held it on.
+  const own = slots === undefined || slots.some(({ held }) => held)
+  return settles && own ? null : afterFailure(claim.attempt, failure).retryMs
 }
 
 /** Answers with the sessions in which more waits. */
@@ -200,9 +272,13 @@ async function write(
   )
   for (const trigger of triggers.values()) {
     if (trigger.settle === undefined) continue
-    const outcomes = settled.filter(({ turn }) => turn.claim.type === trigger.type).flatMap(outcome)
+    const outcomes = settled.flatMap((each) => outcomesOf(each, trigger.type))
     if (outcomes.length > 0) await trigger.settle(tx, outcomes)
   }
+  await park(
+    tx,
+    settled.flatMap((each) => each.parked),
+  )
   // After the slots: a turn that cancels the alarm it was woken by has still been woken by it.
   for (const trigger of triggers.values()) {
     if (trigger.wishes === undefined) continue
@@ -243,28 +319,52 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     )
 }
 
-function outcome({ turn, now, row }: Settled): SlotOutcome[] {
+/** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */
+function outcomesOf(each: Settled, type: EventType): SlotOutcome[] {
+  const { turn, row, parked } = each
+  const { claim, slots = [] } = turn
+  if (row.status === 'retrying') return []
+  if (isRelease(claim))
+    return parked.length > 0
+      ? []
+      : slots.flatMap((slot) =>
+          slot.held && slot.kind === type && slot.trigger_id !== null
+            ? [
+                outcome(each, type, {
+                  triggerId: slot.trigger_id,
+                  scheduledFor: slot.scheduled_for,
+                  eventSeq: slot.event_seq,
+                  eventId: slot.id,
+                }),
+              ]
+            : [],
+        )
+  if (claim.type !== type || parked.some(({ held }) => held)) return []
+  const { trigger_id: triggerId, scheduled_for: scheduledFor, seq, event_id: eventId } = claim
+  if (triggerId === null || scheduledFor === null) return []
+  return [outcome(each, type, { triggerId, scheduledFor, eventSeq: seq, eventId })]
+}
+
+function outcome(
+  { turn, now, row }: Settled,
+  type: EventType,
+  slot: Pick<SlotOutcome, 'triggerId' | 'scheduledFor' | 'eventSeq' | 'eventId'>,
+): SlotOutcome {
   const { claim, failure } = turn
-  if (claim.trigger_id === null || claim.scheduled_for === null) return []
-  return [
-    {
-      bucket: claim.bucket,
-      sessionKey: claim.session_key,
-      triggerId: claim.trigger_id,
-      scheduledFor: claim.scheduled_for,
-      eventSeq: claim.seq,
-      eventId: claim.event_id,
-      committed: row.status === 'committed',
-      error: row.error,
-      terminal: failure?.terminal ?? false,
-      retryAfterMs: failure?.retryAfterMs ?? 0,
-      messages: row.decision.effects.flatMap(messageOf),
-      verdicts: row.decision.verdicts,
-      asks: asked({ turn, row }, claim.type).map(({ wish }) => wish.ask),
-      startedAt: row.startedAt,
-      now,
-    },
-  ]
+  return {
+    ...slot,
+    bucket: claim.bucket,
+    sessionKey: claim.session_key,
+    committed: row.status === 'committed',
+    error: row.error,
+    terminal: failure?.terminal ?? false,
+    retryAfterMs: failure?.retryAfterMs ?? 0,
+    messages: row.decision.effects.flatMap(messageOf),
+    verdicts: row.decision.verdicts,
+    asks: asked({ turn, row }, type).map(({ wish }) => wish.ask),
+    startedAt: row.startedAt,
+    now,
+  }
 }
 
 function messageOf({ id, type, payload }: EffectRow): { id: string; content: string }[] {

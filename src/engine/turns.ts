@@ -7,23 +7,28 @@ import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import { newToken } from '../core/ids.ts'
+import type { HeldBack } from '../core/people/speak.ts'
+import type { Verdict } from '../core/sessions/gate.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
 import type { Failure, Policy, TurnCause } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { extendClaims, releaseClaims, SESSIONS } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
+import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
-import type { BegunEvent, Lent, Trigger } from '../triggers/trigger.ts'
+import type { Lent } from '../triggers/trigger.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { insist, Leased } from './leased.ts'
+import { heldWhenDue, isLate, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { Places } from './places.ts'
 import type { Service, Tick } from './service.ts'
+import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
@@ -51,6 +56,8 @@ interface Running {
   readonly token: string
   /** Its slot was cancelled before the turn began. */
   readonly withdrawn: boolean
+  /** What was parked and is released by its event, as far as it was not cancelled since. */
+  readonly slots: readonly ParkedRow[] | undefined
   readonly run: Run
   readonly span: Span
   /** By the monotonic clock, when its claim had come back. */
@@ -121,9 +128,15 @@ export class TurnsService implements Service, Runner {
       [...this.#options.agents.keys()],
     )
     batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
-    const withdrawn = await this.#withdrawn(turns)
-    await this.#began(turns.filter((claim) => !withdrawn.has(claim.event_id)))
-    for (const claim of turns) this.#start(claim, token, withdrawn.has(claim.event_id))
+    const { claims, triggers } = this.#options
+    const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
+    const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
+    const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
+    await tellBegun(claims, triggers.values(), begun)
+    for (const claim of turns) {
+      const slots = released.get(claim.event_id)
+      this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
+    }
     const more = turns.length === limit
     this.#places.looked(more)
     return { did: turns.length, more, nextMs }
@@ -161,34 +174,16 @@ export class TurnsService implements Service, Runner {
     this.#deadlines = null
   }
 
-  /** Cancelled is cancelled: of events that waited for their turn, those whose slot is gone. */
-  async #withdrawn(
-    turns: readonly ClaimedTurn[],
-    which: (trigger: Trigger) => boolean = () => true,
-  ): Promise<ReadonlySet<string>> {
-    const gone = new Set<string>()
-    for (const trigger of this.#options.triggers.values()) {
-      if (trigger.withdrawn === undefined || !which(trigger)) continue
-      const events = eventsOf(turns, trigger)
-      if (events.length === 0) continue
-      for (const id of await trigger.withdrawn(this.#options.claims, events)) gone.add(id)
-    }
-    return gone
-  }
-
-  async #began(turns: readonly ClaimedTurn[]): Promise<void> {
-    for (const trigger of this.#options.triggers.values()) {
-      if (trigger.began === undefined) continue
-      const events = eventsOf(turns, trigger)
-      if (events.length > 0) await trigger.began(this.#options.claims, events)
-    }
-  }
-
-  #start(claim: ClaimedTurn, token: string, withdrawn: boolean): void {
+  #start(
+    claim: ClaimedTurn,
+    token: string,
+    withdrawn: boolean,
+    slots?: readonly ParkedRow[],
+  ): void {
     const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
     const claimedMs = performance.now()
     const running: Running = {
-      ...{ claim, token, withdrawn, claimedMs, enteredMs: null, last: false },
+      ...{ claim, token, withdrawn, slots, claimedMs, enteredMs: null, last: false },
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
     }
@@ -229,26 +224,41 @@ export class TurnsService implements Service, Runner {
   async #run(running: Running): Promise<Finished | null> {
     const { claim, token, withdrawn, run, span } = running
     const { traceparent } = span
+    const slots = running.slots === undefined ? {} : { slots: running.slots }
     if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
       const why = withdrawn
         ? ({ cause: 'withdrawn', text: withdrawnText(claim.type) } as const)
         : ({ cause: 'deaths', text: deathsText(claim.deaths) } as const)
       const failure = { terminal: true, retryAfterMs: 0, ...why }
-      return { claim, token, traceparent, result: null, failure }
+      return { claim, token, traceparent, result: null, failure, ...slots }
     }
+    const held = await this.#heldBack(running)
+    if (held !== null)
+      return { claim, token, traceparent, result: null, failure: null, held, ...slots }
     try {
       const agent = this.#options.agents.get(claim.agent_id)
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
       const result = await span.run(() => run.start(() => agent.run(this.#input(claim, run))))
-      return { claim, token, traceparent, result, failure: null }
+      return { claim, token, traceparent, result, failure: null, ...slots }
     } catch (error) {
       if (error instanceof LeaseLostError) {
         this.#options.meter.leasesLost(1)
         return null
       }
-      return { claim, token, traceparent, result: null, failure: failureOf(error) }
+      return { claim, token, traceparent, result: null, failure: failureOf(error), ...slots }
     }
+  }
+
+  /** What keeps an agent from being woken: its person's manners, or that others of the session are late as well. */
+  async #heldBack({ claim, slots }: Running): Promise<HeldBack | null> {
+    const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
+    const held = heldWhenDue(turn, this.#options.policy.timezone ?? 'UTC')
+    if (held !== null || !isLate(claim)) return held
+    const { bucket, session_key: key, user_id: userId, last_seq = claim.seq, now } = claim
+    const several =
+      last_seq > claim.seq || (await isGathering(this.#options.claims, { bucket, key, userId }))
+    return several ? { move: 'park', rule: 'late', until: now } : null
   }
 
   #input(claim: ClaimedTurn, run: Run): TurnInput {
@@ -297,7 +307,7 @@ export class TurnsService implements Service, Runner {
     if (status === 'lost') meter.leasesLost(1)
     if (decision?.effects.some((effect) => effect.status === 'pending'))
       hints.hint('outbox', [claim.session_key])
-    if (decision?.timers.length) hints.hint('clock')
+    if (decision?.timers.length || decision?.verdicts.some(isParked)) hints.hint('clock')
     if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
       hints.hint('clock')
       hints.hint('turns')
@@ -326,7 +336,8 @@ export class TurnsService implements Service, Runner {
   /** Nobody wants their result any more: why let them go on? */
   async #abortWithdrawn(all: readonly Running[]): Promise<void> {
     const claims = all.filter(({ run }) => !run.over && !run.aborted).map(({ claim }) => claim)
-    const gone = await this.#withdrawn(claims, (trigger) => trigger.abortsWithdrawn ?? false)
+    const aborting = [...this.#options.triggers.values()].filter((each) => each.abortsWithdrawn)
+    const gone = await withdrawnTurns(this.#options.claims, aborting, claims)
     for (const { claim, run } of all) {
       if (gone.has(claim.event_id) && !run.over)
         run.abort(new SlotDeletedError(`the ${claim.type} was deleted while it ran`))
@@ -343,6 +354,8 @@ export class TurnsService implements Service, Runner {
   }
 }
 
+const isParked = (verdict: Verdict) => 'parked' in verdict && verdict.parked
+
 /** The claim brought the database's time; from there on it is the process's own durations. */
 function lateness({ claim, claimedMs, enteredMs }: Running) {
   if (enteredMs === null || claim.attempt + claim.deaths > 0)
@@ -353,15 +366,6 @@ function lateness({ claim, claimedMs, enteredMs }: Running) {
     waitMs: since(claim.event_created_at),
     latenessMs: claim.scheduled_for === null ? null : since(claim.scheduled_for),
   }
-}
-
-/** Those that stand for a slot: others of the type, such as a notice of work, are nobody's to withdraw. */
-function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger): BegunEvent[] {
-  return turns.flatMap((claim) => {
-    const { bucket, event_id: eventId, trigger_id: triggerId } = claim
-    if (claim.type !== type || triggerId === null || claim.scheduled_for === null) return []
-    return [{ bucket, eventId, triggerId, attempt: claim.attempt + claim.deaths + 1 }]
-  })
 }
 
 const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({

@@ -241,3 +241,18 @@ export const sayLedger: Say = (answer, args, now) =>
     const why = text(entry, 'words') || `${text(entry, 'outcome')} ${text(entry, 'reason')}`.trim()
     return `${when}${what}: ${why}`
   })
+
+// People
+
+export const sayManners: Say = (view) => {
+  const said = Array.isArray(view.words)
+    ? view.words.filter((each) => typeof each === 'string')
+    : []
+  const parked = number(view, 'parked') ?? 0
+  return sentences(
+    `${text(view, 'user_id')}:`,
+    ...said,
+    parked > 0 && `${parked} parked until their moment comes.`,
+    notesText(view),
+  )
+}

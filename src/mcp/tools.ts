@@ -13,6 +13,7 @@ import {
   sayDeletedWork,
   sayIntents,
   sayLedger,
+  sayManners,
   sayPreview,
   saySetAlarm,
   sayUpdatedIntent,
@@ -34,7 +35,7 @@ export interface ToolRow {
 
 /** Told to clients once, for the system prompt. */
 export const INSTRUCTIONS =
-  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times mean UTC. Tell the user the time that the answer says, not the one you meant.'
+  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times mean UTC. Tell the user the time that the answer says, not the one you meant.'
 
 const PHRASES =
   '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'
@@ -138,10 +139,35 @@ const WORK: readonly ToolRow[] = [
   },
 ]
 
+const PEOPLE: readonly ToolRow[] = [
+  {
+    name: 'get_manners',
+    title: 'Look at manners',
+    description:
+      'When, how often and by whom a person wants to be spoken to: time zone, quiet hours, most unasked messages a day, pause, muted agents, and how much waits for its moment. user_id "me" is whom the key stands for.',
+    say: sayManners,
+  },
+  {
+    name: 'set_manners',
+    title: 'Change manners',
+    description:
+      'Use it when somebody says when they want quiet ("quiet between 22:00 and 7:30"), how much is enough ("at most five messages a day"), which agent shall only answer, or where they are (timezone). Pass only what changes; null empties it. They hold across all agents and channels; nothing promised is lost, it comes later. Example: {"user_id":"me","quiet_hours":[{"from":"22:00","to":"07:30"}],"most_unasked_per_day":5}',
+    say: sayManners,
+  },
+  {
+    name: 'pause',
+    title: 'Pause',
+    description:
+      'Use it for "do not disturb me until tomorrow": nothing but answers and what is critical until then. Give exactly one of until (an instant or a phrase such as "tomorrow at 9am") and for ("2 hours"). Example: {"user_id":"me","until":"tomorrow at 9am"}',
+    say: sayManners,
+  },
+]
+
 export const TOOLS: readonly ToolRow[] = [
   ...ALARMS,
   ...INTENTS,
   ...WORK,
+  ...PEOPLE,
   {
     name: 'preview_schedule',
     title: 'Preview a schedule',

@@ -12,6 +12,7 @@ import type { Db } from '../store/db/db.ts'
 import { inIndexOrder } from '../store/db/due.ts'
 import {
   type Execution,
+  freeSlots,
   lockByEvent,
   recordExecutions,
   type SettledSlot,
@@ -141,6 +142,35 @@ function sessionOfSlot({ bucket, id, user_id, agent_id, thread_id }: IntentSlot)
 function fireOf(look: Look) {
   const { slot, data, wasMet, seenAt, again, fact, looks } = look
   return { slot, data, wasMet, seenAt, again, fact, looks, ...slotOf(look.terms, slot.now) }
+}
+
+/**
+ * Conditions whose fire was parked, looked at again before they are released: by the id of their event, JSON text of what was
+ * seen. Those that are known to hold no more are free to watch on; where nothing newer is known, what was promised is kept.
+ */
+export async function lookAgain(
+  tx: Db,
+  events: readonly { readonly bucket: number; readonly eventId: string }[],
+): Promise<{ seen: Map<string, string>; gone: Set<string> }> {
+  const startedMs = performance.now()
+  const slots = await lockByEvent(tx, events)
+  const eventOf = new Map([...slots].map(([eventId, slot]) => [slot.id, eventId]))
+  // As if it had not fired: what counts is whether it would.
+  const fresh = [...slots.values()].map((slot) => ({ ...slot, was_met: false, again: null }))
+  const looks = await lookAround(tx, fresh)
+  const over = looks.filter(({ outcome, reason }) => outcome === 'quiet' && reason === 'false')
+  const evaluationMs = Math.round(performance.now() - startedMs)
+  const checks = over.map((look) => checkOf(look, evaluationMs, true))
+  await writeChecks(tx, checks)
+  await freeSlots(
+    tx,
+    over.map(({ slot }) => slot),
+  )
+  const named = (look: Look) => eventOf.get(look.slot.id) ?? ''
+  return {
+    seen: new Map(looks.map((look) => [named(look), look.data])),
+    gone: new Set(over.map(named)),
+  }
 }
 
 function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {

@@ -115,6 +115,17 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), newId(), user, at],
     ],
     [
+      `insert into wakeful.parked (bucket, id, user_id, session_key, event_seq, kind, scheduled_for, name, payload, reason, timed, critical,
+         held, rule, release_at, parked_at, updated_at)
+       values ($1, $2, $3, $4, 1, 'alarm', $5, 'n', '{}', 'promise', true, false, true, 'paused', $5, $5, $5)`,
+      [bucket, newId(), user, key, at],
+    ],
+    [
+      `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
+       values ($1, $2, $3, 'alarm', $2, 'n', $4, $4, 1, $4)`,
+      [bucket, newId(), user, at],
+    ],
+    [
       `insert into wakeful.links (bucket, id, user_id, session_key, channel, address, person, rank, created_at, updated_at)
        values ($1, $2, $3, $4, 'telegram', $3, true, 10, $5, $5)`,
       [bucket, newId(), user, `${user}:bot:t`, at],

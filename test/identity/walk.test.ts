@@ -73,6 +73,9 @@ const BODIES: Record<string, object> = {
   poll_events: { name: 'alarm.due' },
   create_link: { channel: 'paper', session_key: 'ann:bot:t' },
   update_link: { first: true },
+  set_manners: { quiet_hours: [{ from: '22:00', to: '07:30' }], muted_agents: [PLANTED] },
+  pause: { for: '1 hour' },
+  release_parked: {},
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -97,6 +100,7 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     })
     return { id }
   },
+  '/v1/people/{user_id}': async () => ({ user_id: 'ann' }),
   '/v1/telegram/links/{session_key}': async () => ({ session_key: 'ann:bot:t' }),
   '/runs/crons/{cron_id}': async (s, keys) => {
     const { body } = made(

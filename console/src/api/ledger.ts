@@ -7,6 +7,7 @@ export const OUTCOMES = [
   'sent',
   'silent',
   'suppressed',
+  'parked',
   'condition_false',
   'deferred',
   'expired',

@@ -7,6 +7,7 @@ const LOOKS: Readonly<Record<Outcome, { readonly label: string; readonly tone: T
   sent: { label: 'sent, not read yet', tone: 'good' },
   silent: { label: 'nothing to say', tone: 'plain' },
   suppressed: { label: 'held back', tone: 'own' },
+  parked: { label: 'comes later', tone: 'own' },
   condition_false: { label: 'condition not met', tone: 'plain' },
   deferred: { label: 'put off', tone: 'own' },
   expired: { label: 'expired', tone: 'plain' },

@@ -9,6 +9,8 @@ import {
   messageParts,
   type OutputPart,
   outputParts,
+  type ParkedPart,
+  parkedParts,
   type ReplyPart,
   replyParts,
   type TurnPart,
@@ -23,6 +25,8 @@ export interface EventStory {
   readonly messages: readonly MessageFact[]
   readonly output: OutputPart | null
   readonly reply: ReplyPart | null
+  /** Where it waited for its moment. */
+  readonly parked: ParkedPart | null
 }
 
 type At = { readonly session_key: string; readonly seq: number }
@@ -48,7 +52,10 @@ export async function eventStories(
   const first = new Map((await eventParts(db, rows)).map((part) => [part.id, part]))
   const found = rows.filter(({ id }) => first.has(id))
   const turns = grouped(await turnParts(db, found), partKey)
-  const chains = await followed(db, found, first, turns)
+  const chains = new Map(found.map(({ id }) => [id, [first.get(id) as EventPart]]))
+  const parked = await released(db, chains, turns)
+  await followed(db, found, chains, turns)
+  for (const [id, part] of await released(db, chains, turns)) parked.set(id, part)
   const all = [...chains.values()].flat()
   const messages = grouped(await messageParts(db, all), partKey)
   const said = all.filter((event) => messages.has(keyOf(event)))
@@ -66,6 +73,7 @@ export async function eventStories(
         turns: attempts.map((turn) => ({ ...turn, verdicts: readVerdicts(turn.verdicts) })),
         messages: events.flatMap((event) => messages.get(keyOf(event)) ?? []),
         output: outputs.get(row.id) ?? null,
+        parked: events.map(({ id }) => parked.get(id)).findLast((each) => each) ?? null,
         reply: events.map((event) => replies.get(keyOf(event))).find((each) => each) ?? null,
       }
       return [row.id, story]
@@ -75,14 +83,45 @@ export async function eventStories(
 
 type Turns = Map<string, TurnPart[]>
 
-/** Only where the first attempt did not get through can there be another: `turns` grows by those of the others. */
+/** A mark of verdicts that parked something, in the JSON of a turn. */
+const PARKED = '"parked":true'
+
+/** What was parked goes on in the event it was released as: the chains that end so grow by it, and `turns` by its own. */
+async function released(
+  db: Db,
+  chains: ReadonlyMap<string, EventPart[]>,
+  turns: Turns,
+): Promise<Map<string, ParkedPart>> {
+  const ends = [...chains.values()].flatMap((chain) => {
+    const last = chain.at(-1)
+    const turn = last === undefined ? undefined : turns.get(keyOf(last))?.at(-1)
+    return last !== undefined && turn?.verdicts.includes(PARKED) ? [{ chain, last }] : []
+  })
+  const parts = await parkedParts(
+    db,
+    ends.map(({ last }) => last),
+  )
+  const parked = new Map(parts.map((part) => [part.id, part]))
+  const keys = parts.map(({ bucket, session_key, released_seq: seq }) => ({
+    ...{ bucket, session_key, seq },
+  }))
+  const events = new Map((await eventParts(db, keys)).map((part) => [keyOf(part), part]))
+  for (const [key, all] of grouped(await turnParts(db, keys), partKey)) turns.set(key, all)
+  for (const { chain, last } of ends) {
+    const seq = parked.get(last.id)?.released_seq ?? -1
+    const event = events.get(keyOf({ ...last, seq }))
+    if (event !== undefined) chain.push(event)
+  }
+  return parked
+}
+
+/** Only where the first attempt did not get through can there be another: chains and `turns` grow by the others. */
 async function followed(
   db: Db,
   rows: readonly SlotRow[],
-  first: ReadonlyMap<string, EventPart>,
+  chains: ReadonlyMap<string, EventPart[]>,
   turns: Turns,
-): Promise<Map<string, EventPart[]>> {
-  const chains = new Map(rows.map(({ id }) => [id, [first.get(id) as EventPart]]))
+): Promise<void> {
   const open = rows.filter(
     ({ kind, id }) =>
       (kind === 'alarm' || kind === 'intent') && canGoOn(chains.get(id)?.at(-1), turns),
@@ -103,7 +142,6 @@ async function followed(
     taken.add(part.id)
     chain.push(part)
   }
-  return chains
 }
 
 function oldestFirst(a: ChainPart, b: ChainPart): number {

@@ -14,18 +14,15 @@ const LIMIT_MAX = 200
 const LIMIT_DEFAULT = 50
 const instant = z.iso.datetime()
 
-/** Entries whose slot stands for others that passed while it waited; no outcome of its own. */
-const MISSED = 'missed'
-
 const query = listQuery({ max: LIMIT_MAX, default: LIMIT_DEFAULT }).extend({
   user_id: keyPart.optional().describe('Whose. Admin and service only.'),
   session_key: sessionKey.optional().describe('Only slots of this session.'),
   trigger: z.enum(TRIGGER_KINDS).optional().describe('Only slots of this kind of trigger.'),
   trigger_id: idParam.optional().describe('Only slots of this timer, alarm, intent or work.'),
   outcome: z
-    .enum([...OUTCOMES, MISSED])
+    .enum(OUTCOMES)
     .optional()
-    .describe('Only these; "missed": those that stand for further slots which passed.'),
+    .describe('Only these; "missed": also those that stand for further slots which passed.'),
   from: when('Not before this instant; without an offset it is read in timezone.'),
   to: when('Before this instant.'),
   timezone: z.string().min(1).max(64).default('UTC').describe('An IANA name; for words.'),

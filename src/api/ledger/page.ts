@@ -15,8 +15,8 @@ const LOOK_MAX = 300
 
 export interface LedgerAsk extends LedgerScope {
   readonly kind: TriggerKind | null
-  /** `missed`: those that stand for further slots. */
-  readonly outcome: Outcome | 'missed' | null
+  /** `missed`: also those that stand for further slots. */
+  readonly outcome: Outcome | null
   readonly limit: number
 }
 
@@ -48,7 +48,7 @@ export async function readLedger(db: Db, ask: LedgerAsk): Promise<LedgerPage> {
 }
 
 function isOf(slot: Slot, outcome: LedgerAsk['outcome']): boolean {
-  if (outcome === 'missed') return slot.missedCount > 0
+  if (outcome === 'missed' && slot.missedCount > 0) return true
   return judgeSlot(slot.facts).outcome === outcome
 }
 

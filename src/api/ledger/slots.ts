@@ -14,6 +14,9 @@ import {
   type EventPart,
   type IntentPart,
   intentParts,
+  type MissedPart,
+  missedParts,
+  type ParkedPart,
   type TimerPart,
   timerParts,
   type WakePart,
@@ -43,6 +46,7 @@ interface Parts {
   readonly checks: ReadonlyMap<string, CheckPart>
   readonly wakes: ReadonlyMap<string, WakePart>
   readonly timers: ReadonlyMap<string, TimerPart>
+  readonly missed: ReadonlyMap<string, MissedPart>
 }
 
 /** In the given order. A row that was pruned since it was seen is left out. */
@@ -63,6 +67,7 @@ async function slotsOf(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
     checks: byId(await checkParts(db, of('check'))),
     wakes: byId(await wakeParts(db, of('wake'))),
     timers: byId(await timerParts(db, of('timer'))),
+    missed: byId(await missedParts(db, of('missed'))),
   }
   return rows.flatMap((row) => slotOf(row, parts) ?? [])
 }
@@ -83,7 +88,16 @@ function slotOf(row: SlotRow, parts: Parts): Slot | null {
       return ofCancelled(row, parts.timers.get(row.id)?.timer_id, userOf(row.session_key), false)
     case 'alarm':
       return ofCancelledAlarm(row, parts)
+    case 'missed':
+      return ofMissed(row, parts.missed.get(row.id))
   }
+}
+
+function ofMissed(row: SlotRow, missed: MissedPart | undefined): Slot | null {
+  if (missed === undefined) return null
+  const { name, user_id: userId, slots, last_for: last } = missed
+  const facts = { from: 'missed', slots, last } as const
+  return { ...NOTHING, row, facts, name, userId, sessionKey: null, endedAt: row.at }
 }
 
 const NOTHING = { missedCount: 0, attempts: 0, seen: null, reply: null } as const
@@ -95,7 +109,7 @@ function userOf(sessionKey: string | null): string {
 function ofEvent(row: SlotRow, parts: Parts): Slot | null {
   const story = parts.stories.get(row.id)
   if (story === undefined) return null
-  const { turns, messages, output, events } = story
+  const { turns, messages, output, events, parked } = story
   const lastEvent = events.at(-1) as EventPart
   const lastTurn = turns.at(-1)
   const held = heldBy(row, parts)
@@ -104,20 +118,34 @@ function ofEvent(row: SlotRow, parts: Parts): Slot | null {
     ...{ turns, messages, passed: lastEvent.passed },
     ...{ again: held.again, cancelled: held.cancelled },
     ...(row.kind === 'work' ? { output } : {}),
+    ...(parked === null ? {} : { parked: parkedFact(parked) }),
   }
+  const waiting = parked?.status === 'waiting' && !held.cancelled
+  const waits = waiting || (parked?.status === 'released' && events.length < 2)
   const finished = lastTurn?.status === 'retrying' ? undefined : lastTurn?.finishedAt
-  const ended = held.again === null && finished !== undefined
+  const ended = held.again === null && finished !== undefined && !waits
   const later = ended ? passedBy(row, parts, finished) : 0
   return {
-    ...{ row, facts, name: lastEvent.name },
+    ...{ row, facts, name: lastEvent.name || (events[0]?.name ?? '') },
     userId: userOf(row.session_key),
     sessionKey: row.session_key,
-    endedAt: ended ? endOf(messages, finished) : null,
+    endedAt: ended ? endOf(messages, parkedEnd(parked) ?? finished) : null,
     missedCount: output?.missed_count ?? Math.max(lastEvent.missed_count, later),
     attempts: turns.length,
     seen: lastEvent.trigger_data,
     reply: story.reply,
   }
+}
+
+function parkedFact({ status, rule, release_at: until, updated_at: at, together }: ParkedPart) {
+  return { status, rule, until, at, together }
+}
+
+/** Where nothing came of it any more. */
+function parkedEnd(parked: ParkedPart | null): Date | null {
+  return parked === null || parked.status === 'waiting' || parked.status === 'released'
+    ? null
+    : parked.updated_at
 }
 
 /** With the receipt of a message, if there was one to wait for; open until then. */

@@ -2,6 +2,7 @@
  * The ledger's vocabulary: what became of a slot, as a total function of what the rows say about it. Pure. The
  * facts are read from the tables that hold them anyway; nothing here is kept a second time.
  */
+import type { ParkRule } from '../people/manners.ts'
 import type { Verdict } from '../sessions/gate.ts'
 import type { Reason } from '../sessions/reason.ts'
 import type { TurnCause } from '../sessions/turn.ts'
@@ -14,6 +15,8 @@ export const OUTCOMES = [
   'sent',
   'silent',
   'suppressed',
+  'parked',
+  'missed',
   'condition_false',
   'deferred',
   'expired',
@@ -28,7 +31,11 @@ export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
   delivered: 'a message was received, a run completed, or a receiver took the wake',
   sent: 'a message was committed and has not been received yet',
   silent: 'the agent ran and had nothing to say',
-  suppressed: 'a limit held back what the agent wanted to say on its own initiative',
+  suppressed:
+    'a limit held back what the agent wanted to say on its own initiative, or the person does not want to hear from it',
+  parked:
+    'its moment had not come by the manners of the person; it comes later, by itself or with others',
+  missed: 'its time passed while nothing could run, and its catch_up gave it up',
   condition_false: 'the condition did not hold; seen says what was seen',
   deferred: 'the gate of a worker outside held it back for now; it is tried again',
   expired: 'it was past its expires_at',
@@ -87,6 +94,19 @@ interface EventState {
   readonly cancelled: boolean
   /** Of work: the output. Null where it is gone with its work. */
   readonly output?: OutputFact | null
+  /** Where it waited for its moment; what came of it then is among the turns and messages. */
+  readonly parked?: ParkedFact | null
+}
+
+export interface ParkedFact {
+  readonly status: 'waiting' | 'released' | 'expired' | 'cancelled'
+  readonly rule: ParkRule
+  /** When it comes, if it waits. */
+  readonly until: Date | null
+  /** When that became so. */
+  readonly at: Date
+  /** How many slots were released as one event with it, itself among them. */
+  readonly together: number
 }
 
 /** A slot that became an event of a session, once or at several attempts. */
@@ -175,7 +195,14 @@ export interface CancelFacts {
   readonly calling: boolean
 }
 
-export type SlotFacts = EventFacts | CheckFacts | WakeFacts | CancelFacts
+/** Slots that were given up because their time had passed. */
+export interface MissedFacts {
+  readonly from: 'missed'
+  readonly slots: number
+  readonly last: Date
+}
+
+export type SlotFacts = EventFacts | CheckFacts | WakeFacts | CancelFacts | MissedFacts
 
 /** Why: a rule, with its numbers where it has some, or an error. */
 export interface Cause {
@@ -201,6 +228,8 @@ export function judgeSlot(facts: SlotFacts): Judged {
       return judgeWake(facts)
     case 'cancel':
       return cancelled(facts.calling ? 'cancelled_while_calling' : 'cancelled')
+    case 'missed':
+      return { outcome: 'missed', reason: { rule: 'catch_up', count: facts.slots } }
   }
 }
 
@@ -231,6 +260,7 @@ function judgeEvent(facts: EventState): Judged {
   if (last === undefined) return judgeUnrun(facts)
   if (last.status === 'committed') {
     const block = last.verdicts.find((verdict) => !verdict.allowed)
+    if (block !== undefined && 'parked' in block && block.parked) return judgeParked(facts, block)
     if (block !== undefined) return { outcome: 'suppressed', reason: blockCause(block) }
     return output === undefined ? plain('silent') : judgeOutput(output)
   }
@@ -242,6 +272,28 @@ function judgeEvent(facts: EventState): Judged {
   if (facts.again !== null)
     return { outcome: 'pending', reason: { rule: 'attempt_failed', until: facts.again, error } }
   return failed('attempts_failed', error)
+}
+
+/** Of a slot whose newest turn parked it. */
+function judgeParked(
+  { parked, cancelled: gone }: EventState,
+  block: Verdict & { allowed: false },
+): Judged {
+  if (gone && parked?.status !== 'expired') return cancelled('cancelled')
+  switch (parked?.status) {
+    case 'released':
+      return { outcome: 'pending', reason: { rule: 'waits_for_turn' } }
+    case 'expired':
+      return { outcome: 'expired', reason: { rule: 'condition_gone' } }
+    case 'cancelled':
+      return cancelled('cancelled')
+    case 'waiting': {
+      const until = parked.until === null ? {} : { until: parked.until }
+      return { outcome: 'parked', reason: { ...blockCause(block), rule: parked.rule, ...until } }
+    }
+    case undefined:
+      return { outcome: 'parked', reason: blockCause(block) }
+  }
 }
 
 function judgeUnrun({ passed, cancelled: gone, output }: EventState): Judged {
@@ -297,7 +349,12 @@ function judgeWake({ status, error, again, cancelled: gone }: WakeFacts): Judged
 
 function blockCause(verdict: Verdict & { allowed: false }): Cause {
   const { rule, count, max } = verdict
-  return { rule, count, max, ...('until' in verdict ? { until: verdict.until } : {}) }
+  return {
+    rule,
+    ...(count === undefined ? {} : { count }),
+    ...(max === undefined ? {} : { max }),
+    ...('until' in verdict && verdict.until !== undefined ? { until: verdict.until } : {}),
+  }
 }
 
 /** What an outside worker's own gate said: only what is plainly there is taken over. */

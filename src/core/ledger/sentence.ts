@@ -1,5 +1,7 @@
 /** What became of a slot, in one sentence and in somebody's zone. Pure. */
 
+import { PARK_RULES } from '../people/manners.ts'
+import { RULE_WORDS } from '../people/words.ts'
 import { formatLocal } from '../schedule/index.ts'
 import type { Reason } from '../sessions/reason.ts'
 import type { Cause, EventFacts, Judged, SlotFacts, TriggerKind } from './ledger.ts'
@@ -33,19 +35,25 @@ function sentence(told: Told, clock: Clock): string {
     case 'delivered':
       return deliveredWords(told, when)
     case 'sent':
-      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}, not yet received${waitWords(facts)}`
+      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}${parkedWords(facts)}, not yet received${waitWords(facts)}`
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
         : `The agent ran at ${when} and had nothing to say`
     case 'suppressed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}`
+    case 'parked':
+      return `Parked at ${clock(lastTurnAt(facts) ?? told.at)}: ${ruleWords(reason, clock)}`
+    case 'missed':
+      return missedWords(facts, when, clock)
     case 'deferred':
       return `Held back at ${when}: ${ruleWords(reason, clock)}; to be tried again`
     case 'condition_false':
       return `Checked at ${when}${repeatWords(facts)}: ${conditionWords(facts, reason)}`
     case 'expired':
-      return `Expired: its expires_at had passed when it was looked at, at ${when}`
+      return reason?.rule === 'condition_gone'
+        ? `Expired: its condition no longer held when its moment came, at ${when}`
+        : `Expired: its expires_at had passed when it was looked at, at ${when}`
     case 'failed':
       return `Failed at ${when}${attemptWords(told.attempts)}: ${errorWords(told, reason)}`
     case 'cancelled':
@@ -58,14 +66,15 @@ function sentence(told: Told, clock: Clock): string {
 function deliveredWords({ facts, attempts, reason }: Told, when: string): string {
   if (reason?.rule === 'output_deleted')
     return `Completed at ${when}; deleted since, with its output`
-  const tries = attempts > 1 ? `, at attempt ${attempts}` : ''
+  const waited = facts.from === 'event' && facts.parked != null
+  const tries = attempts > 1 && !waited ? `, at attempt ${attempts}` : ''
   if (facts.from === 'wake') return `Taken by the receiver at ${when}${tries}`
   if (facts.from === 'check') return `Reported as done at ${when}`
   const output = facts.from === 'event' ? facts.output : undefined
   if (output === undefined || output === null) {
     const held = facts.from === 'event' ? heldBack(facts) : 0
     const rest = held === 0 ? '' : `; ${counted(held, 'further message')} held back`
-    return `Delivered at ${when}${reasonWords(facts)}${tries}${wayWords(facts)}${rest}`
+    return `Delivered at ${when}${reasonWords(facts)}${parkedWords(facts)}${tries}${wayWords(facts)}${rest}`
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
@@ -98,6 +107,21 @@ function waitWords(facts: SlotFacts): string {
   return last?.outcome === 'closed' ? `: ${last.channel} takes nothing before they write there` : ''
 }
 
+/** What it waited for, and with how many others it came. */
+function parkedWords(facts: SlotFacts): string {
+  const parked = facts.from === 'event' ? facts.parked : null
+  if (parked === null || parked === undefined) return ''
+  const others = parked.together - 1
+  const together = others > 0 ? `, together with ${counted(others, 'other')}` : ''
+  return `, parked before (${RULE_WORDS[parked.rule]})${together}`
+}
+
+function missedWords(facts: SlotFacts, when: string, clock: Clock): string {
+  const { slots, last } = facts.from === 'missed' ? facts : { slots: 1, last: null }
+  const span = slots > 1 && last !== null ? `, the last of them of ${clock(last)}` : ''
+  return `Given up at ${when}: the time of ${counted(slots, 'slot')} had passed${span}`
+}
+
 function heldBack({ turns }: EventFacts): number {
   return (turns.at(-1)?.verdicts ?? []).filter(({ allowed }) => !allowed).length
 }
@@ -107,6 +131,12 @@ function ruleWords(reason: Cause | null, clock: Clock): string {
   if (rule === 'hard_cap_reached' && count !== undefined && max !== undefined)
     return `${counted(count, 'unanswered follow-up')} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined) return `cooling down until ${clock(until)}`
+  const known = PARK_RULES.find((each) => each === rule)
+  if (known !== undefined) {
+    const numbers = count === undefined || max === undefined ? '' : `, ${count} of ${max}`
+    const then = until === undefined ? '' : `; comes at ${clock(until)}`
+    return `${RULE_WORDS[known]}${numbers}${then}`
+  }
   const from = until === undefined ? '' : ` until ${clock(until)}`
   return `${cut(rule.replaceAll('_', ' '))}${from}`
 }

@@ -3,6 +3,7 @@
  * the answer in the transaction that creates the message. Cap is judged before cooldown. Both are for follow-ups
  * alone: what was promised is never held back.
  */
+import type { ParkRule } from '../people/manners.ts'
 import type { Reason } from './reason.ts'
 
 export interface GatePolicy {
@@ -36,9 +37,18 @@ export type Verdict =
       readonly max: number
       readonly until: Date
     }
+  /** What the manners of the person say. Parked: it comes later. */
+  | {
+      readonly allowed: false
+      readonly rule: ParkRule
+      readonly parked: boolean
+      readonly count?: number
+      readonly max?: number
+      readonly until?: Date
+    }
 
-/** What a follow-up can hear. */
-type Judged = Exclude<Verdict, { rule: 'promised' }>
+/** What the gate says to a follow-up. */
+type Judged = Exclude<Verdict, { rule: 'promised' | ParkRule }>
 
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 

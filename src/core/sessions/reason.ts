@@ -12,6 +12,7 @@ const BORN_OF: Readonly<Record<EventType, Reason>> = {
   alarm: 'promise',
   intent: 'promise',
   work: 'notice',
+  digest: 'promise',
 }
 
 export function reasonOf(type: EventType): Reason {

@@ -7,6 +7,7 @@ export const EVENT_TYPES = [
   'alarm',
   'intent',
   'work',
+  'digest',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
 

@@ -53,6 +53,8 @@ export interface Policy extends GatePolicy {
   readonly maxFailures?: number
   /** Events of one session that may wait for their turns before it takes no more from outside. */
   readonly backlogMax?: number
+  /** The server's own zone, for people whose zone nobody knows; UTC unless said. */
+  readonly timezone?: string
 }
 
 export interface EffectRow {
@@ -177,7 +179,16 @@ function tooMany(count: number): Note {
 function blockedText(verdict: Verdict & { allowed: false }): string {
   return verdict.rule === 'hard_cap_reached'
     ? `held back: ${verdict.count} unanswered follow-ups in a row, cap ${verdict.max}`
-    : `held back: cooling down until ${verdict.until.toISOString()}`
+    : `held back: cooling down until ${verdict.until?.toISOString()}`
+}
+
+/** Of a turn that says nothing now, whatever it wished for. */
+export function heldDecision(counters: Counters, verdict: Verdict, text: string): Decision {
+  return {
+    ...{ counters, effects: [], timers: [], cancelledTimers: [] },
+    verdicts: [verdict],
+    notes: [{ level: 'info', rule: verdict.rule, text }],
+  }
 }
 
 /** A timer set by a turn that a later message of the user has already overtaken never gets to fire. */

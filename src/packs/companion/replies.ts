@@ -1,6 +1,7 @@
 /** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
 
 import type { Explained, Planned } from '../../agents/planned.ts'
+import { RULE_WORDS } from '../../core/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../core/schedule/index.ts'
 import type { Place } from './meaning.ts'
 
@@ -113,7 +114,12 @@ function outcomeText({ outcome, reason, verdict }: Explained, timezone: string):
   if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
   if (verdict.rule === 'hard_cap_reached')
     return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
-  const until = formatLocal(new Date(verdict.until).getTime(), timezone)
+  const until =
+    verdict.until === undefined ? '' : formatLocal(new Date(verdict.until).getTime(), timezone)
+  if ('parked' in verdict)
+    return verdict.parked
+      ? `kept for ${until}: ${RULE_WORDS[verdict.rule]}`
+      : `not said: ${RULE_WORDS[verdict.rule]}`
   return `held back: too soon after my last message, the gate was closed until ${until}`
 }
 

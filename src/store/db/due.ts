@@ -161,6 +161,15 @@ export const INTENTS: DueTable = {
   live: 'enabled = true and next_check is not null and agent_id is not null and in_flight is null',
 }
 
+/** Slots whose moment had not come when their time did. */
+export const PARKED: DueTable = {
+  name: 'wakeful.parked',
+  key: 'id',
+  keyType: 'uuid',
+  due: 'release_at',
+  live: 'release_at is not null',
+}
+
 /** Messages to be pushed to somebody's device, under a lease. */
 export const EFFECTS: DueTable = {
   name: 'wakeful.effects',

@@ -14,6 +14,8 @@ const HOT = [
   'alarm_wakes',
   'scheduled_intents',
   'intent_executions',
+  'people',
+  'parked',
   'signals',
   'intent_used',
   'checkpoints',
@@ -106,6 +108,8 @@ const TARGETS: readonly Target[] = [
   },
   { table: 'intent_executions', at: 'coalesce(t.last_seen_at, t.executed_at)', done: 'true' },
   { table: 'audit_log', at: 't.at', done: 'true' },
+  { table: 'parked', at: 't.updated_at', done: `t.status <> 'waiting'` },
+  { table: 'missed', at: 't.missed_at', done: 'true' },
 ]
 const TIMERS: Target = {
   table: 'autonomy_timers',

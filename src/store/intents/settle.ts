@@ -4,7 +4,7 @@ import type { AfterTurn } from '../../core/intents/slot.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW } from '../db/due.ts'
 import { lockingByEvent } from '../db/slots.ts'
-import { rowsOf, statement } from '../db/statement.ts'
+import { rows, rowsOf, statement } from '../db/statement.ts'
 import { type IntentSlot, SLOT } from './slots.ts'
 
 export const lockByEvent = lockingByEvent<IntentSlot>('wakeful.scheduled_intents', SLOT)
@@ -94,4 +94,15 @@ const SETTLE = statement(
 /** Writes what the locked intents become, and frees them. */
 export async function settleSlots(tx: Db, settled: readonly SettledSlot[]): Promise<void> {
   if (settled.length > 0) await SETTLE.run(tx, { i: settled })
+}
+
+const FREE = statement(
+  { i: rows({ bucket: 'smallint', id: 'uuid' }) },
+  ({ i }) => `update wakeful.scheduled_intents t set in_flight = null, updated_at = ${NOW} from ${i}
+    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+)
+
+/** Of locked intents whose slot has come to nothing. */
+export async function freeSlots(tx: Db, slots: readonly IntentSlot[]): Promise<void> {
+  if (slots.length > 0) await FREE.run(tx, { i: slots })
 }

@@ -4,6 +4,7 @@ import type {
   Detour,
   MessageFact,
   OutputFact,
+  ParkedFact,
   TurnFact,
 } from '../../core/ledger/ledger.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
@@ -267,4 +268,42 @@ export const timerParts = look<SlotKey, TimerPart>(
   SLOT_KEYS,
   (k) => `select t.id, t.timer_id from ${k}
     join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
+)
+
+export interface ParkedPart {
+  readonly id: string
+  readonly bucket: number
+  readonly session_key: string
+  readonly status: ParkedFact['status']
+  readonly rule: ParkedFact['rule']
+  readonly release_at: Date | null
+  readonly released_seq: number | null
+  readonly updated_at: Date
+  readonly together: number
+}
+
+/** By the events whose slots were parked. */
+export const parkedParts = look<SlotKey, ParkedPart>(
+  SLOT_KEYS,
+  (
+    k,
+  ) => `select p.id, p.bucket, p.session_key, p.status, p.rule, p.release_at, p.released_seq, p.updated_at,
+      (select count(*)::int from wakeful.parked o
+       where o.bucket = p.bucket and o.session_key = p.session_key and o.released_seq = p.released_seq) as together
+    from ${k}
+    join wakeful.parked p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.id', 'k.id')}`,
+)
+
+export interface MissedPart {
+  readonly id: string
+  readonly user_id: string
+  readonly name: string
+  readonly slots: number
+  readonly last_for: Date
+}
+
+export const missedParts = look<SlotKey, MissedPart>(
+  SLOT_KEYS,
+  (k) => `select m.id, m.user_id, m.name, m.slots, m.last_for from ${k}
+    join wakeful.missed m on ${keyIs('m.bucket', 'k.bucket')} and ${keyIs('m.id', 'k.id')}`,
 )

@@ -35,7 +35,7 @@ export interface SlotRow {
   readonly head: boolean
 }
 
-export type LedgerSource = 'event' | 'check' | 'wake' | 'timer' | 'alarm'
+export type LedgerSource = 'event' | 'check' | 'wake' | 'timer' | 'alarm' | 'missed'
 
 const EVENTS_BACK = 100
 /** A session with fewer events is read as a whole and sorted; that of a longer one would be felt. */
@@ -174,6 +174,20 @@ const SOURCES: readonly Source[] = [
     session: (s) =>
       `t.bucket = ${s('bucket')} and t.user_id = ${s('userId')} and t.agent_id = ${s('agentId')} and t.conversation_id = ${s('threadId')}`,
     trigger: (id) => `(t.id = ${id}::uuid or t.parent_id = ${id}::uuid)`,
+  },
+  {
+    name: 'missed',
+    kinds: ['alarm', 'intent', 'work'],
+    table: 'wakeful.missed',
+    at: 'missed_at',
+    id: 'id',
+    where: 'true',
+    everybody: 't.slots >= 1',
+    columns: 't.kind, t.trigger_id, t.scheduled_for, null as session_key, null::int as seq',
+    head: 'true',
+    user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
+    session: () => 'false',
+    trigger: (id) => `t.trigger_id = ${id}::uuid`,
   },
 ]
 

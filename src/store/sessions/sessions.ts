@@ -3,6 +3,7 @@ import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { claimRows, LEASE, NOW, nextDueMs, oneInOrder, SESSIONS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
+import { personOf } from '../people/people.ts'
 import type { HeldHead } from './turns.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
@@ -24,6 +25,10 @@ export interface ClaimedTurn extends HeldHead {
   readonly scheduled_for: Date | null
   readonly traceparent: string | null
   readonly state: string | null
+  /** JSON text of the person's row; null where nobody has said anything about them. */
+  readonly person: string | null
+  /** The newest event of the session; absent where the session was idle. */
+  readonly last_seq?: number
   readonly now: Date
 }
 
@@ -55,7 +60,7 @@ const claiming = (leases: boolean) =>
     ${claimRows(
       SESSIONS,
       lease,
-      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
+      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.last_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
         where: `t.agent_id = any(${agentIds})`,
@@ -63,7 +68,7 @@ const claiming = (leases: boolean) =>
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
          e.trigger_id, e.scheduled_for, e.traceparent,
-         ${stateOf('c')} as state
+         ${stateOf('c')} as state, ${personOf('c')} as person
   from (select ${nextDueMs(SESSIONS, leases)} as next_ms) n
   left join (claimed c cross join lateral (
     select * from wakeful.events e

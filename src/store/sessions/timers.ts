@@ -3,6 +3,7 @@ import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { dueRows, inMs, keyIs, NOW, nextDueMs, oneInOrder, TIMERS, takenOf } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
+import { personOf } from '../people/people.ts'
 import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from './sessions.ts'
 
 export interface TimerRow {
@@ -91,7 +92,7 @@ const PROMOTE = statement(
     f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at,
     ${forTurn('user_id', 'agent_id', 'thread_id', 'checkpoint_id', 'was_due_at', 'event_id', 'payload', 'pushed_to')},
     case when f.leased then ${NOW} end as now, case when f.leased then ${NOW} end as event_created_at,
-    case when f.leased then ${stateOf('f')} end as state
+    case when f.leased then ${stateOf('f')} end as state, case when f.leased then ${personOf('f')} end as person
   from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
   },
 )

@@ -1,0 +1,289 @@
+/** People: their manners, pauses, and what is parked for them. */
+import { z } from 'zod'
+import { Refusal } from '../../core/errors.ts'
+import { RawJson } from '../../core/json/json.ts'
+import { changeManners, type MannerWish, pauseEnd } from '../../core/people/change.ts'
+import { mannerFields, mannersOf, type PersonRow, quietWindow } from '../../core/people/fields.ts'
+import { PARK_RULES, unaskedToday } from '../../core/people/manners.ts'
+import { judgeParked } from '../../core/people/parked.ts'
+import { quietUntil } from '../../core/people/quiet.ts'
+import { mannerWords, RULE_WORDS } from '../../core/people/words.ts'
+import { formatLocal } from '../../core/schedule/index.ts'
+import { REASONS } from '../../core/sessions/reason.ts'
+import { KEY_PART, KEY_PART_FORM, LOCAL_USER } from '../../core/sessions/session.ts'
+import type { Db } from '../../store/db/db.ts'
+import { databaseNow } from '../../store/db/due.ts'
+import {
+  askForParked,
+  listParked,
+  lockParked,
+  type Moved,
+  moveParked,
+  PARKED_KINDS,
+  PARKED_STATUSES,
+  type ParkedRow,
+} from '../../store/people/parked.ts'
+import { getPerson, lockOnePerson, writeManners } from '../../store/people/people.ts'
+import {
+  type Actor,
+  type Context,
+  idParam,
+  listQuery,
+  operation,
+  page,
+  pageOf,
+} from '../contract.ts'
+
+/** Who is meant by "me": whom the credentials stand for. */
+const ME = 'me'
+const PHRASE_MAX = 200
+const IDS_MAX = 500
+
+const params = z.object({
+  user_id: z
+    .string()
+    .regex(KEY_PART, KEY_PART_FORM)
+    .describe('A user id, or "me": whom the credentials stand for.'),
+})
+const roles = ['admin', 'service', 'agent', 'user'] as const
+
+const view = z.object({
+  user_id: z.string(),
+  timezone: z.string().describe("Of the person; while nobody knows it, the server's own."),
+  timezone_known: z.boolean(),
+  quiet_hours: z.array(quietWindow),
+  most_unasked_per_day: z.int().nullable(),
+  paused_until: z.iso.datetime().nullable(),
+  muted_agents: z.array(z.string()),
+  quiet_until: z.iso.datetime().nullable().describe('Of the quiet hours that are now.'),
+  unasked_today: z.int(),
+  parked: z.int().describe('How many slots wait for their moment; at most 1,000 are counted.'),
+  words: z.array(z.string()),
+  notes: z.array(z.string()).optional(),
+})
+
+const COUNTED_MAX = 1_000
+
+function personOf(actor: Actor, named: string): string {
+  const userId = named === ME ? (actor.userId ?? LOCAL_USER) : named
+  if (actor.userId !== null && actor.userId !== userId)
+    throw new Refusal('not_found', `there is no person ${named}`)
+  return userId
+}
+
+const serverZone = ({ app }: Context) => app.policy.timezone ?? 'UTC'
+
+async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly string[] = []) {
+  const row = (await getPerson(db, userId)) ?? nobody(userId)
+  const now = await databaseNow(db)
+  const manners = mannersOf(row, serverZone(ctx))
+  const waiting = await listParked(db, {
+    ...{ userId, status: 'waiting', limit: COUNTED_MAX, after: null },
+  })
+  const { pausedUntil } = manners
+  return {
+    user_id: userId,
+    timezone: manners.timezone,
+    timezone_known: row.timezone !== null,
+    quiet_hours: manners.quietHours,
+    most_unasked_per_day: manners.mostUnaskedPerDay,
+    paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil : null,
+    muted_agents: manners.mutedAgents,
+    quiet_until: quietUntil(manners.quietHours, manners.timezone, now),
+    unasked_today: unaskedToday(manners, now),
+    parked: waiting.length,
+    words: mannerWords(manners, row.timezone !== null, now),
+    ...(notes.length > 0 && { notes }),
+  }
+}
+
+function nobody(userId: string): PersonRow {
+  return {
+    ...{ bucket: 0, user_id: userId, timezone: null, quiet_hours: [], most_unasked_per_day: null },
+    ...{ paused_until: null, muted_agents: [], mannered: false },
+    ...{ unasked_day: null, unasked_count: 0 },
+  }
+}
+
+/** Changes what somebody wants, and with it the moments of what is parked for them. */
+async function change(
+  ctx: Context,
+  userId: string,
+  wishOf: (row: PersonRow, now: Date) => { wish: MannerWish; notes?: readonly string[] },
+) {
+  const body = await ctx.db.tx(async (tx) => {
+    // Slots before people: who releases them holds a slot and waits for a session, whose commit waits for the person.
+    const slots = await lockParked(tx, userId)
+    const row = await lockOnePerson(tx, userId)
+    const now = await databaseNow(tx)
+    const { wish, notes = [] } = wishOf(row, now)
+    const { timezone, manners } = changeManners(row, wish, serverZone(ctx), now)
+    await writeManners(tx, userId, timezone, manners)
+    const moved = slots.flatMap((slot) => movedBy(slot, judgeParked(slot, manners, now), now))
+    await moveParked(tx, moved)
+    return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, manners.timezone)])
+  })
+  ctx.app.changed('clock')
+  return { body, about: { id: userId, owner: userId } }
+}
+
+function movedBy(slot: ParkedRow, verdict: ReturnType<typeof judgeParked>, now: Date): Moved[] {
+  const { bucket, id, rule, release_at } = slot
+  if (rule === 'late') return []
+  const next = verdict.move === 'park' ? verdict : { rule, until: now }
+  const same = release_at?.getTime() === next.until.getTime()
+  return same ? [] : [{ bucket, id, status: 'waiting', rule: next.rule, release_at: next.until }]
+}
+
+function movedWords(moved: readonly Moved[], timezone: string): string[] {
+  const at = new Map<string, number>()
+  for (const { release_at } of moved) {
+    const when =
+      release_at === null ? '' : `released at ${formatLocal(release_at.getTime(), timezone)}`
+    at.set(when, (at.get(when) ?? 0) + 1)
+  }
+  return [...at].map(([when, count]) => `${count} parked, now ${when}`)
+}
+
+const getPersonOp = operation({
+  name: 'get_manners',
+  method: 'GET',
+  path: '/v1/people/{user_id}',
+  tag: 'People',
+  summary: 'When, how often and by whom somebody wants to be spoken to',
+  params,
+  roles,
+  output: view,
+  async run(ctx, { params }) {
+    return { body: await viewOf(ctx, ctx.db, personOf(ctx.actor, params.user_id)) }
+  },
+})
+
+const putPersonOp = operation({
+  name: 'set_manners',
+  method: 'PUT',
+  path: '/v1/people/{user_id}',
+  tag: 'People',
+  summary: 'Change when, how often and by whom somebody wants to be spoken to',
+  description:
+    'What is left out stays as it is, null empties it. What is parked gets its moment anew, and `notes` says which.',
+  params,
+  body: z.object(mannerFields),
+  roles,
+  output: view,
+  run: (ctx, { params, body }) =>
+    change(ctx, personOf(ctx.actor, params.user_id), () => ({ wish: body })),
+})
+
+const pauseOp = operation({
+  name: 'pause',
+  method: 'POST',
+  path: '/v1/people/{user_id}/pause',
+  tag: 'People',
+  summary: 'Nothing but answers and what is critical for a while',
+  description:
+    'Takes exactly one of `until`, an instant or a phrase ("tomorrow at 9am"), and `for` ("2 hours").',
+  params,
+  body: z
+    .object({
+      until: z.string().min(1).max(PHRASE_MAX).optional(),
+      for: z.string().min(1).max(PHRASE_MAX).optional(),
+    })
+    .refine(
+      (body) => (body.until === undefined) !== (body.for === undefined),
+      'takes exactly one of until and for',
+    ),
+  roles,
+  output: view,
+  run: (ctx, { params, body }) =>
+    change(ctx, personOf(ctx.actor, params.user_id), (row, now) => {
+      const { until, notes } = pauseEnd(body, row.timezone ?? serverZone(ctx), now)
+      return { wish: { paused_until: until.toISOString() }, notes }
+    }),
+})
+
+const resumeOp = operation({
+  name: 'end_pause',
+  method: 'DELETE',
+  path: '/v1/people/{user_id}/pause',
+  tag: 'People',
+  summary: 'End a pause',
+  params,
+  roles,
+  output: view,
+  run: (ctx, { params }) =>
+    change(ctx, personOf(ctx.actor, params.user_id), () => ({ wish: { paused_until: null } })),
+})
+
+const parkedView = z.object({
+  id: z.uuid(),
+  session_key: z.string(),
+  kind: z.enum(PARKED_KINDS),
+  trigger_id: z.uuid().nullable(),
+  name: z.string(),
+  scheduled_for: z.iso.datetime(),
+  reason: z.enum(REASONS),
+  rule: z.enum(PARK_RULES),
+  why: z.string(),
+  status: z.enum(PARKED_STATUSES),
+  release_at: z.iso.datetime().nullable(),
+  released_seq: z.int().nullable().describe('The event of the session it was released as.'),
+  parked_at: z.iso.datetime(),
+  payload: z.unknown(),
+})
+
+function parkedViewOf(row: ParkedRow) {
+  const { bucket: _, user_id, event_seq, timed, critical, held, asked, traceparent, ...told } = row
+  return { ...told, why: RULE_WORDS[row.rule], payload: new RawJson(row.payload) }
+}
+
+const listParkedOp = operation({
+  name: 'list_parked',
+  method: 'GET',
+  path: '/v1/people/{user_id}/parked',
+  tag: 'People',
+  summary: 'What waits for its moment, newest first: "what did I miss?"',
+  params,
+  query: listQuery({ max: 500, default: 100 }).extend({
+    status: z.enum([...PARKED_STATUSES, 'any']).default('waiting'),
+  }),
+  roles,
+  output: pageOf(parkedView),
+  async run(ctx, { params, query }) {
+    const rows = await listParked(ctx.db, {
+      userId: personOf(ctx.actor, params.user_id),
+      status: query.status === 'any' ? null : query.status,
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    const shown = rows.slice(0, query.limit)
+    const last = shown.at(-1)
+    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
+    return {
+      body: page(
+        shown.map(({ created_text: _, ...row }) => parkedViewOf(row)),
+        next,
+      ),
+    }
+  },
+})
+
+const releaseOp = operation({
+  name: 'release_parked',
+  method: 'POST',
+  path: '/v1/people/{user_id}/parked/release',
+  tag: 'People',
+  summary: 'Have what is parked now, whatever the hour; all of it, or some by their ids',
+  params,
+  body: z.object({ ids: z.array(idParam).min(1).max(IDS_MAX).optional() }),
+  roles,
+  output: z.object({ released: z.int() }),
+  async run(ctx, { params, body }) {
+    const userId = personOf(ctx.actor, params.user_id)
+    const released = await askForParked(ctx.db, userId, body.ids ?? null)
+    ctx.app.changed('clock')
+    return { body: { released }, about: { id: userId, owner: userId } }
+  },
+})
+
+export const people = [getPersonOp, putPersonOp, pauseOp, resumeOp, listParkedOp, releaseOp]

@@ -1,0 +1,102 @@
+/** Commands about people: their manners, and what waits for its moment. */
+import {
+  column,
+  json,
+  number,
+  PAGED,
+  type Resource,
+  status,
+  TIMEZONE,
+  text,
+  when,
+  wide,
+} from '../row.ts'
+import type { Item } from '../table.ts'
+
+function personLine(item: Item): string {
+  const said = (list: unknown) => (Array.isArray(list) ? list.map(String) : [])
+  const waits = item.parked === 0 ? [] : [`${item.parked} parked.`]
+  return [`${item.user_id}:`, ...said(item.words), ...said(item.notes), ...waits].join('\n  ')
+}
+
+/** "22:00-07:30" is what one would type. */
+function windowsOf(input: Item): Item {
+  const { quiet, ...rest } = input
+  if (typeof quiet !== 'string') return input
+  const quiet_hours =
+    quiet === 'none'
+      ? null
+      : quiet.split(',').map((window) => {
+          const [from = '', to = ''] = window.trim().split('-')
+          return { from, to }
+        })
+  return { ...rest, quiet_hours }
+}
+
+export const people: Resource = {
+  name: 'people',
+  about: 'when, how often and by whom people want to be spoken to',
+  rows: [
+    {
+      verb: 'show',
+      operation: 'get_manners',
+      about: 'the manners of somebody; "me" is whom the key stands for',
+      args: ['<user_id>'],
+      says: personLine,
+    },
+    {
+      verb: 'set',
+      operation: 'set_manners',
+      about: 'change them: wakeful people set ann --quiet 22:00-07:30 --most 5',
+      args: ['<user_id>'],
+      fields: [
+        TIMEZONE,
+        text('quiet', 'hours such as 22:00-07:30, several with commas; none empties them'),
+        json('quiet_hours', 'the same by weekday: [{"days":["sat"],"from":"20:00","to":"10:00"}]'),
+        number('most_unasked_per_day', 'messages a day that nobody asked for', 'most'),
+        json('muted_agents', 'agents that only answer, as a JSON array', 'mute'),
+      ],
+      complete: windowsOf,
+      says: personLine,
+    },
+    {
+      verb: 'pause',
+      operation: 'pause',
+      about: 'nothing but answers: wakeful people pause ann --until "tomorrow at 9am"',
+      args: ['<user_id>'],
+      fields: [text('until', 'an instant or a phrase'), text('for', 'how long, such as "2 hours"')],
+      says: personLine,
+    },
+    {
+      verb: 'resume',
+      operation: 'end_pause',
+      about: 'end a pause',
+      args: ['<user_id>'],
+      says: personLine,
+    },
+    {
+      verb: 'parked',
+      operation: 'list_parked',
+      about: 'what waits for its moment, newest first',
+      args: ['<user_id>'],
+      fields: [...PAGED, text('status', 'waiting, released, expired, cancelled or any')],
+      none: 'nothing is parked',
+      columns: [
+        column('kind'),
+        wide('name'),
+        when('scheduled_for', 'was due'),
+        column('rule'),
+        status(),
+        when('release_at', 'comes'),
+        column('session_key', 'session'),
+      ],
+    },
+    {
+      verb: 'release',
+      operation: 'release_parked',
+      about: 'have what is parked now',
+      args: ['<user_id>'],
+      says: (item) => `${item.released} released`,
+    },
+  ],
+}

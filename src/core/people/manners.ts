@@ -1,0 +1,111 @@
+/**
+ * Manners: may something be said to this person now? Pure: what they asked for, what is to be said and the time go in; send,
+ * park until an instant, or drop comes out, with the rule and its number. Nothing promised is lost by them: it comes later.
+ */
+import { DAY, dateText } from '../schedule/calendar.ts'
+import { dayBounds, localDay, wallAt, zoneOf } from '../schedule/zone.ts'
+import type { Reason } from '../sessions/reason.ts'
+import { type QuietWindow, quietUntil } from './quiet.ts'
+
+export const MANNER_RULES = ['quiet_hours', 'day_limit', 'paused', 'agent_muted'] as const
+export type MannerRule = (typeof MANNER_RULES)[number]
+/** Also parked: what is late after downtime, so that several become one message. */
+export const PARK_RULES = [...MANNER_RULES, 'late'] as const
+export type ParkRule = (typeof PARK_RULES)[number]
+
+export interface Manners {
+  readonly timezone: string
+  readonly quietHours: readonly QuietWindow[]
+  readonly mostUnaskedPerDay: number | null
+  readonly pausedUntil: Date | null
+  readonly mutedAgents: readonly string[]
+  /** Messages that nobody asked for, and the day of the person's they were sent on. */
+  readonly unasked: { readonly day: string | null; readonly count: number }
+}
+
+/** What is to be said. */
+export interface Utterance {
+  readonly reason: Reason
+  readonly agentId: string
+  /** At a time that the person chose. */
+  readonly timed: boolean
+  readonly critical: boolean
+}
+
+interface Numbers {
+  readonly count?: number
+  readonly max?: number
+}
+
+export type MannerVerdict =
+  | { readonly move: 'send' }
+  | ({ readonly move: 'park'; readonly rule: MannerRule; readonly until: Date } & Numbers)
+  | ({ readonly move: 'drop'; readonly rule: MannerRule; readonly until?: Date } & Numbers)
+
+const SEND = { move: 'send' } as const
+
+export function judgeManners(
+  manners: Manners,
+  { reason, agentId, timed, critical }: Utterance,
+  now: Date,
+): MannerVerdict {
+  if (reason === 'answer') return SEND
+  if (manners.mutedAgents.includes(agentId)) return { move: 'drop', rule: 'agent_muted' }
+  if (critical) return SEND
+  const block = blockOf(manners, timed && reason === 'promise', now)
+  if (block === null) return SEND
+  return { move: reason === 'follow_up' ? 'drop' : 'park', ...block }
+}
+
+type Block = { readonly rule: MannerRule; readonly until: Date } & Numbers
+
+function blockOf(manners: Manners, timed: boolean, now: Date): Block | null {
+  const { pausedUntil, timezone, quietHours, mostUnaskedPerDay: max } = manners
+  const open = (at: Date) => (timed ? null : quietUntil(quietHours, timezone, at)) ?? at
+  if (pausedUntil !== null && pausedUntil > now) return { rule: 'paused', until: open(pausedUntil) }
+  const quiet = timed ? null : quietUntil(quietHours, timezone, now)
+  if (quiet !== null) return { rule: 'quiet_hours', until: quiet }
+  const count = unaskedToday(manners, now)
+  if (max === null || count < max) return null
+  return { rule: 'day_limit', until: nextDay(manners, now), count, max }
+}
+
+/** The first open minute of the day after. */
+function nextDay({ timezone, quietHours }: Manners, now: Date): Date {
+  const zone = zoneOf(timezone)
+  const midnight = new Date(dayBounds(zone, localDay(zone, now.getTime())).to)
+  return quietUntil(quietHours, timezone, midnight) ?? midnight
+}
+
+export function dayOf(timezone: string, now: Date): string {
+  return dateText(Math.floor(wallAt(zoneOf(timezone), now.getTime()) / DAY))
+}
+
+export function unaskedToday({ timezone, unasked }: Manners, now: Date): number {
+  return unasked.day === dayOf(timezone, now) ? unasked.count : 0
+}
+
+/** After so many messages more that nobody asked for. */
+export function counted(manners: Manners, messages: number, now: Date): Manners['unasked'] {
+  return { day: dayOf(manners.timezone, now), count: unaskedToday(manners, now) + messages }
+}
+
+/** How many of these messages may go out one by one today; what is beyond is said with the last of them. */
+export function roomFor(manners: Manners, messages: number, critical: boolean, now: Date): number {
+  const { mostUnaskedPerDay: max } = manners
+  if (max === null || critical) return messages
+  return Math.max(1, Math.min(messages, max - unaskedToday(manners, now)))
+}
+
+/** Whether they may hold anything back at all. */
+export function isMannered(
+  manners: Pick<Manners, 'quietHours' | 'mostUnaskedPerDay' | 'pausedUntil' | 'mutedAgents'>,
+): boolean {
+  const { quietHours, mostUnaskedPerDay, pausedUntil, mutedAgents } = manners
+  return (
+    quietHours.length > 0 ||
+    mostUnaskedPerDay !== null ||
+    pausedUntil !== null ||
+    mutedAgents.length > 0
+  )
+}

@@ -1,0 +1,58 @@
+/** What manners make of a turn that wants to say something. Pure. */
+import type { Verdict } from '../sessions/gate.ts'
+import type { Wish } from '../sessions/turn.ts'
+import { type Manners, type MannerVerdict, roomFor, type Utterance } from './manners.ts'
+import { RULE_WORDS } from './words.ts'
+
+/** Why nothing is said now. */
+export type HeldBack =
+  | Exclude<MannerVerdict, { move: 'send' }>
+  | { readonly move: 'park'; readonly rule: 'late'; readonly until: Date }
+
+/** As the turn's row keeps it. */
+export function heldVerdict(held: HeldBack): Verdict {
+  const { move, rule, until } = held
+  const numbers = 'count' in held ? { count: held.count, max: held.max } : {}
+  return {
+    allowed: false,
+    rule,
+    parked: move === 'park',
+    ...numbers,
+    ...(until === undefined ? {} : { until }),
+  } as Verdict
+}
+
+export function heldText({ move, rule, until }: HeldBack): string {
+  return move === 'park'
+    ? `parked until ${until.toISOString()}: ${RULE_WORDS[rule]}`
+    : `dropped: ${RULE_WORDS[rule]}`
+}
+
+const isMessage = (wish: Wish) => wish.type === 'send_message'
+export const messagesIn = (wishes: readonly Wish[]) => wishes.filter(isMessage).length
+
+/** The other wishes stay; they may have been about more than saying something. */
+export function unsaid(wishes: readonly Wish[]): Wish[] {
+  return wishes.filter((wish) => !isMessage(wish))
+}
+
+/** No more messages than the day has room for: what is beyond is said with the last of them. */
+export function fitting(
+  wishes: readonly Wish[],
+  manners: Manners,
+  { critical }: Utterance,
+  now: Date,
+): readonly Wish[] {
+  const messages = messagesIn(wishes)
+  const room = roomFor(manners, messages, critical, now)
+  if (room >= messages) return wishes
+  const said: (Wish & { type: 'send_message' })[] = []
+  for (const wish of wishes) {
+    if (wish.type !== 'send_message') continue
+    const last = said.at(-1)
+    if (last !== undefined && said.length === room)
+      said[said.length - 1] = { ...last, content: `${last.content}\n\n${wish.content}` }
+    else said.push(wish)
+  }
+  return [...said, ...unsaid(wishes)]
+}

@@ -1,0 +1,143 @@
+/**
+ * Manners in the engine. Looked at twice: when a turn is about to run, by what its claim brought, so that what is held back
+ * wakes no agent; and in its commit, under the lock of the person's row, since two agents may race for the day's last message.
+ */
+import type { TurnResult } from '../agents/agent.ts'
+import { mannersOf, readPerson } from '../core/people/fields.ts'
+import { counted, judgeManners, type Manners, type Utterance } from '../core/people/manners.ts'
+import { fitting, type HeldBack, messagesIn, unsaid } from '../core/people/speak.ts'
+import { holdsSlot, isRetry, slotName, utteranceOf } from '../core/people/utterance.ts'
+import type { Wish } from '../core/sessions/turn.ts'
+import type { NewParked, ParkedKind, ParkedRow } from '../store/people/parked.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
+
+/** A slot so late has missed its moment: several of them become one message. */
+const LATE_MS = 15 * 60_000
+
+/** A turn as far as manners ask. */
+export interface Speaking {
+  readonly claim: ClaimedTurn
+  readonly result: TurnResult | null
+  /** Held back before its agent was woken. */
+  readonly held?: HeldBack | null
+  /** What was parked and is released by its event. */
+  readonly slots?: readonly ParkedRow[]
+}
+
+/** An event that was released: it stands for slots of others, and for none of its own. */
+export function isRelease({ type, trigger_id }: ClaimedTurn): boolean {
+  return type === 'digest' || (trigger_id === null && isParkable(type))
+}
+
+function isParkable(type: string): type is ParkedKind {
+  return type === 'alarm' || type === 'intent' || type === 'work'
+}
+
+/** Null where nobody is spoken to, or where the person asked for it. */
+function utterance({ claim, slots = [] }: Speaking): Utterance | null {
+  if (claim.type === 'user_message') return null
+  if (slots.length > 0 && slots.every(({ asked }) => asked)) return null
+  return utteranceOf(claim.type, claim.payload, claim.agent_id)
+}
+
+/** What holds the turn back before its agent is woken. A tool's result is for the agent to know, whatever it may say. */
+export function heldWhenDue(turn: Speaking, zone: string): HeldBack | null {
+  const { claim } = turn
+  if (claim.person === null || claim.type === 'tool_result') return null
+  const row = readPerson(claim.person)
+  const said = row.mannered ? utterance(turn) : null
+  if (said === null) return null
+  const verdict = judgeManners(mannersOf(row, zone), said, claim.now)
+  return verdict.move === 'send' ? null : verdict
+}
+
+/** Whether its slot is so late that it is worth to look whether others are, too. */
+export function isLate({ type, scheduled_for: slot, now, payload }: ClaimedTurn): boolean {
+  if (slot === null || (type !== 'alarm' && type !== 'intent')) return false
+  return now.getTime() - slot.getTime() > LATE_MS && !isRetry(payload)
+}
+
+/** Whether its commit has to look at the person. */
+export function asksPerson(turn: Speaking): boolean {
+  const { claim, held } = turn
+  return (held !== undefined && held !== null) || (claim.person !== null && speaks(turn))
+}
+
+/** It says something that nobody asked for. */
+export function speaks(turn: Speaking): boolean {
+  return messagesIn(turn.result?.wishes ?? []) > 0 && utterance(turn) !== null
+}
+
+/** People as a commit finds them, locked; it counts in them what it says. */
+export type People = Map<string, Manners>
+
+/** What comes of a turn's wishes: as they are, fewer, or nothing now. */
+export type Spoken =
+  | { readonly wishes: readonly Wish[]; readonly held: HeldBack | null }
+  | { readonly wishes: null; readonly held: HeldBack }
+
+/** Under the lock of the person's row. */
+export function speak(turn: Speaking, people: People, now: Date): Spoken {
+  const { claim, held = null } = turn
+  const wishes = turn.result?.wishes ?? []
+  const manners = people.get(claim.user_id)
+  const said = manners === undefined ? null : utterance(turn)
+  if (held !== null) return { wishes: null, held: again(held, manners, said, now) }
+  if (manners === undefined || said === null || messagesIn(wishes) === 0)
+    return { wishes, held: null }
+  const verdict = judgeManners(manners, said, now)
+  if (verdict.move === 'park') return { wishes: null, held: verdict }
+  if (verdict.move === 'drop') return { wishes: unsaid(wishes), held: verdict }
+  return { wishes: fitting(wishes, manners, said, now), held: null }
+}
+
+/** What was to be parked: the person may have changed their mind since the turn was claimed. Then it is released at once. */
+function again(
+  held: HeldBack,
+  manners: Manners | undefined,
+  said: Utterance | null,
+  now: Date,
+): HeldBack {
+  if (held.move === 'drop' || held.rule === 'late') return held
+  const verdict = manners === undefined || said === null ? null : judgeManners(manners, said, now)
+  return verdict?.move === 'park' ? verdict : { ...held, until: now }
+}
+
+/** Counts what a turn says, for the turns of the same commit that come after it. */
+export function countSpoken(turn: Speaking, messages: number, people: People, now: Date): boolean {
+  const { user_id: userId } = turn.claim
+  const manners = people.get(userId)
+  if (manners === undefined || messages === 0 || utterance(turn) === null) return false
+  people.set(userId, { ...manners, unasked: counted(manners, messages, now) })
+  return true
+}
+
+/** The rows of what is parked: the slots of a released event once more, or the one that the event is. */
+export function parkedOf(
+  { claim, slots = [] }: Speaking,
+  held: HeldBack,
+  traceparent: string | null,
+): NewParked[] {
+  if (held.move !== 'park') return []
+  const { rule, until: release_at } = held
+  if (slots.length > 0) return slots.map((slot) => ({ ...slot, rule, release_at }))
+  const { type, payload } = claim
+  const said = utteranceOf(type, payload, claim.agent_id)
+  if (said === null || !isParkable(type)) return []
+  const { bucket, event_id: id, user_id, session_key, seq: event_seq, trigger_id } = claim
+  return [
+    {
+      ...{ bucket, id, user_id, session_key, event_seq, kind: type, trigger_id },
+      scheduled_for: claim.scheduled_for ?? claim.event_created_at,
+      name: slotName(payload),
+      payload,
+      reason: said.reason,
+      timed: said.timed,
+      critical: said.critical,
+      held: holdsSlot(type, payload),
+      rule,
+      release_at,
+      traceparent,
+    },
+  ]
+}

@@ -1,0 +1,270 @@
+/** Parked slots: kept until their moment comes, released as events, and the record of what became of them. */
+import type { ParkRule } from '../../core/people/manners.ts'
+import type { Reason } from '../../core/sessions/reason.ts'
+import { bucketOf } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { keyIs, NOW, PARKED, placeOf } from '../db/due.ts'
+import { dueFrom, NUMBERED, type Numbered, numberEvents, type SlotEvent } from '../db/slots.ts'
+import { rows, rowsOf, statement } from '../db/statement.ts'
+
+export const PARKED_KINDS = ['alarm', 'intent', 'work'] as const
+export type ParkedKind = (typeof PARKED_KINDS)[number]
+export const PARKED_STATUSES = ['waiting', 'released', 'expired', 'cancelled'] as const
+export type ParkedStatus = (typeof PARKED_STATUSES)[number]
+
+/** A slot on its way to a row. */
+export interface NewParked {
+  readonly bucket: number
+  readonly id: string
+  readonly user_id: string
+  readonly session_key: string
+  readonly event_seq: number
+  readonly kind: ParkedKind
+  readonly trigger_id: string | null
+  readonly scheduled_for: Date
+  readonly name: string
+  /** JSON text. */
+  readonly payload: string
+  readonly reason: Reason
+  readonly timed: boolean
+  readonly critical: boolean
+  /** Its trigger holds the slot on: who cancels that takes it back. */
+  readonly held: boolean
+  readonly rule: ParkRule
+  readonly release_at: Date
+  readonly traceparent: string | null
+}
+
+export interface ParkedRow extends Omit<NewParked, 'release_at'> {
+  readonly status: ParkedStatus
+  readonly release_at: Date | null
+  readonly asked: boolean
+  readonly released_seq: number | null
+  readonly parked_at: Date
+}
+
+const COLUMNS = `t.bucket, t.id, t.user_id, t.session_key, t.event_seq, t.kind, t.trigger_id, t.scheduled_for, t.name, t.payload, t.reason,
+  t.timed, t.critical, t.held, t.rule, t.status, t.release_at, t.asked, t.released_seq, t.parked_at, t.traceparent`
+
+const PARK = statement(
+  {
+    i: rows({
+      bucket: 'smallint',
+      id: 'uuid',
+      user_id: 'text',
+      session_key: 'text',
+      event_seq: 'int',
+      kind: 'text',
+      trigger_id: 'uuid?',
+      scheduled_for: 'timestamptz',
+      name: 'text',
+      payload: 'json',
+      reason: 'text',
+      timed: 'boolean',
+      critical: 'boolean',
+      held: 'boolean',
+      rule: 'text',
+      release_at: 'timestamptz',
+      traceparent: 'text?',
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.parked as t (bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason,
+      timed, critical, held, rule, release_at, traceparent, parked_at, updated_at)
+    select bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason, timed, critical, held, rule,
+      release_at, traceparent, ${NOW}, ${NOW} from ${i}
+    on conflict (bucket, id) do update
+      set status = 'waiting', rule = excluded.rule, release_at = excluded.release_at, released_seq = null, asked = false, updated_at = excluded.updated_at`,
+)
+
+/** Also what was released and finds no moment again: it waits once more. */
+export async function park(tx: Db, slots: readonly NewParked[]): Promise<void> {
+  if (slots.length > 0) await PARK.run(tx, { i: slots })
+}
+
+/** Locks what is due to be released, soonest first. */
+export const dueParked = dueFrom<ParkedRow & { readonly now: Date }>(PARKED, COLUMNS)
+
+const MOVE = statement(
+  {
+    i: rows({
+      bucket: 'smallint',
+      id: 'uuid',
+      status: 'text',
+      rule: 'text',
+      release_at: 'timestamptz?',
+    }),
+  },
+  ({
+    i,
+  }) => `update wakeful.parked t set status = i.status, rule = i.rule, release_at = i.release_at, updated_at = ${NOW}
+    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+)
+
+export interface Moved {
+  readonly bucket: number
+  readonly id: string
+  readonly status: ParkedStatus
+  readonly rule: ParkRule
+  readonly release_at: Date | null
+}
+
+/** Of rows that are locked: another moment, or an end. */
+export async function moveParked(tx: Db, moved: readonly Moved[]): Promise<void> {
+  if (moved.length > 0) await MOVE.run(tx, { i: moved })
+}
+
+/** What is released together: one event. */
+export interface Release extends SlotEvent {
+  readonly type: ParkedKind | 'digest'
+  /** JSON text. */
+  readonly payload: string
+  readonly traceparent: string | null
+  readonly slots: readonly ParkedRow[]
+}
+
+const APPEND = statement(
+  {
+    i: rowsOf<Numbered<Release>>({
+      ...NUMBERED,
+      type: ['text', ({ event }) => event.type],
+      payload: ['json', ({ event }) => event.payload],
+      traceparent: ['text?', ({ event }) => event.traceparent],
+    }),
+    s: rows({ bucket: 'smallint', id: 'uuid', seq: 'int' }),
+  },
+  ({ i, s }) => `with appended as (
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, traceparent, created_at)
+    select bucket, session_key, seq, event_id, type, payload, traceparent, ${NOW} from ${i}),
+  released as (
+    update wakeful.parked t set status = 'released', release_at = null, released_seq = s.seq, updated_at = ${NOW}
+    from ${s} where ${keyIs('t.bucket', 's.bucket')} and ${keyIs('t.id', 's.id')})
+  select 1`,
+)
+
+/** Appends the events and marks the slots, which are locked. The events stand for no slot of their own. */
+export async function releaseParked(tx: Db, releases: readonly Release[]): Promise<void> {
+  if (releases.length === 0) return
+  const numbered = await numberEvents(tx, releases)
+  const s = numbered.flatMap(({ event, seq }) =>
+    event.slots.map(({ bucket, id }) => ({ bucket, id, seq })),
+  )
+  await APPEND.run(tx, { i: numbered, s })
+}
+
+const OF_EVENTS = statement(
+  { k: rows({ bucket: 'smallint', session_key: 'text', seq: 'int' }) },
+  ({ k }) => `select ${COLUMNS} from ${k}
+    join wakeful.parked t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.released_seq = k.seq
+    order by t.session_key, t.scheduled_for, t.id`,
+)
+
+/** The slots that these events were released for. */
+export async function slotsOfEvents(
+  db: Db,
+  events: readonly { bucket: number; session_key: string; seq: number }[],
+): Promise<ParkedRow[]> {
+  return events.length === 0 ? [] : OF_EVENTS.run<ParkedRow>(db, { k: events })
+}
+
+const LATE = `select 1 as one from wakeful.parked where bucket = $1 and session_key = $2 and user_id = $3 and status = 'waiting' and rule = 'late' limit 1`
+
+/** Slots of this session are being gathered. */
+export async function isGathering(
+  db: Db,
+  { bucket, key, userId }: { bucket: number; key: string; userId: string },
+): Promise<boolean> {
+  return (await db.query(LATE, [bucket, key, userId])).length > 0
+}
+
+/** Of one person, those that wait, locked: before the person's row, as whoever releases them does not hold that. */
+export async function lockParked(tx: Db, userId: string): Promise<ParkedRow[]> {
+  return tx.query<ParkedRow>(
+    `select ${COLUMNS} from wakeful.parked t
+     where t.bucket = $1 and t.user_id = $2 and t.status = 'waiting' order by t.id for update of t`,
+    [bucketOf(userId), userId],
+  )
+}
+
+export interface ParkedPage {
+  readonly userId: string
+  /** Null: whatever became of them. */
+  readonly status: ParkedStatus | null
+  readonly limit: number
+  readonly after: readonly [string, string] | null
+}
+
+/** Newest first. */
+export async function listParked(
+  db: Db,
+  { userId, status, limit, after }: ParkedPage,
+): Promise<(ParkedRow & { created_text: string })[]> {
+  const [at, id] = after ?? [null, null]
+  return db.query(
+    `select ${COLUMNS}, ${placeOf('t.parked_at')} from wakeful.parked t
+     where t.bucket = $1 and t.user_id = $2 and ($3::text is null or t.status = $3)
+       and ($4::timestamptz is null or (t.parked_at, t.id) < ($4::timestamptz, $5::uuid))
+     order by t.parked_at desc, t.id desc limit $6::int`,
+    [bucketOf(userId), userId, status, at, id, limit],
+  )
+}
+
+const ASK = statement(
+  { bucket: 'smallint', userId: 'text', ids: 'uuid[]', all: 'boolean' },
+  ({
+    bucket,
+    userId,
+    ids,
+    all,
+  }) => `update wakeful.parked t set release_at = ${NOW}, asked = true, updated_at = ${NOW}
+    where t.bucket = ${bucket} and t.user_id = ${userId} and t.status = 'waiting' and (${all} or t.id = any(${ids}))
+    returning t.id`,
+)
+
+/** The person wants them now. Null: all of them. */
+export async function askForParked(
+  tx: Db,
+  userId: string,
+  ids: readonly string[] | null,
+): Promise<number> {
+  const asked = { bucket: bucketOf(userId), userId, ids: ids ?? [], all: ids === null }
+  return (await ASK.run(tx, asked)).length
+}
+
+const BUSY = statement(
+  { k: rows({ bucket: 'smallint', session_key: 'text' }) },
+  ({ k }) => `select s.session_key from ${k}
+    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')}
+    where s.last_seq > s.done_seq`,
+)
+
+/** Of these slots, the sessions in which events wait for their turns. */
+export async function busySessions(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
+  if (slots.length === 0) return new Set()
+  return new Set(
+    (await BUSY.run<{ session_key: string }>(tx, { k: slots })).map((row) => row.session_key),
+  )
+}
+
+const goneFrom = (table: string) =>
+  statement(
+    { k: rows({ bucket: 'smallint', id: 'uuid', trigger_id: 'uuid?' }) },
+    ({ k }) => `select k.id from ${k}
+      where (select t.id from ${table} t where t.bucket = k.bucket and t.id = k.trigger_id) is null`,
+  )
+const GONE = {
+  intent: goneFrom('wakeful.scheduled_intents'),
+  work: goneFrom('wakeful.work'),
+}
+
+/** Of slots that nobody holds on, those whose trigger was deleted. */
+export async function orphaned(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
+  const gone = new Set<string>()
+  for (const kind of ['intent', 'work'] as const) {
+    const k = slots.filter((slot) => slot.kind === kind && !slot.held)
+    if (k.length === 0) continue
+    for (const { id } of await GONE[kind].run<{ id: string }>(tx, { k })) gone.add(id)
+  }
+  return gone
+}

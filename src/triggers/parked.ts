@@ -1,0 +1,163 @@
+/**
+ * Parked slots whose moment has come. What is released for one session at one instant becomes its own event if it is one, a digest
+ * if it is more; nothing is composed before. What the manners of the person still hold back waits on.
+ */
+import { newId } from '../core/ids.ts'
+import { digestPayload, releasedPayload } from '../core/people/digest.ts'
+import { counted, type Manners, type MannerVerdict } from '../core/people/manners.ts'
+import { judgeParked } from '../core/people/parked.ts'
+import { isCondition } from '../core/people/utterance.ts'
+import { parseSessionKey } from '../core/sessions/session.ts'
+import { withdrawnEvents as withdrawnAlarms } from '../store/alarms/slots.ts'
+import type { Db } from '../store/db/db.ts'
+import { inIndexOrder } from '../store/db/due.ts'
+import { withdrawnEvents as withdrawnIntents } from '../store/intents/slots.ts'
+import {
+  busySessions,
+  dueParked,
+  type Moved,
+  moveParked,
+  orphaned,
+  type ParkedRow,
+  type Release,
+  releaseParked,
+} from '../store/people/parked.ts'
+import { readPeople } from '../store/people/people.ts'
+import { lookAgain } from './intent.ts'
+import { BATCH, type Trigger } from './trigger.ts'
+
+/** `zone`: of people whose own nobody knows. */
+export function parkedTrigger(zone: string): Trigger {
+  return {
+    type: 'digest',
+    promote: (db) =>
+      inIndexOrder(db, async (tx) => {
+        const { taken, nextMs } = await dueParked(tx, BATCH)
+        const [first] = taken
+        if (first === undefined) return { promoted: 0, more: false, nextMs, rows: [] }
+        const releases = await release(tx, taken, first.now, zone)
+        const rows = releases.flatMap(({ slots }) =>
+          slots.map(({ release_at }) => ({
+            latenessMs: first.now.getTime() - (release_at ?? first.now).getTime(),
+          })),
+        )
+        return {
+          promoted: rows.length,
+          more: taken.length === BATCH && rows.length > 0,
+          nextMs,
+          rows,
+        }
+      }),
+  }
+}
+
+async function release(
+  tx: Db,
+  taken: readonly ParkedRow[],
+  now: Date,
+  zone: string,
+): Promise<Release[]> {
+  // What is late is gathered until nothing of its session waits: so all that became due together comes together.
+  const late = taken.filter(({ rule }) => rule === 'late')
+  const busy = await busySessions(tx, late)
+  const due = taken.filter(({ rule, session_key }) => rule !== 'late' || !busy.has(session_key))
+  const cancelled = await cancelledOf(tx, due)
+  const left = due.filter(({ id }) => !cancelled.has(id))
+  const people = await readPeople(
+    tx,
+    left.map(({ user_id }) => user_id),
+    zone,
+  )
+  const { open, moved } = judged(left, people, now)
+  const conditions = open.filter(({ kind, held, payload }) => held && isCondition(kind, payload))
+  const { seen, gone } = await lookAgain(
+    tx,
+    conditions.map(({ bucket, id: eventId }) => ({ bucket, eventId })),
+  )
+  await moveParked(tx, [
+    ...due.filter(({ id }) => cancelled.has(id)).map((slot) => ended(slot, 'cancelled')),
+    ...open.filter(({ id }) => gone.has(id)).map((slot) => ended(slot, 'expired')),
+    ...moved,
+  ])
+  const releases = bySession(open.filter(({ id }) => !gone.has(id))).map((slots) =>
+    releaseOf(slots, seen, people.get(slots[0]?.user_id ?? '')?.timezone ?? zone),
+  )
+  await releaseParked(tx, releases)
+  return releases
+}
+
+async function cancelledOf(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
+  const gone = await orphaned(tx, slots)
+  for (const [kind, withdrawn] of [
+    ['alarm', withdrawnAlarms],
+    ['intent', withdrawnIntents],
+  ] as const) {
+    const events = slots
+      .filter((slot) => slot.kind === kind && slot.held)
+      .map(({ bucket, id: eventId }) => ({ bucket, eventId }))
+    if (events.length === 0) continue
+    for (const id of await withdrawn(tx, events)) gone.add(id)
+  }
+  return gone
+}
+
+const ended = ({ bucket, id, rule }: ParkedRow, status: Moved['status']): Moved => ({
+  ...{ bucket, id, status, rule, release_at: null },
+})
+
+/** What may be said now. Each session is one message more: beyond a day's most the others wait on, and no agent is woken for them. */
+function judged(slots: readonly ParkedRow[], people: ReadonlyMap<string, Manners>, now: Date) {
+  const counting = new Map(people)
+  const open: ParkedRow[] = []
+  const moved: Moved[] = []
+  for (const session of bySession(slots)) {
+    const verdicts = session.map((slot) => ({
+      slot,
+      verdict: judgeParked(slot, counting.get(slot.user_id), now),
+    }))
+    // What is to be dropped is dropped by its turn, which wakes no agent and settles the slot.
+    const sent = verdicts.filter(({ verdict }) => verdict.move !== 'park').map(({ slot }) => slot)
+    moved.push(...verdicts.flatMap(({ slot, verdict }) => movedBy(slot, verdict)))
+    open.push(...sent)
+    const userId = sent.find(({ asked }) => !asked)?.user_id ?? ''
+    const manners = counting.get(userId)
+    if (manners !== undefined)
+      counting.set(userId, { ...manners, unasked: counted(manners, 1, now) })
+  }
+  return { open, moved }
+}
+
+function movedBy(slot: ParkedRow, verdict: MannerVerdict): Moved[] {
+  const { bucket, id } = slot
+  if (verdict.move !== 'park') return []
+  return [{ bucket, id, status: 'waiting', rule: verdict.rule, release_at: verdict.until }]
+}
+
+/** In the order of their slots; the sessions in that of their soonest. */
+function bySession(slots: readonly ParkedRow[]): ParkedRow[][] {
+  const sorted = slots.toSorted(
+    (a, b) => a.scheduled_for.getTime() - b.scheduled_for.getTime() || (a.id < b.id ? -1 : 1),
+  )
+  const groups = new Map<string, ParkedRow[]>()
+  for (const slot of sorted) {
+    const group = groups.get(slot.session_key)
+    if (group === undefined) groups.set(slot.session_key, [slot])
+    else group.push(slot)
+  }
+  return [...groups.values()]
+}
+
+function releaseOf(
+  slots: readonly ParkedRow[],
+  seen: ReadonlyMap<string, string>,
+  timezone: string,
+): Release {
+  const [first, ...others] = slots
+  const session = first === undefined ? null : parseSessionKey(first.session_key)
+  if (first === undefined || session === null) throw new Error('a parked slot without a session')
+  const { traceparent } = first
+  const event = { session, eventId: newId(), traceparent, slots }
+  return others.length === 0
+    ? { ...event, type: first.kind, payload: releasedPayload(first, seen.get(first.id) ?? null) }
+    : { ...event, type: 'digest', payload: digestPayload(slots, timezone) }
+}
