@@ -96,6 +96,14 @@ export async function discordKit(): Promise<Kit> {
       await dispatch(s, 'MESSAGE_CREATE', { id, author, content, channel_id: `9${address}` })
       return { id, status: 200 }
     },
+    async away(address, content) {
+      const line = await vendor.line()
+      // As the vendor asks for it: the other side lays a new line at once, and says from where on.
+      const d = { id: `60000000000000${next++}`, author: { id: address }, content }
+      log.push({ s: ++seq, t: 'MESSAGE_CREATE', d })
+      line.send(JSON.stringify({ op: 7 }))
+      await new Promise((done) => line.once('close', done))
+    },
     async press(s, address, value) {
       await dispatch(s, 'INTERACTION_CREATE', {
         ...{ id: `60000000000000${next++}`, token: 'once', type: 3, user: { id: address } },

@@ -43,6 +43,8 @@ export interface Kit {
   ): Promise<{ id: string; status: number }>
   /** They answer to the newest message there; says whether what came back stands beneath theirs. */
   answer?(s: Stage, address: string, text: string): Promise<boolean>
+  /** The line breaks, and they write while it is down. */
+  away?(address: string, text: string): Promise<void>
   /** They press a button of the newest message there. */
   press?(s: Stage, address: string, value: string): Promise<number>
   /** Requests that are not what they seem, with the status each must get. */

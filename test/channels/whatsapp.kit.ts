@@ -1,6 +1,7 @@
 /** WhatsApp: the Cloud API, its webhook, and a window of a day. */
 import { createHmac } from 'node:crypto'
 import { WhatsAppChannel } from '../../src/packs/whatsapp/channel.ts'
+import type { Loose } from '../setup/http.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'
 import { type Answered, GIANT, OWN, post, startVendor } from './vendor.ts'
@@ -26,7 +27,7 @@ export async function whatsappKit(): Promise<Kit> {
   const vendor = await startVendor(({ path, headers, body }) => {
     if (headers.authorization !== `Bearer ${TOKEN}`) return refusal(190)
     if (path !== `/${PHONE}/messages` || body.messaging_product !== 'whatsapp') return refusal(100)
-    const text = body.text?.body ?? body.interactive?.body.text
+    const text = body.text?.body ?? body.interactive?.body.text ?? templateText(body.template)
     if (!OWN.test(text)) attempts++
     const refused = kit.refuse(text)
     if (refused !== null) return ANSWERS[refused]
@@ -117,4 +118,11 @@ export async function whatsappKit(): Promise<Kit> {
 async function expectText(answer: Response, text: string): Promise<void> {
   const said = await answer.text()
   if (said !== text) throw new Error(`expected ${text}, got ${answer.status} ${said}`)
+}
+
+/** As the vendor fills it in; parameters with line breaks are refused there. */
+function templateText({ name, language, components }: Loose): string {
+  const [{ text }] = components[0].parameters
+  if (/\n/.test(text)) throw new Error('no line breaks in parameters')
+  return `${name} (${language.code}): ${text}`
 }
