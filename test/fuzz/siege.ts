@@ -155,6 +155,9 @@ class Siege {
         request: 'GET /healthz',
         answer: String(health.status),
       })
+    const chat = 77_000_000
+    this.#bots.write(chat, 'still there?')
+    await until('chats are still read', () => this.#bots.texts(chat).length > 0)
     this.#agent.destroy()
   }
 

@@ -109,6 +109,34 @@ eachStore('telegram', (store) => {
       expect(kept).not.toContain(made.body.code)
     })
 
+    it('invariant 14: updates that are not what Telegram promises are left behind, and the next one is read', async () => {
+      await link()
+      const from = { is_bot: false }
+      const odd = [
+        null,
+        {},
+        { chat: null },
+        { chat: {} },
+        [],
+        7,
+        { chat: { id: 'x', type: 'private' } },
+      ]
+      const oddText = [7, null, {}].map((text) => ({
+        chat: { id: CHAT, type: 'private' },
+        from,
+        text,
+      }))
+      for (const message of [
+        ...odd,
+        { chat: { id: 1e300, type: 'private' }, text: 'far' },
+        ...oddText,
+      ])
+        bot.handOut(message)
+      await write('hello')
+      expect(bot.texts(CHAT)).toContain('you said: hello')
+      expect(await eventCount()).toBe(1)
+    })
+
     it('a code works once, for 15 minutes, and the newest one of a session alone', async () => {
       const first = await code()
       const second = await code()

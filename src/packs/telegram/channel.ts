@@ -3,6 +3,7 @@
  * token is part of every URL, so nothing that the network says about a URL is passed on.
  */
 import { Api, GrammyError, HttpError } from 'grammy'
+import { z } from 'zod'
 import type { Button, Push, PushChannel, PushOutcome } from '../../channels/channel.ts'
 import { pushWaitMs, splitText } from '../../core/channels/text.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
@@ -15,26 +16,32 @@ export interface TelegramOptions {
   readonly apiRoot: string
 }
 
-interface Message {
-  readonly message_id: number
-  readonly chat: { readonly id: number; readonly type: string }
-}
-
-export interface Update {
-  readonly update_id: number
-  readonly message?: Message & {
-    readonly from?: { readonly is_bot: boolean }
-    readonly text?: string
-    readonly reply_to_message?: { readonly message_id: number }
-  }
+const MESSAGE = z.object({
+  message_id: z.int(),
+  chat: z.object({ id: z.int(), type: z.string() }),
+})
+/** What of an update is used here. One that is otherwise than promised counts as read and says nothing, or it would be read for ever. */
+const UPDATE = z.object({
+  update_id: z.int(),
+  message: MESSAGE.extend({
+    from: z.object({ is_bot: z.boolean() }).optional(),
+    text: z.string().optional().catch(undefined),
+    reply_to_message: z.object({ message_id: z.int() }).optional().catch(undefined),
+  })
+    .optional()
+    .catch(undefined),
   /** Somebody pressed a button. */
-  readonly callback_query?: {
-    readonly id: string
-    readonly from: { readonly id: number }
-    readonly message?: Message
-    readonly data?: string
-  }
-}
+  callback_query: z
+    .object({
+      id: z.string(),
+      from: z.object({ id: z.int() }),
+      message: MESSAGE.optional().catch(undefined),
+      data: z.string().optional(),
+    })
+    .optional()
+    .catch(undefined),
+})
+export type Update = z.output<typeof UPDATE>
 
 /** Counted in UTF-16 units, as Telegram counts. */
 const TEXT_MAX = 4096
@@ -84,7 +91,9 @@ export class TelegramChannel implements PushChannel {
       limit: UPDATES_MAX,
       allowed_updates: ['message', 'callback_query'] as const,
     }
-    return this.#api.getUpdates(options, within(seconds * 1000 + POLL_MARGIN_MS, signal))
+    const patience = within(seconds * 1000 + POLL_MARGIN_MS, signal)
+    const updates: readonly unknown[] = await this.#api.getUpdates(options, patience)
+    return updates.flatMap((update) => UPDATE.safeParse(update).data ?? [])
   }
 
   /** Ends the little clock on the button. */
