@@ -34,6 +34,22 @@ const nativeBinary = {
   },
 }
 
+/**
+ * What the client of Telegram brings in the place of Node's own would get another name in a bundle, and whoever it is handed to knows
+ * it by its name.
+ */
+const ownAbort = {
+  name: 'own abort',
+  setup({ onLoad }) {
+    onLoad(
+      { filter: /node_modules[\\/]abort-controller[\\/]dist[\\/]abort-controller\.m?js$/ },
+      () => ({
+        contents: 'module.exports = { AbortController, AbortSignal }',
+      }),
+    )
+  },
+}
+
 const shared = {
   bundle: true,
   format: 'esm',
@@ -58,7 +74,7 @@ const server = await build({
   keepNames: true,
   chunkNames: 'chunks/[name]-[hash]',
   external: [...outside, ...Object.keys(peerDependencies), ...NOT_THERE],
-  plugins: [nativeBinary],
+  plugins: [nativeBinary, ownAbort],
   // Packages written for require still find Node's own modules.
   banner: {
     js: "import { createRequire as wakefulRequire } from 'node:module'\nconst require = wakefulRequire(import.meta.url)",
