@@ -68,7 +68,7 @@ async function dueTogether(app: App, agentId: string, users: number): Promise<Co
        where session_key like '%:${agentId}:t' returning fire_at)
      select extract(epoch from max(fire_at) - clock_timestamp())::float8 * 1000 as ms from moved`,
   )
-  app.engine.hints.hint('clock')
+  app.engine.home.hints.hint('clock')
   const until = performance.now() + (row?.ms ?? 0)
   const before = await counted(app)
   await new Promise((done) => setTimeout(done, Math.max(0, until - performance.now())))

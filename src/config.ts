@@ -8,6 +8,7 @@ import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
 import { isZone } from './core/schedule/index.ts'
+import { SLICES_MAX } from './core/slices/slices.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
   HTTP_URL,
@@ -45,6 +46,9 @@ const RATE_PER_SECOND = 200
 const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
+/** A URL may have commas of its own, between hosts. */
+const BETWEEN_URLS = /[\s,]+(?=postgres(?:ql)?:)/
+const SLICES_FORM = `a number from 1 to ${SLICES_MAX} (above 1 with a DATABASE_URL of "postgres://…"), or that many "postgres://…" with spaces between`
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 /** Plain letters only: what stands here is part of every key and of the XML that lists them. */
@@ -61,7 +65,10 @@ const MS_MAX = 2_147_483_647
 export interface Config {
   /** Of people whose own nobody knows. */
   readonly timezone: string
+  /** Where the first slice is, and everything where there is one. */
   readonly databaseUrl: string
+  /** Where each slice is, by its number. */
+  readonly slices: readonly string[]
   readonly host: string
   readonly port: number
   readonly auth: 'open' | 'keys'
@@ -137,8 +144,7 @@ export function readVariables<S extends object>(
 
 function readOwn(read: Reader): Config {
   return {
-    databaseUrl:
-      read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret') ?? DATABASE_URL,
+    ...readSlices(read),
     host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
@@ -187,6 +193,25 @@ function readOwn(read: Reader): Config {
 function machineZone(): string {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   return isZone(zone) ? zone : 'UTC'
+}
+
+/** One place for all, so many slices at that one place, or a place for each. */
+function readSlices(read: Reader): Pick<Config, 'databaseUrl' | 'slices'> {
+  const given = read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret')
+  const wanted = read.text('WAKEFUL_SLICES') ?? '1'
+  const count = /^\d{1,4}$/.test(wanted) ? Number(wanted) : null
+  const slices =
+    count === null
+      ? wanted.split(BETWEEN_URLS)
+      : Array.from({ length: count }, () => given ?? DATABASE_URL)
+  const [databaseUrl = DATABASE_URL] = slices
+  const fits = slices.length >= 1 && slices.length <= SLICES_MAX
+  const servers = count === 1 || slices.every((url) => /^postgres(ql)?:/.test(url))
+  if (!fits || !servers || !slices.every(isDatabaseUrl))
+    read.refuse('WAKEFUL_SLICES', 'another value (not shown)', SLICES_FORM)
+  else if (count === null && given !== null && given !== databaseUrl)
+    read.refuse('DATABASE_URL', 'another place', 'the first of WAKEFUL_SLICES, or nothing')
+  return { databaseUrl, slices: fits ? slices : [databaseUrl] }
 }
 
 /** For commands that can work on a running server instead of a database of their own. */

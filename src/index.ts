@@ -87,7 +87,9 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
 /** The operations of an app, as functions. */
 export function callsOf(app: App): Pick<Wakeful, 'call' | 'door' | 'db'> {
   return {
-    db: app.store.db,
+    db: app.stores.several
+      ? { ...app.store.db, slices: app.stores.each(({ db }) => db) }
+      : app.store.db,
     door: (actAs) => app.door(localActor(actAs)),
     call: (name, args, options) => callByName(app.door(localActor(options?.actAs)), name, args),
   }

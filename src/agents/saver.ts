@@ -142,7 +142,8 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
 
   override async deleteThread(threadId: string): Promise<void> {
     if (this.#scope !== null) throw new Error('deleteThread: a turn cannot delete a thread')
-    await deleteGraphThread(this.#db, bucketOfThread(threadId), threadId)
+    const bucket = bucketOfThread(threadId)
+    await deleteGraphThread(this.#at(bucket), bucket, threadId)
   }
 
   /** What the run put, for the turn's commit. */
@@ -151,8 +152,14 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
   }
 
   async #keep(rows: GraphRows): Promise<void> {
-    if (this.#scope === null) await writeGraphRows(this.#db, rows)
-    else this.#kept.add(rows)
+    const [row] = [...rows.points, ...rows.blobs, ...rows.writes]
+    if (this.#scope !== null) this.#kept.add(rows)
+    else if (row !== undefined) await writeGraphRows(this.#at(row.bucket), rows)
+  }
+
+  /** A turn's own store is that of its person; outside of turns there may be several slices. */
+  #at(bucket: number): Db {
+    return this.#db.slices?.ofBucket(bucket) ?? this.#db
   }
 
   /** Null where there is nothing to see: no thread is named, or not the turn's own. */
@@ -185,7 +192,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       return this.#scope.head === null ? null : this.#find({ ...place, id: this.#scope.head })
     }
     return this.#once(joined('newest', place.ns), async () =>
-      asWrite(await newestPoint(this.#db, place)),
+      asWrite(await newestPoint(this.#at(place.bucket), place)),
     )
   }
 
@@ -193,7 +200,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     const put = this.#kept.point(ref)
     if (put !== undefined) return put
     return this.#once(joined('point', ref.ns, ref.id), async () =>
-      asWrite(await getPoint(this.#db, ref)),
+      asWrite(await getPoint(this.#at(ref.bucket), ref)),
     )
   }
 
@@ -224,15 +231,12 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       if (page.id !== null && point.id !== page.id) continue
       if (page.beforeId === null || point.id < page.beforeId) yield point
     }
-    for (let after: PointRow | null = null; ; ) {
-      const rows: PointRow[] = await listPoints(this.#db, { ...page, after })
-      for (const row of rows) {
+    const dbs = place === null ? (this.#db.slices?.all ?? [this.#db]) : [this.#at(place.bucket)]
+    for (const db of dbs)
+      for await (const row of pointsIn(db, page)) {
         const point = asWrite(row)
         if (point !== null && this.#kept.point(point) === undefined) yield point
       }
-      after = rows.at(-1) ?? null
-      if (rows.length < PAGE) return
-    }
   }
 
   async #tuple(point: CheckpointWrite): Promise<CheckpointTuple> {
@@ -277,7 +281,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     const missing = refs.filter((ref) => this.#kept.blob(ref) === undefined)
     const keys = missing.map(({ channel, version }) => joined(channel, version))
     const committed = await this.#once(joined('blobs', point.ns, ...keys), () =>
-      readBlobs(this.#db, missing),
+      readBlobs(this.#at(point.bucket), missing),
     )
     const rows = [...kept, ...committed]
     const loaded = rows
@@ -317,7 +321,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
   /** By task and position, as LangGraph replays them. */
   async #cells(point: PointRef): Promise<Cell[]> {
     const rows = await this.#once(joined('writes', point.ns, point.id), () =>
-      readWrites(this.#db, point),
+      readWrites(this.#at(point.bucket), point),
     )
     const cells = new Map<string, Cell>()
     for (const { task_id: taskId, ...row } of rows)
@@ -377,5 +381,17 @@ function asWrite(row: PointRow | null): CheckpointWrite | null {
     type: GRAPH_POINT,
     checkpoint: row.checkpoint,
     metadata: row.metadata,
+  }
+}
+
+async function* pointsIn(
+  db: Db,
+  page: Omit<Parameters<typeof listPoints>[1], 'after'>,
+): AsyncGenerator<PointRow> {
+  for (let after: PointRow | null = null; ; ) {
+    const rows: PointRow[] = await listPoints(db, { ...page, after })
+    yield* rows
+    after = rows.at(-1) ?? null
+    if (rows.length < PAGE) return
   }
 }

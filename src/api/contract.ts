@@ -16,11 +16,13 @@ import type { TakenSignal } from '../store/intents/signals.ts'
 import type { Appended, NewEvent } from '../store/sessions/events.ts'
 import { perform } from './perform.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
+import type { Place } from './slices.ts'
 
 export { opaqueJson } from '../core/fields.ts'
 export { ROLES, type Role } from '../core/identity/key.ts'
 export { flag, listQuery, page, pageOf } from './lists.ts'
 export { idParam } from './shape.ts'
+export { mergedPages } from './slices.ts'
 
 /** Who asks. `ownerDid` and `userId` are null for admin and service acting for everybody. */
 export interface Actor {
@@ -86,8 +88,8 @@ export interface ReachingChannel {
   addressOf?(text: string): string | null
 }
 
-/** Due sooner than this, the clock may sleep past it. */
-const SOON_MS = 1_000
+/** Due sooner than this, the clock may sleep past it: it sleeps longest where nothing has been due for a while. */
+const SOON_MS = 3_500
 
 export function tellIfSoon(app: AppServices, due: Date, now: Date): void {
   if (due.getTime() - now.getTime() < SOON_MS) app.changed('clock')
@@ -97,8 +99,8 @@ export function tellIfSoon(app: AppServices, due: Date, now: Date): void {
 export interface WorkServices {
   /** The executors there are. */
   readonly types: readonly string[]
-  /** For looking again when a transaction is over. */
-  readonly db: Db
+  /** For looking again when a transaction is over: where the rows of this bucket are. */
+  dbOf(bucket: number): Db
   /** Resolves when the output has ended, the time is up, or nobody waits any more. Never within a transaction. */
   ended(
     output: { readonly bucket: number; readonly id: string },
@@ -160,11 +162,34 @@ export interface Context {
   readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
+  /** Where there are several slices, before it is known which of them is meant; see `slices.ts`. */
+  readonly slices?: ContextSlices
   /** Given to operations with `audit: 'own'` outside of a transaction: to be written with what they change. */
   readonly entry?: AuditHead
 }
 
+/** The slices as operations see them. */
+export interface ContextSlices {
+  readonly count: number
+  /** The number of the one that holds this person's rows; refuses while they are on their way. */
+  ofUser(userId: string): number
+  /** The same context in that slice; refuses while it is away since the start. */
+  within(ctx: Context, number: number): Context
+}
+
+/**
+ * How an operation that nobody in particular is named in is answered by several slices. Each answers `ask`; unless said, an
+ * operation on one thing is answered by the slice that knows it, and all else by the first.
+ */
+export type Across = (
+  slices: number,
+  ask: (number: number, input?: Input) => Promise<Answer>,
+  input: Input,
+) => Promise<Answer>
+
 export interface Answer {
+  /** Of a page: where each of its rows stands, so that pages of several slices can be made one. */
+  readonly places?: readonly Place[]
   /** A fuller answer, for whoever runs the operation within a transaction to wait for when it has committed. */
   readonly later?: () => Promise<Answer>
   /** Only where it differs from the operation's own. */
@@ -213,6 +238,7 @@ interface Head {
   readonly audit?: 'own' | 'none'
   /** Works on what belongs to no owner (keys, tickets, the audit log): `ctx.db` sees everything. */
   readonly unowned?: boolean
+  readonly across?: Across
   /** For OpenAPI; null where there is no body. */
   readonly output: z.ZodType | null
 }

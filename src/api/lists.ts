@@ -53,11 +53,12 @@ function cursorField<C extends z.ZodType>(inner: C) {
     .meta({ description: 'The next_cursor of the page before.' })
 }
 
-function encodeCursor(position: readonly unknown[]): string {
-  return Buffer.from(JSON.stringify(position)).toString('base64url')
+/** Null where there is nothing more. */
+export function cursorOf(position: readonly unknown[] | null): string | null {
+  return position === null ? null : Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
-function decodeCursor(text: string): unknown {
+export function decodeCursor(text: string): unknown {
   if (text.length > CURSOR_CHARACTERS_MAX || !/^[\w-]+$/.test(text)) return undefined
   try {
     return JSON.parse(Buffer.from(text, 'base64url').toString())
@@ -73,7 +74,7 @@ export interface Page<T> {
 
 /** `next` is the position of the last row if there are more, else null. */
 export function page<T>(data: readonly T[], next: readonly unknown[] | null): Page<T> {
-  return { data, next_cursor: next === null ? null : encodeCursor(next) }
+  return { data, next_cursor: cursorOf(next) }
 }
 
 export function pageOf<T extends z.ZodType>(item: T) {

@@ -10,6 +10,7 @@ import type { Db } from '../store/db/db.ts'
 import type { KeptAnswer, KeyClaim } from '../store/identity/idempotency.ts'
 import type { Answer, Context, Input, Operation } from './contract.ts'
 import { inOneTransaction, perform } from './perform.ts'
+import { inSlice } from './slices.ts'
 
 /** One character is no key anybody made unique; 255 is what others take, too. */
 export const REQUEST_KEY = /^[\x21-\x7e]{2,255}$/
@@ -51,10 +52,10 @@ type Run = (op: Operation, ctx: Context, input: Input, request: KeyedRequest) =>
 /** Runs operations at most once per key. One per process: it knows what is in flight here. */
 export function onceByKey(store: IdempotencyStore): Run {
   const inFlight = new Set<string>()
-  return async (op, ctx, input, request) => {
+  const run: Run = async (op, ctx, input, request) => {
     const owner = ownerOf(ctx, request.body)
     const claim = { owner, key: request.key, fingerprint: fingerprint(request) }
-    const id = `${claim.key} ${owner}`
+    const id = `${ctx.db.schema} ${claim.key} ${owner}`
     if (inFlight.has(id)) {
       const why = 'Idempotency-Key: a request with this key is being worked on; repeat it later'
       throw new Refusal('conflict', why, { retryAfterMs: 1_000 })
@@ -73,6 +74,8 @@ export function onceByKey(store: IdempotencyStore): Run {
       inFlight.delete(id)
     }
   }
+  return (op, ctx, input, request) =>
+    inSlice(op, ctx, input, (inside, asked) => run(op, inside, asked, request))
 }
 
 async function claimAndRun(

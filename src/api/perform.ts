@@ -6,6 +6,7 @@ import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/au
 import { parseSessionKey } from '../core/sessions/session.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import type { Answer, AppServices, Context, Input, Operation } from './contract.ts'
+import { inSlice } from './slices.ts'
 
 const OBJECT_ID_MAX = 300
 
@@ -14,7 +15,11 @@ export function changes(op: Operation): boolean {
 }
 
 /** Takes what `prepare` gave. */
-export async function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+export function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+  return inSlice(op, ctx, input, (inside, asked) => performHere(op, inside, asked))
+}
+
+async function performHere(op: Operation, ctx: Context, input: Input): Promise<Answer> {
   if (ctx.inTransaction) return runRecorded(op, ctx, input)
   if (changes(op)) {
     if (op.audit === 'own') {

@@ -9,6 +9,7 @@ import type { Webhooks } from '../channels/webhook.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { newId } from '../core/ids.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { type ArchivePlace, openArchive } from '../files/archive.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { openFiles } from '../files/open.ts'
@@ -23,7 +24,7 @@ const AGENTS_POLL_MS = 1_000
 
 export interface AgentRuntimeOptions {
   readonly config: Config
-  readonly store: Store
+  readonly stores: Sliced<Store>
   readonly agents: ReadonlyMap<string, Agent>
   /** Executors that are there anyway, unless the app has somebody else of that name. */
   readonly builtIn: ReadonlyMap<string, Executor>
@@ -47,7 +48,7 @@ export class AgentRuntime {
 
   constructor(options: AgentRuntimeOptions) {
     this.#options = options
-    const { config, store, agents, webhooks, trouble } = options
+    const { config, stores, agents, webhooks, trouble } = options
     const timeOfDay = () => new Date(wallClock())
     this.files = openFiles(config.files, () => this.#installation, timeOfDay)
     this.archive =
@@ -56,11 +57,14 @@ export class AgentRuntime {
         : openArchive(config.archive, () => this.#installation, timeOfDay)
     this.sweep = fileSweep({
       files: this.files,
-      known: (keys) => knownFiles(store.db, keys),
+      known: async (keys) => {
+        const known = await Promise.all(stores.all.map(({ db }) => knownFiles(db, keys)))
+        return new Set(known.flatMap((each) => [...each]))
+      },
       now: timeOfDay,
     })
     this.#work = new WorkRuntime({
-      store,
+      stores,
       agents,
       executors: executorsOf(options),
       files: this.files,
@@ -69,7 +73,7 @@ export class AgentRuntime {
     this.agents = new AgentRegistry({
       own: this.#work.agents,
       hidden: new Set(this.#work.forOperations.types),
-      read: () => readAgents(store.engine),
+      read: () => readAgents(stores.home.engine),
       remote: (row) => withNotices(remoteAgent(row, (call, signal) => webhooks.ask(call, signal))),
     })
   }
@@ -94,9 +98,10 @@ export class AgentRuntime {
 
   /** Once the database is there. */
   async start(): Promise<void> {
-    const { store, agents } = this.#options
-    this.#installation = await keepSetting(store.db, 'installation', newId())
-    await forgetRemoved(store.db, [...agents.keys()])
+    const { stores, agents } = this.#options
+    const { db } = stores.home
+    this.#installation = await keepSetting(db, 'installation', newId())
+    await forgetRemoved(db, [...agents.keys()])
     await this.agents.refresh()
   }
 

@@ -3,16 +3,18 @@
  * The server listens before the database is there, and says 503 until it is.
  */
 import type { AddressInfo } from 'node:net'
-import type { Actor, Context } from '../api/contract.ts'
+import type { Actor, AppServices, Context, ContextSlices } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { localActor } from '../api/doors/local.ts'
 import { onceByKey } from '../api/once.ts'
 import { wallClock } from '../clock.ts'
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
-import { Refusal } from '../core/errors.ts'
+import { errorText, Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
-import type { Engine } from '../engine/engine.ts'
+import { bucketOf } from '../core/sessions/session.ts'
+import type { Sliced } from '../core/slices/slices.ts'
+import type { Engines } from '../engine/engine.ts'
 import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
 import { openSockets, type SocketDoor } from '../http/socket.ts'
@@ -22,7 +24,7 @@ import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
 import { refusePooler } from '../store/db/doctor.ts'
 import { ensureMigrated, refuseFresh } from '../store/db/migrate.ts'
-import { openStore, type Store } from '../store/db/open.ts'
+import type { Store } from '../store/db/open.ts'
 import { ownedBy } from '../store/db/owned.ts'
 import { claimKey, completeKey, keptAnswer } from '../store/identity/idempotency.ts'
 import type { TakenSignal } from '../store/intents/signals.ts'
@@ -31,6 +33,7 @@ import { VERSION } from '../version.ts'
 import { type Asking, type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { operations } from './operations.ts'
 import { type AppOptions, openParts, type Parts } from './parts.ts'
+import { agreeOnMap, agreeOnSlice, onlyStore, openStores } from './slices.ts'
 import { answerWord } from './words.ts'
 
 export { VERSION }
@@ -41,8 +44,10 @@ const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export class App {
+  /** The first slice's, which is all there is where there is one. */
   readonly store: Store
-  readonly engine: Engine
+  readonly stores: Sliced<Store>
+  readonly engine: Engines
   readonly #options: AppOptions
   readonly #parts: Parts
   readonly #doors: DoorOptions
@@ -56,17 +61,17 @@ export class App {
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
-    const store =
-      options.store ??
-      (await openStore(config.databaseUrl, {
-        now: options.now ?? (() => null),
-        onError: (error) => log.warn({ error: error.message }, 'a database connection broke'),
-      }))
+    const opening = {
+      now: options.now ?? (() => null),
+      onError: (error: Error) => log.warn({ error: error.message }, 'a database connection broke'),
+    }
+    const { store } = options
+    const stores = store ? onlyStore(store) : await openStores(config.slices, opening)
     try {
       const tracing = await openTracing(config, VERSION)
-      return new App(options, await openParts(options, store, tracing))
+      return new App(options, await openParts(options, stores, tracing))
     } catch (error) {
-      await store.close()
+      await Promise.all(stores.all.map((store) => store.close()))
       throw error
     }
   }
@@ -75,6 +80,7 @@ export class App {
     this.#options = options
     this.#parts = parts
     this.store = parts.store
+    this.stores = parts.stores
     this.engine = parts.engine
     this.#doors = {
       context: (actor, caller) => this.context(actor, caller),
@@ -85,7 +91,7 @@ export class App {
     }
     parts.inbox.onWord = (word, message, userId, once) =>
       answerWord(this.door(localActor(userId)), word, message, once)
-    parts.hints.on('keys', (keyIds) => {
+    parts.hints.home.on('keys', (keyIds) => {
       parts.identity.forget(keyIds)
       this.#sockets?.dismiss(keyIds)
       this.#streams.dismiss(keyIds)
@@ -94,35 +100,68 @@ export class App {
 
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
   async start(): Promise<void> {
-    let wait = DATABASE_WAIT_MS
-    while (!this.#stopped) {
-      try {
-        const applied = await ensureMigrated(this.store.migrations, this.#options.config.migrate)
-        if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
-        await refusePooler(this.store)
-        break
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        this.#options.log.warn({ error: (error as Error).message }, 'waiting for the database')
-        await new Promise((done) => setTimeout(done, wait))
-        wait = Math.min(wait * 2, DATABASE_WAIT_MAX_MS)
-      }
-    }
+    await this.#whenThere(0)
     if (this.#stopped) return
-    const { identity, calls, runtime, health, life } = this.#parts
+    const { identity, calls, runtime, healths, life } = this.#parts
     await identity.requireAdmin()
     await calls.start(this.store.db)
     await runtime.start()
+    // Slices that are away keep nobody of the others waiting.
+    const others = this.stores.all.map((_, number) => number).slice(1)
+    await Promise.all(others.map((number) => this.#join(number)))
     life.ready = true
-    if (this.#options.now !== undefined) return
-    this.engine.start()
-    health.start()
+    this.#serve(0)
+    if (this.#options.now === undefined) for (const health of healths.all) health.start()
+  }
+
+  /** From now on this slice is served. */
+  #serve(number: number): void {
+    this.#parts.life.slices.add(number)
+    if (this.#options.now === undefined) this.engine.slices.all[number]?.start()
+  }
+
+  /** At once where the slice is there, else as soon as it is. */
+  async #join(number: number): Promise<void> {
+    if (await this.#prepare(number)) return this.#serve(number)
+    this.#whenThere(number).then(
+      () => {
+        if (!this.#stopped) this.#serve(number)
+      },
+      (error) => this.#parts.meter.trouble('slices', error),
+    )
+  }
+
+  async #whenThere(number: number): Promise<void> {
+    let wait = DATABASE_WAIT_MS
+    while (!this.#stopped && !(await this.#prepare(number))) {
+      await new Promise((done) => setTimeout(done, wait))
+      wait = Math.min(wait * 2, DATABASE_WAIT_MAX_MS)
+    }
+  }
+
+  /** False where its database is away. */
+  async #prepare(number: number): Promise<boolean> {
+    const { config, log } = this.#options
+    const store = this.stores.all[number] as Store
+    const slice = this.stores.several ? { slice: number } : {}
+    try {
+      const applied = await ensureMigrated(store.migrations, config.migrate)
+      if (applied.length > 0) log.info({ ...slice, applied }, 'migrated')
+      await refusePooler(store)
+      if (number === 0) await agreeOnMap(this.stores)
+      else await agreeOnSlice(this.stores, number)
+      return true
+    } catch (error) {
+      if (!isUnavailable(error)) throw this.stores.several ? ofSlice(number, error) : error
+      log.warn({ ...slice, error: (error as Error).message }, 'waiting for the database')
+      return false
+    }
   }
 
   /** Serves HTTP and sockets. Answers with the address. */
   async listen(): Promise<string> {
     const { config, log } = this.#options
-    const { identity, metering, runtime, health, life, tracer, channel } = this.#parts
+    const { identity, metering, runtime, healths, life, tracer, channel } = this.#parts
     const server = createServer({
       operations,
       version: VERSION,
@@ -140,7 +179,7 @@ export class App {
       tracer,
       onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
       files: runtime.files,
-      health: () => health.health(),
+      health: () => healths.health(),
       ready: async () => life.ready,
       metrics: async () => ({
         contentType: metering.registry.contentType,
@@ -177,16 +216,33 @@ export class App {
   /** What an operation runs in. */
   context(actor: Actor, caller: Asking): Context {
     if (!this.#parts.life.ready) throw notThereYet()
-    const whole = this.store.db
     return {
-      db: actor.userId === null ? whole : ownedBy(whole, actor.userId),
-      whole,
-      app: this.#parts.services,
+      ...this.#reach(actor, 0),
+      ...(this.stores.several ? { slices: this.#slices } : {}),
       actor,
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
       traceparent: caller.traceparent ?? null,
       signal: () => caller.signal,
+    }
+  }
+
+  #reach(actor: Actor, number: number): Pick<Context, 'db' | 'whole' | 'app'> {
+    const whole = (this.stores.all[number] as Store).db
+    const db = actor.userId === null ? whole : ownedBy(whole, actor.userId)
+    return { db, whole, app: this.#parts.services.all[number] as AppServices }
+  }
+
+  get #slices(): ContextSlices {
+    const { map, all } = this.stores
+    return {
+      count: all.length,
+      ofUser: (userId) => map.ofBucket(bucketOf(userId)),
+      within: ({ slices: _, ...ctx }, number) => {
+        if (!this.#parts.life.slices.has(number))
+          throw new Refusal('unavailable', `slice ${number} is not there yet; try again soon`)
+        return { ...ctx, ...this.#reach(ctx.actor, number) }
+      },
     }
   }
 
@@ -215,14 +271,15 @@ export class App {
     this.#stopped = true
     this.#sockets?.close()
     this.#streams.close()
-    const { life, runtime, health, commits, calls, fetcher, packs, identity } = this.#parts
+    const { life, runtime, healths, commits, calls, fetcher, packs, identity } = this.#parts
     runtime.release()
-    const services = life.ready ? [this.engine.stop(), health.stop()] : []
+    const watching = healths.all.map((health) => health.stop())
+    const services = life.ready ? [this.engine.stop(), ...watching] : []
     await Promise.all([this.#closeServer?.(), ...services])
     await Promise.all([commits.idle(), calls.webhooks.close(), fetcher.close()])
     await Promise.all([runtime.close(), packs.close(), identity.close()])
     life.closing = true
-    await this.store.close()
+    await Promise.all(this.stores.all.map((store) => store.close()))
     this.#parts.metering.close()
     await this.#parts.tracing.stop()
   }
@@ -230,4 +287,8 @@ export class App {
 
 function notThereYet(): Refusal {
   return new Refusal('unavailable', 'the database is not there yet; try again soon')
+}
+
+function ofSlice(number: number, error: unknown): Error {
+  return new Error(`slice ${number}: ${errorText(error)}`, { cause: error })
 }

@@ -3,6 +3,7 @@ import type { AlarmDraft } from '../core/alarms/draft.ts'
 import { Refusal } from '../core/errors.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import type { Policy } from '../core/sessions/turn.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Hints } from '../engine/hints.ts'
 import type { Meter } from '../engine/meter.ts'
@@ -112,6 +113,63 @@ export class SharedCommits {
   async idle(): Promise<void> {
     await Promise.all([this.#appends.idle(), this.#alarms.idle(), this.#signals.idle()])
   }
+}
+
+/** The same in several slices: an event goes to its person's, a fact for everybody to each. */
+export class SlicedCommits {
+  readonly slices: Sliced<SharedCommits>
+
+  constructor(slices: Sliced<SharedCommits>) {
+    this.slices = slices
+  }
+
+  append(event: NewEvent): Promise<Appended> {
+    return this.slices.ofBucket(event.session.bucket).append(event)
+  }
+
+  /**
+   * Within `tx`, which is of the slice `own`, where one is given. The others come first: what `tx` then does not commit is told
+   * again, and a fact told twice is one.
+   */
+  async takeSignals(
+    signals: readonly NewSignal[],
+    tx: Db | null = null,
+    own: SharedCommits = this.slices.home,
+  ): Promise<SignalTaken[]> {
+    const { all, several } = this.slices
+    if (!several) return own.takeSignals(signals, tx)
+    const others = all.filter((each) => each !== own)
+    const told = await Promise.allSettled(others.map((each) => this.#tell(each, signals, null)))
+    for (const each of told) if (each.status === 'rejected') throw each.reason
+    const parts = told.map((each) => (each.status === 'fulfilled' ? each.value : new Map()))
+    parts.push(await this.#tell(own, signals, tx))
+    return signals.map((signal) => joined(parts.flatMap((part) => part.get(signal) ?? [])))
+  }
+
+  /** Those that concern this slice. Who told a fact for everybody is recorded once. */
+  async #tell(to: SharedCommits, signals: readonly NewSignal[], tx: Db | null) {
+    const concern = signals.filter(
+      ({ userId }) => userId === null || this.slices.ofUser(userId) === to,
+    )
+    const once = tx !== null || to === this.slices.home
+    const told = concern.map((signal) =>
+      once || signal.userId !== null ? signal : { ...signal, audit: null },
+    )
+    const taken = told.length === 0 ? [] : await to.takeSignals(told, tx)
+    return new Map(concern.map((signal, index) => [signal, taken[index] as SignalTaken]))
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.slices.all.map((each) => each.idle()))
+  }
+}
+
+/** One fact in several slices: news where it was news to any. */
+function joined(taken: readonly SignalTaken[]): SignalTaken {
+  const last = taken.at(-1)
+  if (last === undefined) throw new Error('the signal was not taken')
+  const rows = taken.flatMap((each) => each.rows)
+  return { id: last.id, stored: taken.some((each) => each.stored), promoted: rows.length, rows }
 }
 
 function tooManyEvents({ session }: NewEvent, { backlogMax }: Policy): Refusal {

@@ -6,6 +6,7 @@ import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import type { Inbox, PushChannel } from '../channels/channel.ts'
 import type { Config } from '../config.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import type { Reader } from '../core/variables.ts'
 import type { ExtraService } from '../engine/engine.ts'
 import type { Meter } from '../engine/meter.ts'
@@ -25,7 +26,9 @@ export interface Pack<S extends object = object, Sees extends object = S> {
 
 /** What a pack may ask of the app it is part of. Nothing is there to be asked before the services run. */
 export interface PackApp {
+  /** The first slice's, for what belongs to nobody in particular. */
   readonly store: Store
+  readonly stores: Sliced<Store>
   /** Takes what people write on a channel. */
   readonly inbox: Inbox
   readonly meter: Meter

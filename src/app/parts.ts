@@ -8,15 +8,15 @@ import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
 import { newWebhookSecret } from '../core/calls/webhook.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { deliveryOf } from '../engine/delivery.ts'
-import { Engine, type ExtraService } from '../engine/engine.ts'
+import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
 import { ChannelInbox } from '../engine/inbox.ts'
 import { type Moments, SILENT } from '../engine/moments.ts'
 import { SubscriptionsService } from '../engine/subscriptions.ts'
 import { tryLink } from '../engine/try-link.ts'
 import { openIdentity } from '../identity/identity.ts'
-import { Health } from '../observe/health.ts'
 import { createMeter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { checkedSources } from '../sources/checked.ts'
@@ -31,10 +31,11 @@ import { intentTrigger } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
-import { VERSION } from '../version.ts'
 import { AgentRuntime } from './agent-runtime.ts'
-import { SharedCommits } from './commits.ts'
+import { SharedCommits, SlicedCommits } from './commits.ts'
+import { openHealth } from './health.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+import { mapService } from './slices.ts'
 
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
@@ -42,6 +43,8 @@ const SUBSCRIPTIONS_MS = 1_000
 const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 /** It has nothing of its own to look for. */
 const INBOX_MS = 3_600_000
+/** So long the services of a slice may sleep where nothing is due: with a few loops, less than five transactions a second. */
+const SLICE_IDLE_MS = 2_500
 
 export interface AppOptions {
   readonly config: AppConfig
@@ -64,17 +67,19 @@ export interface AppOptions {
 
 /** How far the app is in its life. */
 export interface Life {
-  /** The database is there and migrated. */
+  /** The database is there and migrated: of several slices the first. */
   ready: boolean
+  /** The slices that are there and migrated. */
+  readonly slices: Set<number>
   /** The store is about to close: nothing may be started on it any more. */
   closing: boolean
 }
 
 export type Parts = Awaited<ReturnType<typeof openParts>>
 
-export async function openParts(options: AppOptions, store: Store, tracing: Tracing) {
-  const life: Life = { ready: false, closing: false }
-  const base = openBase(options, store, tracing)
+export async function openParts(options: AppOptions, stores: Sliced<Store>, tracing: Tracing) {
+  const life: Life = { ready: false, slices: new Set(), closing: false }
+  const base = openBase(options, stores, tracing)
   const inbox = openInbox(
     base,
     () => runtime,
@@ -84,49 +89,57 @@ export async function openParts(options: AppOptions, store: Store, tracing: Trac
   const pushChannels = namedOnce([...packs.pushChannels, ...(options.channels ?? [])])
   const runtime = openRuntime(options, base, packs)
   const channel = openSocketChannel(base, life, () => engine)
-  const engine = openEngine(options, { ...base, packs, runtime, channel, pushChannels, inbox })
-  const services = servicesOf(options.config, { ...base, packs, runtime, pushChannels })
+  const engine = openEngines(options, { ...base, packs, runtime, channel, pushChannels, inbox })
+  const services = stores.each((_, number) =>
+    servicesOf(options.config, { ...base, packs, runtime, pushChannels }, number),
+  )
   const identity = openKeys(options, base, life)
-  const health = openHealth(options.config, { ...base, channel, engine }, life)
+  const healths = openHealth(options.config, { ...base, channel, engine }, life)
   const pushed = { pushChannels, inbox }
-  return { ...base, ...pushed, life, packs, runtime, channel, engine, services, identity, health }
+  return { ...base, ...pushed, life, packs, runtime, channel, engine, services, identity, healths }
 }
 
 /** What the others stand on. */
-function openBase({ config, log }: AppOptions, store: Store, tracing: Tracing) {
+function openBase({ config, log }: AppOptions, stores: Sliced<Store>, tracing: Tracing) {
   const { tracer } = tracing
   const policy = policyOf(config)
   const metering = createMeter(log, { content: config.logContent })
   const { meter } = metering
-  const hints = new LocalHints()
-  const commits = new SharedCommits({ store, policy, meter, hints, tracer })
+  const store = stores.home
+  const hints = stores.each(() => new LocalHints())
+  const commits = new SlicedCommits(
+    stores.each((store, number) => {
+      const own = hints.all[number] as LocalHints
+      return new SharedCommits({ store, policy, meter, hints: own, tracer })
+    }),
+  )
   const calls = signedCalls(config)
   const fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
-  return { store, tracing, tracer, policy, metering, meter, hints, commits, calls, fetcher }
+  return { stores, store, tracing, tracer, policy, metering, meter, hints, commits, calls, fetcher }
 }
 
 type Base = ReturnType<typeof openBase>
 
 function plugPacks(
   { config, now }: AppOptions,
-  { store, meter, fetcher }: Base,
+  { store, stores, meter, fetcher }: Base,
   inbox: ChannelInbox,
 ): Promise<OpenPacks> {
   const fetch = (request: FetchRequest) => fetcher.get(request)
-  return openPacks(config, { store, meter, fetch, inbox, waits: now === undefined })
+  return openPacks(config, { store, stores, meter, fetch, inbox, waits: now === undefined })
 }
 
 function openInbox(
-  { store, meter, commits, hints }: Base,
+  { stores, meter, commits, hints }: Base,
   runtime: () => AgentRuntime,
   channel: (name: string) => PushChannel | undefined,
 ): ChannelInbox {
   return new ChannelInbox({
-    db: store.commits,
+    dbs: stores.each((store) => store.commits),
     channel,
-    append: (event, tx) => commits.append(event, tx),
+    append: (event, tx) => commits.slices.home.append(event, tx),
     knowsAgent: (agentId, userId) => runtime().agents.knows(agentId, userId),
-    changed: (topic, keys) => hints.hint(topic, keys),
+    changed: (topic, bucket, keys) => hints.ofBucket(bucket).hint(topic, keys),
     trouble: (error) => meter.trouble('inbox', error),
   })
 }
@@ -148,12 +161,12 @@ function namedOnce(channels: readonly PushChannel[]): ReadonlyMap<string, PushCh
 
 function openRuntime(
   { config, agents, work = new Map() }: AppOptions,
-  { store, calls, meter }: Base,
+  { stores, calls, meter }: Base,
   packs: OpenPacks,
 ): AgentRuntime {
   return new AgentRuntime({
     config,
-    store,
+    stores,
     agents,
     builtIn: packs.executors,
     work,
@@ -163,16 +176,20 @@ function openRuntime(
 }
 
 function openSocketChannel(
-  { store, meter, tracer }: Base,
+  { stores, meter, tracer }: Base,
   life: Life,
-  engine: () => Engine,
+  engine: () => Engines,
 ): WebSocketChannel {
+  const engineOf = (bucket: number) => engine().slices.ofBucket(bucket)
   const channel = new WebSocketChannel({
-    record: (receipt) => engine().outbox.record(receipt),
-    positionOf: (session, id) => positionOf(store.db, session, id),
-    backToPending: (session, error) => {
+    // Also while a slice is split: a promise that is refused, not an error in whoever sends.
+    record: async (receipt) => engineOf(receipt.bucket).outbox.record(receipt),
+    positionOf: async (session, id) => positionOf(stores.ofBucket(session.bucket).db, session, id),
+    backToPending: async (session, error) => {
       if (life.closing) return
-      backToPending(store.commits, [session], error).then(
+      const giveBack = async () =>
+        backToPending(stores.ofBucket(session.bucket).commits, [session], error)
+      await giveBack().then(
         (unheard) => {
           for (const { channel, waited_ms: durationMs, attempt_count: attempt, ...row } of unheard)
             meter.delivery(
@@ -182,7 +199,9 @@ function openSocketChannel(
         (trouble) => meter.trouble('outbox', trouble),
       )
     },
-    wake: (key) => engine().hints.deliver('outbox', [key]),
+    wake: (key) => {
+      for (const { hints } of engine().slices.all) hints.deliver('outbox', [key])
+    },
     arrived: ({ row, durationMs, traceparent }) =>
       meter.delivery(
         deliveryOf(
@@ -196,26 +215,40 @@ function openSocketChannel(
   return channel
 }
 
-function openEngine(
+type EngineParts = Base & {
+  packs: OpenPacks
+  runtime: AgentRuntime
+  channel: WebSocketChannel
+  pushChannels: ReadonlyMap<string, PushChannel>
+  inbox: ChannelInbox
+}
+
+function openEngines(options: AppOptions, parts: EngineParts): Engines {
+  return new Engines(
+    parts.stores.each((store, number) => new Engine(engineOptions(options, parts, store, number))),
+  )
+}
+
+/** What belongs to nobody in particular (agents, sources, what packs run, files) is seen to by the first slice's. */
+function engineOptions(
   { config, sources: own = [], moments }: AppOptions,
-  parts: Base & {
-    packs: OpenPacks
-    runtime: AgentRuntime
-    channel: WebSocketChannel
-    pushChannels: ReadonlyMap<string, PushChannel>
-    inbox: ChannelInbox
-  },
-): Engine {
-  const { store, hints, policy, meter, tracer, packs, runtime, fetcher, commits, calls } = parts
-  return new Engine({
+  parts: EngineParts,
+  store: Store,
+  number: number,
+): EngineOptions {
+  const { stores, policy, meter, tracer, packs, runtime, fetcher, commits, calls } = parts
+  const { map, several } = stores
+  const home = number === 0
+  const follows = several ? [mapService(stores)] : []
+  const holds = (bucket: number) => map.holds(number, bucket)
+  return {
     store,
-    hints,
+    hints: parts.hints.all[number] as LocalHints,
     agents: runtime.agents,
     more: [
-      ...runtime.services,
-      ...packs.services,
-      ...subscriptionsOf(config, parts),
-      { service: parts.inbox, pollMs: INBOX_MS },
+      ...(home ? [...runtime.services, ...packs.services, ...follows] : []),
+      ...subscriptionsOf(config, parts, store),
+      ...(home ? [{ service: parts.inbox, pollMs: INBOX_MS }] : []),
     ],
     triggers: [
       timerTrigger,
@@ -228,7 +261,7 @@ function openEngine(
     pushChannels: [...parts.pushChannels.values()],
     wakes: wakesOf(config, calls.webhooks),
     sources: {
-      sources: checkedSources([...packs.sources, ...own], config.allowPrivateWebhooks),
+      sources: home ? checkedSources([...packs.sources, ...own], config.allowPrivateWebhooks) : [],
       fetch: (request) => fetcher.get(request),
       take: (signals) => commits.takeSignals(signals),
     },
@@ -241,12 +274,13 @@ function openEngine(
       keepMs: config.keepDays === null ? null : config.keepDays * DAY_MS,
       archive: runtime.archive,
     },
-    sweep: runtime.sweep,
+    ...(home ? { sweep: runtime.sweep } : {}),
     meter,
     tracer,
     services: new Set<string>(config.services),
     ...(moments === undefined ? {} : { moments }),
-  })
+    ...(several ? { slice: { holds, idleMs: SLICE_IDLE_MS } } : {}),
+  }
 }
 
 /** What operations may ask of all this. */
@@ -257,8 +291,11 @@ function servicesOf(
     runtime: AgentRuntime
     pushChannels: ReadonlyMap<string, PushChannel>
   },
+  number: number,
 ): AppServices {
-  const { commits, hints, policy, meter, packs, runtime, pushChannels, calls } = parts
+  const { policy, meter, packs, runtime, pushChannels, calls } = parts
+  const commits = parts.commits.slices.all[number] as SharedCommits
+  const hints = parts.hints.all[number] as LocalHints
   return {
     append: (event, tx) => commits.append(event, tx),
     knowsAgent: (agentId, userId) => runtime.agents.knows(agentId, userId),
@@ -275,11 +312,11 @@ function servicesOf(
     tryLink: (link, signal) => {
       const channel = pushChannels.get(link.channel)
       if (channel === undefined) throw new Error(`there is no channel ${link.channel} here`)
-      return tryLink(parts.store.commits, channel, link, signal)
+      return tryLink(parts.stores.ofBucket(link.bucket).commits, channel, link, signal)
     },
     wakesByUrl: config.wakeUrl !== null,
     setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
-    takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
+    takeSignals: (signals, tx) => parts.commits.takeSignals(signals, tx, commits),
     changed: (topic, keys) => hints.hint(topic, keys),
     heldBack: (what) => meter.heldBack(what),
     policy,
@@ -295,30 +332,6 @@ function openKeys({ config, trustMs, now }: AppOptions, { store, meter }: Base, 
     now,
     onError: (error) => meter.trouble('keys', error),
   })
-}
-
-function openHealth(
-  { services }: Config,
-  parts: Base & { channel: WebSocketChannel; engine: Engine },
-  life: Life,
-): Health {
-  const { store, metering, meter, channel, engine } = parts
-  const health = new Health({
-    store,
-    onError: (error) => meter.trouble('watch', error),
-    ready: () => life.ready,
-    version: VERSION,
-    services,
-  })
-  metering.watch({
-    pools: () => store.pools(),
-    running: () => engine.turns.depth,
-    sockets: () => channel.sockets,
-    dueLagMs: () => health.dueLagMs(),
-    outbox: () => health.outbox(),
-    eventsWaiting: () => health.eventsWaiting(),
-  })
-  return health
 }
 
 /** Outgoing calls, signed with a secret that is kept in the database unless it was given. */
@@ -344,7 +357,11 @@ function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
 }
 
 /** They are told of what happens even where nothing happens by itself: people still write. */
-function subscriptionsOf(config: Config, { store, calls, meter, tracer }: Base): ExtraService[] {
+function subscriptionsOf(
+  config: Config,
+  { calls, meter, tracer }: Base,
+  store: Store,
+): ExtraService[] {
   if (!config.services.includes('clock')) return []
   const service = new SubscriptionsService({
     call: (request, signal) => calls.webhooks.call(request, signal),

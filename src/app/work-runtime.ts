@@ -5,6 +5,7 @@ import { withNotices } from '../agents/notice.ts'
 import type { WorkServices } from '../api/contract.ts'
 import { OutputWaits } from '../api/work/wait.ts'
 import { KEY_PART, KEY_PART_FORM } from '../core/sessions/session.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { workPrefix } from '../core/work/file.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { GroupCommit } from '../store/db/group.ts'
@@ -15,7 +16,7 @@ const PROGRESS_MAX = 500
 const PROGRESS_QUEUE_MAX = 20_000
 
 export interface WorkRuntimeOptions {
-  readonly store: Store
+  readonly stores: Sliced<Store>
   readonly agents: ReadonlyMap<string, Agent>
   readonly executors: ReadonlyMap<string, Executor>
   readonly files: FileKeeper
@@ -26,24 +27,16 @@ export class WorkRuntime {
   /** All who run turns, by the name in a session's key. */
   readonly agents: ReadonlyMap<string, Agent>
   readonly forOperations: WorkServices
-  readonly #waits: OutputWaits
-  readonly #progress: GroupCommit<Progress, null>
+  readonly #waits: Sliced<OutputWaits>
+  readonly #progress: Sliced<GroupCommit<Progress, null>>
 
-  constructor({ store, agents, executors, files, trouble }: WorkRuntimeOptions) {
+  constructor({ stores, agents, executors, files, trouble }: WorkRuntimeOptions) {
     checkNames(agents, executors)
-    this.#waits = new OutputWaits(store.db, (error) => trouble('work', error))
-    this.#progress = new GroupCommit({
-      commit: async (reports) => {
-        await writeProgress(store.engine, reports)
-        return reports.map(() => null)
-      },
-      batchMax: PROGRESS_MAX,
-      lanes: 1,
-      queueMax: PROGRESS_QUEUE_MAX,
-      onFull: () => new Error('too many reports of progress wait for the database'),
-    })
+    this.#waits = stores.each(({ db }) => new OutputWaits(db, (error) => trouble('work', error)))
+    this.#progress = stores.each(progressInto)
     const services = {
-      report: (progress: Progress) => this.#progress.submit(progress),
+      report: async (progress: Progress) =>
+        this.#progress.ofBucket(progress.bucket).submit(progress),
       files,
       trouble: (error: unknown) => trouble('progress', error),
     }
@@ -54,8 +47,9 @@ export class WorkRuntime {
     ])
     this.forOperations = {
       types,
-      db: store.db,
-      ended: (output, ms, signal) => this.#waits.ended(output, ms, signal),
+      dbOf: (bucket) => stores.ofBucket(bucket).db,
+      ended: async (output, ms, signal) =>
+        this.#waits.ofBucket(output.bucket).ended(output, ms, signal),
       dropFiles: (bucket, workId) => {
         files.removeUnder(workPrefix(bucket, workId)).catch((error) => trouble('files', error))
       },
@@ -64,12 +58,25 @@ export class WorkRuntime {
 
   /** Whoever waits for an output gets what there is. */
   release(): void {
-    this.#waits.close()
+    for (const waits of this.#waits.all) waits.close()
   }
 
-  idle(): Promise<void> {
-    return this.#progress.idle()
+  async idle(): Promise<void> {
+    await Promise.all(this.#progress.all.map((each) => each.idle()))
   }
+}
+
+function progressInto({ engine }: Store): GroupCommit<Progress, null> {
+  return new GroupCommit({
+    commit: async (reports) => {
+      await writeProgress(engine, reports)
+      return reports.map(() => null)
+    },
+    batchMax: PROGRESS_MAX,
+    lanes: 1,
+    queueMax: PROGRESS_QUEUE_MAX,
+    onFull: () => new Error('too many reports of progress wait for the database'),
+  })
 }
 
 /** Both stand second in a session's key: one name for two would have either run the other's turns. */

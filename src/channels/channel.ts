@@ -6,12 +6,12 @@ import type { EventRow } from '../store/sessions/events.ts'
 
 export interface Channel {
   readonly name: string
-  /** Sessions with somebody listening, and from which position each wants to hear on; of `keys`, or all. */
-  wanted(keys: readonly string[] | null): Wanted[]
+  /** Sessions with somebody listening, and from which position each wants to hear on; of `keys`, or all; in buckets that are asked about. */
+  wanted(keys: readonly string[] | null, asked?: (bucket: number) => boolean): Wanted[]
   /** Hands over what was found; answers what was attempted. */
   offer(rows: readonly Undelivered[]): Receipt[]
   /** The same for those who watch the log itself: `after` is a seq. */
-  watched(keys: readonly string[] | null): Wanted[]
+  watched(keys: readonly string[] | null, asked?: (bucket: number) => boolean): Wanted[]
   show(rows: readonly (EventRow & { bucket: number })[]): void
 }
 

@@ -81,6 +81,8 @@ export interface WebSocketHooks {
   readonly tracer?: Tracer
 }
 
+type Asked = (bucket: number) => boolean
+
 /** Why what a socket was sent has to wait again: the last one of its session closed before it acknowledged. */
 const WEBSOCKET_CLOSED = 'websocket_closed'
 
@@ -138,16 +140,16 @@ export class WebSocketChannel implements Channel {
     return true
   }
 
-  wanted(keys: readonly string[] | null): Wanted[] {
-    return this.#collect(keys, (room) => {
+  wanted(keys: readonly string[] | null, asked?: Asked): Wanted[] {
+    return this.#collect(keys, asked, (room) => {
       room.askedFrom = this.#lowest(room, (socket) => socket.sentUpTo)
       room.askedDone = this.#lowest(room, doneUpTo)
       return { after: room.askedFrom, doneAfter: room.askedDone }
     })
   }
 
-  watched(keys: readonly string[] | null): Wanted[] {
-    return this.#collect(keys, (room) => {
+  watched(keys: readonly string[] | null, asked?: Asked): Wanted[] {
+    return this.#collect(keys, asked, (room) => {
       room.askedSeq = this.#lowest(room, (socket) =>
         socket.eventsAfter === null ? NOT_ASKED : socket.shownUpTo,
       )
@@ -295,12 +297,13 @@ export class WebSocketChannel implements Channel {
 
   #collect(
     keys: readonly string[] | null,
+    isAsked: Asked | undefined,
     from: (room: Room) => Pick<Wanted, 'after' | 'doneAfter'>,
   ): Wanted[] {
     const rooms = keys === null ? this.#rooms.values() : keys.map((key) => this.#rooms.get(key))
     const wanted: Wanted[] = []
     for (const room of rooms) {
-      if (room === undefined) continue
+      if (room === undefined || isAsked?.(room.session.bucket) === false) continue
       const asked = from(room)
       const { bucket, key } = room.session
       if (asked.after !== NOT_ASKED) wanted.push({ bucket, key, ...asked })

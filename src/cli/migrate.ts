@@ -4,7 +4,7 @@ import { readConfig } from '../app/packs.ts'
 import { environment } from '../config.ts'
 import type { Db } from '../store/db/db.ts'
 import { migrateDown, migrateUp, migrationStatus } from '../store/db/migrate.ts'
-import { openStore } from '../store/db/open.ts'
+import { openSlices } from '../store/db/open.ts'
 import { UsageError } from './exit.ts'
 
 export function migrateCommand(): Command {
@@ -14,7 +14,7 @@ export function migrateCommand(): Command {
   migrate
     .command('up')
     .description('apply what is missing')
-    .action(() => withDb(async (db) => say('applied', await migrateUp(db))))
+    .action(() => withEach(async (db, slice) => say(`${slice}applied`, await migrateUp(db))))
   migrate
     .command('down')
     .description('take back everything; data in the wakeful schema is deleted')
@@ -28,19 +28,19 @@ export function migrateCommand(): Command {
       if (!options.yes) {
         throw new UsageError('migrate down deletes data: say --yes if you mean it')
       }
-      return withDb(async (db) => say('taken back', await migrateDown(db, steps)))
+      return withEach(async (db, slice) => say(`${slice}taken back`, await migrateDown(db, steps)))
     })
   migrate
     .command('status')
     .description('which migrations are applied')
     .option('--json', 'for programs')
     .action((options: { json?: boolean }) =>
-      withDb(async (db) => {
+      withEach(async (db, slice) => {
         const states = await migrationStatus(db)
         if (options.json) process.stdout.write(`${JSON.stringify(states)}\n`)
         else
           for (const { name, appliedAt } of states)
-            process.stdout.write(`${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
+            process.stdout.write(`${slice}${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
       }),
     )
   return migrate
@@ -50,15 +50,17 @@ function say(what: string, names: string[]): void {
   process.stdout.write(names.length === 0 ? 'nothing to do\n' : `${what}: ${names.join(', ')}\n`)
 }
 
-async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
-  const { databaseUrl } = readConfig(environment())
-  const store = await openStore(databaseUrl, {
+/** One slice after the other; where there are several, each is named. */
+async function withEach(work: (db: Db, slice: string) => Promise<void>): Promise<void> {
+  const { slices } = readConfig(environment())
+  const stores = await openSlices(slices, {
     now: () => null,
     onError: (error) => process.stderr.write(`${error.message}\n`),
   })
   try {
-    await work(store.migrations)
+    for (const [number, { migrations }] of stores.entries())
+      await work(migrations, stores.length === 1 ? '' : `slice ${number}  `)
   } finally {
-    await store.close()
+    await Promise.all(stores.map((store) => store.close()))
   }
 }

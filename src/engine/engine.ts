@@ -1,6 +1,7 @@
-/** The engine: its services, their loops, and the one door by which a test clock drives them. */
+/** The engine of a slice: its services, their loops, and the one door by which a test clock drives them. */
 import type { Channel, PushChannel } from '../channels/channel.ts'
 import type { Policy } from '../core/sessions/turn.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Store } from '../store/db/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
@@ -13,7 +14,7 @@ import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
 import { PushesService } from './pushes.ts'
-import { IDLE, Loop, type Service } from './service.ts'
+import { IDLE, Loop, type Service, type Tick } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
@@ -43,6 +44,8 @@ export interface EngineOptions {
   readonly moments?: Moments
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
+  /** Where there are several slices: whether a bucket is in this one, and how long to sleep at most where nothing is due. */
+  readonly slice?: { holds(bucket: number): boolean; readonly idleMs: number }
   /** What else the composition root has running in this process. */
   readonly more?: readonly ExtraService[]
 }
@@ -59,6 +62,8 @@ export interface ExtraService {
 const PRUNE_MS = 60_000
 /** Processes that wait for one instant look within this time of it instead of all at once; the first finds what is due. */
 const SPREAD_MS = 4
+/** By how much of it an idle sleep may be shorter. */
+const IDLE_SPREAD = 0.2
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
 /** How often pushes that another process set or let go are looked for. */
@@ -89,7 +94,10 @@ export class Engine {
       retention: options.retention,
       ...(options.sweep === undefined ? {} : { sweep: options.sweep }),
     })
-    this.outbox = new OutboxService({ reads: db, commits, channels: options.channels, meter })
+    this.outbox = new OutboxService({
+      ...{ reads: db, commits, channels: options.channels, meter },
+      holds: options.slice?.holds,
+    })
     this.turns = new TurnsService({
       claims: db,
       commits,
@@ -160,11 +168,20 @@ export class Engine {
       pollMs,
       onError: (where, error) => this.#options.meter.trouble(where, error),
       spreadMs: () => (this.#notifier?.hearsOthers ? Math.random() * SPREAD_MS : 0),
+      // Only who is told of news may sleep through them.
+      ...(topic === undefined ? {} : { idleMs: () => this.#idleMs() }),
     })
     if (topic !== undefined) this.hints.on(topic, () => loop.hint())
     this.#loops.push(loop)
     loop.start()
     return loop
+  }
+
+  /** Only while hints of the others come: else they are found by looking alone. Not all processes look at once. */
+  #idleMs(): number {
+    const { slice } = this.#options
+    if (slice === undefined || !this.#notifier?.connected) return 0
+    return slice.idleMs * (1 - Math.random() * IDLE_SPREAD)
   }
 
   async stop(): Promise<void> {
@@ -178,20 +195,18 @@ export class Engine {
    * Runs everything due at the present instant until nothing more happens. Returns the time until
    * something else becomes due.
    */
-  async quiesce(): Promise<number | null> {
-    for (;;) {
-      let did = 0
-      let more = false
-      let nextMs: number | null = null
-      for (const service of this.#services()) {
-        const tick = await service.tick()
-        await service.settle?.()
-        did += tick.did
-        more ||= tick.more
-        if (tick.nextMs !== null) nextMs = Math.min(nextMs ?? tick.nextMs, tick.nextMs)
-      }
-      if (did === 0 && !more) return nextMs
+  quiesce(): Promise<number | null> {
+    return untilQuiet(() => this.round())
+  }
+
+  /** Every service once. */
+  async round(): Promise<Tick> {
+    const ticks: Tick[] = []
+    for (const service of this.#services()) {
+      ticks.push(await service.tick())
+      await service.settle?.()
     }
+    return together(ticks)
   }
 
   #services(): Service[] {
@@ -206,6 +221,58 @@ export class Engine {
   /** One sweep of the pruner, for tests and for the command line. */
   async prune(): Promise<number> {
     return (await this.#pruner.tick()).did
+  }
+}
+
+/** The engines of a process: one for each slice. */
+export class Engines {
+  readonly slices: Sliced<Engine>
+
+  constructor(slices: Sliced<Engine>) {
+    this.slices = slices
+  }
+
+  get home(): Engine {
+    return this.slices.home
+  }
+
+  get running(): number {
+    return this.slices.all.reduce((sum, { turns }) => sum + turns.depth, 0)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.slices.all.map((engine) => engine.stop()))
+  }
+
+  quiesce(): Promise<number | null> {
+    return untilQuiet(async () => {
+      const rounds: Tick[] = []
+      for (const engine of this.slices.all) rounds.push(await engine.round())
+      return together(rounds)
+    })
+  }
+
+  /** One sweep of the pruners, for tests and for the command line. */
+  async prune(): Promise<number> {
+    let did = 0
+    for (const engine of this.slices.all) did += await engine.prune()
+    return did
+  }
+}
+
+async function untilQuiet(round: () => Promise<Tick>): Promise<number | null> {
+  for (;;) {
+    const { did, more, nextMs } = await round()
+    if (did === 0 && !more) return nextMs
+  }
+}
+
+function together(ticks: readonly Tick[]): Tick {
+  const soon = ticks.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs]))
+  return {
+    did: ticks.reduce((sum, { did }) => sum + did, 0),
+    more: ticks.some(({ more }) => more),
+    nextMs: soon.length === 0 ? null : Math.min(...soon),
   }
 }
 

@@ -10,6 +10,7 @@ import { readWord, type Word } from '../core/channels/words.ts'
 import { errorText } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { parseSessionKey, type SessionRef, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
+import type { Sliced } from '../core/slices/slices.ts'
 import { linkByCode } from '../store/channels/codes.ts'
 import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
@@ -18,12 +19,12 @@ import { type Delivered, deliveredBy, unsend } from '../store/sessions/pushes.ts
 import { IDLE, type Service, type Tick } from './service.ts'
 
 export interface InboxOptions {
-  readonly db: Db
+  readonly dbs: Sliced<Db>
   readonly channel: (name: string) => PushChannel | undefined
   readonly append: (event: NewEvent, tx: Db) => Promise<Appended>
   readonly knowsAgent: (agentId: string, userId: string) => boolean
   /** Turns or messages became due. */
-  readonly changed: (topic: 'turns' | 'outbox', keys?: readonly string[]) => void
+  readonly changed: (topic: 'turns' | 'outbox', bucket: number, keys?: readonly string[]) => void
   readonly trouble: (error: unknown) => void
 }
 
@@ -61,17 +62,15 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async heard(message: Heard): Promise<void> {
-    const { db } = this.#options
-    const { channel, address } = message
     const input = readChat(message.text ?? undefined)
     if (input.type === 'start' && input.code !== null) return this.#link(message, input.code)
-    const link = await linkAt(db, channel, address)
+    const link = await this.#linkAt(message)
     if (link === null) return this.#hint(message, WORDS.hint)
     switch (input.type) {
       case 'start':
         return this.#answer(message, WORDS.already)
       case 'stop':
-        await unlink(db, link, null)
+        await unlink(this.#dbOf(link), link, null)
         return this.#answer(message, WORDS.stopped)
       case 'none':
         return this.#hint(message, WORDS.textOnly)
@@ -82,21 +81,31 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async failed({ channel, address, id, outcome, error }: FailedReceipt): Promise<void> {
-    const { db, changed } = this.#options
-    const link = await linkAt(db, channel, address)
-    const message = link === null ? null : await deliveredBy(db, link, id)
-    if (link === null || message === null) return
+    const link = await this.#linkAt({ channel, address })
+    if (link === null) return
+    const db = this.#dbOf(link)
+    const message = await deliveredBy(db, link, id)
+    if (message === null) return
     const why = errorText(error, ERROR_MAX)
     const said = { linkId: link.id, channel, outcome, error: why, providerIds: [] }
     await unsend(db, message, said)
     if (outcome === 'gone') await unlink(db, link, why)
-    changed('outbox')
+    this.#options.changed('outbox', link.bucket)
   }
 
   async stop(channel: string, address: string): Promise<void> {
-    const { db } = this.#options
-    const link = await linkAt(db, channel, address)
-    if (link !== null) await unlink(db, link, null)
+    const link = await this.#linkAt({ channel, address })
+    if (link !== null) await unlink(this.#dbOf(link), link, null)
+  }
+
+  /** Whose an address is, nobody knows before it is found: all slices are asked. */
+  async #linkAt({ channel, address }: Where): Promise<LinkRow | null> {
+    const found = await Promise.all(this.#options.dbs.all.map((db) => linkAt(db, channel, address)))
+    return found.find((link) => link !== null) ?? null
+  }
+
+  #dbOf({ bucket }: Pick<LinkRow, 'bucket'>): Db {
+    return this.#options.dbs.ofBucket(bucket)
   }
 
   async tick(): Promise<Tick> {
@@ -113,7 +122,7 @@ export class ChannelInbox implements Inbox, Service {
 
   /** To what was said last, or the message they answer, where nobody asked for it. False: it is for the agent. */
   async #word(message: Heard, link: LinkRow, text: string): Promise<boolean> {
-    const { db } = this.#options
+    const db = this.#dbOf(link)
     const word = readWord(text)
     if (word === null || this.onWord === null) return false
     const about = await deliveredBy(db, link, message.to ?? null)
@@ -125,7 +134,7 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async #take(message: Heard, link: LinkRow, text: string): Promise<void> {
-    const { db, append, knowsAgent, changed } = this.#options
+    const { append, knowsAgent, changed } = this.#options
     const session = await this.#sessionOf(message, link)
     if (session === null) return
     if (!knowsAgent(session.agentId, session.userId)) return this.#hint(message, WORDS.noAgent)
@@ -133,25 +142,40 @@ export class ChannelInbox implements Inbox, Service {
       ...{ session, id: newId(), type: 'user_message', clientId: clientIdOf(message) },
       payload: JSON.stringify({ text: fitting(text) }),
     }
-    await db.tx(async (tx) => {
+    await this.#dbOf(link).tx(async (tx) => {
       const { fresh } = await append(event, tx)
       // A message told again opens no window: it was written when it came first.
       if (fresh) await hear(tx, link)
     })
-    changed('turns')
-    changed('outbox', [session.key])
+    changed('turns', session.bucket)
+    changed('outbox', session.bucket, [session.key])
   }
 
   /** Whose message they answer; else the one that the address stands for. */
   async #sessionOf({ to = null }: Heard, link: LinkRow): Promise<SessionRef | null> {
-    const answered = to === null ? null : await deliveredBy(this.#options.db, link, to)
+    const answered = to === null ? null : await deliveredBy(this.#dbOf(link), link, to)
     return parseSessionKey(answered?.session_key ?? link.session_key)
   }
 
   async #link(message: Where, code: string): Promise<void> {
-    const link = await linkByCode(this.#options.db, codeHash(code), message)
+    const link = await this.#linkByCode(message, codeHash(code))
     this.#answer(message, link === null ? WORDS.wrongCode : WORDS.linked)
-    if (link !== null) this.#options.changed('outbox')
+    if (link !== null) this.#options.changed('outbox', link.bucket)
+  }
+
+  /** Only the slice of its person knows a code. What the address stood for in another ends. */
+  async #linkByCode(message: Where, hash: string): Promise<LinkRow | null> {
+    const { dbs } = this.#options
+    for (const db of dbs.all) {
+      const link = await linkByCode(db, hash, message)
+      if (link === null) continue
+      for (const other of dbs.all.filter((each) => each !== db)) {
+        const old = await linkAt(other, message.channel, message.address)
+        if (old !== null) await unlink(other, old, null)
+      }
+      return link
+    }
+    return null
   }
 
   /** At most one in a while for each address: whoever floods us is not answered each time. */

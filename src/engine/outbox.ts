@@ -16,6 +16,8 @@ export interface OutboxOptions {
   readonly commits: Db
   readonly channels: readonly Channel[]
   readonly meter: Meter
+  /** Where there are several slices: whether a bucket is in this one. */
+  readonly holds?: ((bucket: number) => boolean) | undefined
 }
 
 /** Sessions asked about in one statement. */
@@ -112,7 +114,7 @@ export class OutboxService implements Service {
   async #deliver(channel: Channel, keys: readonly string[] | null) {
     let did = 0
     let more = false
-    for (const wanted of chunks(channel.wanted(keys), SESSIONS_MAX)) {
+    for (const wanted of chunks(channel.wanted(keys, this.#options.holds), SESSIONS_MAX)) {
       const rows = await undelivered(this.#options.reads, channel.name, wanted, EFFECTS_MAX)
       if (rows.length === 0) continue
       // Whoever watches the log sees an event before what was said to it.
@@ -133,7 +135,7 @@ export class OutboxService implements Service {
   async #show(channel: Channel, keys: readonly string[] | null) {
     let did = 0
     let more = false
-    for (const wanted of chunks(channel.watched(keys), SESSIONS_MAX)) {
+    for (const wanted of chunks(channel.watched(keys, this.#options.holds), SESSIONS_MAX)) {
       const rows = await eventsOf(this.#options.reads, wanted, EVENTS_MAX)
       channel.show(rows)
       did += rows.length

@@ -38,6 +38,8 @@ export interface LoopOptions {
   readonly stopwatch?: Stopwatch
   /** How long after a due instant this process looks: others that wait for the same one look a little sooner or later. */
   readonly spreadMs?: () => number
+  /** Where nothing was found for a while it may sleep this long, since hints come. Less than the poll interval: never. */
+  readonly idleMs?: () => number
 }
 
 export const IDLE: Tick = { did: 0, more: false, nextMs: null }
@@ -64,11 +66,14 @@ export class Loop {
   #wake: (() => void) | null = null
   #running: Promise<void> | null = null
   #errors = 0
+  /** How long it sleeps where nothing is known to be due: longer each time, up to what it may. */
+  #pollMs: number
 
   constructor(service: Service, options: LoopOptions) {
     this.service = service
     this.#options = options
     this.#stopwatch = options.stopwatch ?? MACHINE
+    this.#pollMs = options.pollMs
   }
 
   start(): void {
@@ -102,9 +107,16 @@ export class Loop {
         // Reckoned from the beginning: the next instant was asked for then, and the rest of the tick took time.
         const spread = this.#options.spreadMs?.() ?? 0
         const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY) + spread
-        await this.#sleep(Math.min(next, this.#stopwatch.now() + this.#options.pollMs), true)
+        await this.#sleep(Math.min(next, this.#stopwatch.now() + this.#patience(tick)), true)
       }
     }
+  }
+
+  #patience({ did }: Tick): number {
+    const { pollMs, idleMs } = this.#options
+    const longest = Math.max(pollMs, idleMs?.() ?? 0)
+    this.#pollMs = did > 0 ? pollMs : Math.min(Math.max(this.#pollMs, pollMs) * 2, longest)
+    return did > 0 ? pollMs : this.#pollMs
   }
 
   async #tick(): Promise<Tick | null> {

@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../api/contract.ts'
+import { inAnySlice } from '../api/slices.ts'
 import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
@@ -48,7 +49,8 @@ async function sendFile(
   const { id, run_number } = request.params as { id: string; run_number: string }
   const absent = () => new Refusal('not_found', 'there is no file of such a run')
   if (!isUuid(id) || !RUN_NUMBER.test(run_number)) throw absent()
-  const found = await findFile(ctx.db, id, Number(run_number), ctx.actor.userId)
+  const { userId } = ctx.actor
+  const found = await inAnySlice(ctx, ({ db }) => findFile(db, id, Number(run_number), userId))
   if (found === null) throw absent()
   const file = await files.open(found.file_key, ctx.signal())
   if (file === null) throw absent()

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Actor, Context, Operation } from '../api/contract.ts'
 import { requireAgent, sessionOf } from '../api/sessions/ref.ts'
+import { contextOf } from '../api/slices.ts'
 import { executeTraced } from '../api/traced.ts'
 import { isLoopback } from '../core/calls/address.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
@@ -186,12 +187,17 @@ function refuse(stream: Duplex, refusal: Refusal, id: string): void {
 /** `isGone`: it was sent away, and what it had said and was not answered yet is not taken any more. */
 type Serving = SocketOptions & { readonly isGone: () => boolean }
 
+/** From the slice of its person. */
+async function headOf(ctx: Context, session: SessionRef) {
+  return getSession(contextOf(ctx, session.userId).db, session)
+}
+
 function serve(socket: WebSocket, visit: Visit, options: Serving): void {
   const { session, ctx } = visit
   let leave: (() => void) | null = null
   let closed = false
   // One frame after the other: two messages sent in a row stay in that order.
-  let turn: Promise<void> = getSession(ctx.db, session)
+  let turn: Promise<void> = headOf(ctx, session)
     .then((found) => {
       if (closed) return
       const last_seq = found?.last_seq ?? 0

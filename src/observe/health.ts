@@ -17,12 +17,11 @@ export interface HealthOptions {
   readonly version: string
   readonly services: readonly string[]
   readonly onError: (error: unknown) => void
+  /** How often the loop looks. */
+  readonly lookMs?: number
 }
 
-/** How often the loop looks. */
 const LOOK_MS = 3_000
-/** An answer older than this proves nothing: then it is asked. Longer than the loop's pause, so that its look is enough. */
-const FRESH_MS = 2 * LOOK_MS
 /** So long somebody who asks for health waits for the database. */
 const ANSWER_MS = 2_000
 /** While it is away it is asked no more often than this, however many ask us. */
@@ -41,6 +40,7 @@ const DUE = {
 
 export class Health {
   readonly #options: HealthOptions
+  readonly #lookMs: number
   readonly #loop: Loop
   #lags: Lags | null = null
   #looking: Promise<Lags> | null = null
@@ -48,12 +48,13 @@ export class Health {
 
   constructor(options: HealthOptions) {
     this.#options = options
+    this.#lookMs = options.lookMs ?? LOOK_MS
     const tick = async () => {
       await this.#look()
       return IDLE
     }
     const onError = (_name: string, error: unknown) => options.onError(error)
-    this.#loop = new Loop({ name: 'watch', tick }, { pollMs: LOOK_MS, onError })
+    this.#loop = new Loop({ name: 'watch', tick }, { pollMs: this.#lookMs, onError })
   }
 
   start(): void {
@@ -86,7 +87,8 @@ export class Health {
     const { store, ready, version, services } = this.#options
     const body = { version, database: store.kind, tz_data: tzDataVersion() }
     if (!ready()) return { ok: false, body: { status: 'waiting for the database', ...body } }
-    const lags = store.pulse.beats(FRESH_MS) ? this.#lags : null
+    // An older answer proves nothing: then it is asked. Longer than the loop's pause, so that its look is enough.
+    const lags = store.pulse.beats(2 * this.#lookMs) ? this.#lags : null
     const due_lag_ms = lags ?? (await this.#ask())
     if (due_lag_ms === null) return { ok: false, body: { status: 'the database is away', ...body } }
     return { ok: true, body: { status: 'ok', ...body, due_lag_ms, services } }
@@ -127,4 +129,31 @@ export class Health {
     this.#lags = lags
     return lags
   }
+}
+
+/** How often each of several slices is looked at. */
+export const SLICE_LOOK_MS = 10_000
+
+/** The health of several slices: one that is away takes nothing from the others, so the process is well while any answers. */
+export function healthOfSlices(slices: readonly Pick<Health, 'health'>[]) {
+  return async () => {
+    const each = await Promise.all(slices.map((slice) => slice.health()))
+    const [home] = each
+    const ok = each.some((slice) => slice.ok)
+    const shown = each.map(({ body }, slice) => {
+      const { status, due_lag_ms } = body as { status: string; due_lag_ms?: Lags }
+      return { slice, status, ...(due_lag_ms === undefined ? {} : { due_lag_ms }) }
+    })
+    const away = shown.filter((_, slice) => !each[slice]?.ok).map(({ slice }) => slice)
+    const status = away.length === 0 ? 'ok' : `away: slice ${away.join(', ')}`
+    const due_lag_ms = worstOf(shown.map((slice) => slice.due_lag_ms ?? {}))
+    return { ok, body: { ...home?.body, status, due_lag_ms, slices: shown } }
+  }
+}
+
+function worstOf(all: readonly Lags[]): Lags {
+  const worst: Record<string, number> = {}
+  for (const lags of all)
+    for (const [table, ms] of Object.entries(lags)) worst[table] = Math.max(worst[table] ?? 0, ms)
+  return worst
 }

@@ -11,13 +11,20 @@ const READ_EVERY_MS = 5_000
 const LOOP_RESOLUTION_MS = 20
 const NS_PER_SECOND = 1e9
 
-export interface Gauges {
+/** What is asked of a slice's database. */
+export interface SliceGauges {
+  /** The labels that tell it apart; none where it is the only one. */
+  readonly labels: { readonly slice?: string }
   readonly pools: () => { name: string; total: number; idle: number; waiting: number }[]
-  readonly running: () => number
-  readonly sockets: () => number
   readonly dueLagMs: () => Promise<Record<string, number>>
   readonly outbox: () => Promise<{ status: string; depth: number; oldestMs: number }[]>
   readonly eventsWaiting: () => Promise<number | null>
+}
+
+export interface Gauges {
+  readonly running: () => number
+  readonly sockets: () => number
+  readonly slices: readonly SliceGauges[]
   /** Told when a look at the database failed; the rest is shown all the same. */
   readonly onError: (error: unknown) => void
 }
@@ -122,12 +129,13 @@ const gauging =
 
 function watchProcess(registry: Registry, gauges: Gauges, loop: IntervalHistogram): void {
   const gauge = gauging(registry)
-  gauge('pool_connections', 'Database connections', ['pool', 'state'], (each) => {
-    for (const { name, total, idle, waiting } of gauges.pools()) {
-      each.set({ pool: name, state: 'busy' }, total - idle)
-      each.set({ pool: name, state: 'idle' }, idle)
-      each.set({ pool: name, state: 'waiting' }, waiting)
-    }
+  gauge('pool_connections', 'Database connections', ['pool', 'state', 'slice'], (each) => {
+    for (const { labels, pools } of gauges.slices)
+      for (const { name: pool, total, idle, waiting } of pools()) {
+        each.set({ pool, state: 'busy', ...labels }, total - idle)
+        each.set({ pool, state: 'idle', ...labels }, idle)
+        each.set({ pool, state: 'waiting', ...labels }, waiting)
+      }
   })
   gauge('turns_running', 'Turns running in this process', [], (each) => each.set(gauges.running()))
   gauge('sockets', 'Open sockets of this process', [], (each) => each.set(gauges.sockets()))
@@ -148,49 +156,54 @@ function watchProcess(registry: Registry, gauges: Gauges, loop: IntervalHistogra
 
 function watchDatabase(registry: Registry, gauges: Gauges): void {
   const gauge = gauging(registry)
-  const lags = remembered(gauges.dueLagMs)
-  const outbox = remembered(gauges.outbox)
-  const waiting = remembered(gauges.eventsWaiting)
-  // Without the database these are left out: an old number would look like a living one.
+  const slices = gauges.slices.map(({ labels, dueLagMs, outbox, eventsWaiting }) => ({
+    labels,
+    lags: remembered(dueLagMs),
+    outbox: remembered(outbox),
+    waiting: remembered(eventsWaiting),
+  }))
+  // Without its database a slice is left out: an old number would look like a living one.
   const shown =
-    <L extends string>(show: (each: Gauge<L>) => Promise<void>) =>
+    <L extends string>(show: (each: Gauge<L>, slice: (typeof slices)[number]) => Promise<void>) =>
     async (each: Gauge<L>) => {
       each.reset()
       // A gauge without labels begins at 0 again, which would be a number, too.
       each.remove({})
-      await show(each).catch(gauges.onError)
+      await Promise.all(slices.map((slice) => show(each, slice).catch(gauges.onError)))
     }
   gauge(
     'due_lag_seconds',
     'Age of the oldest due row that nobody has taken',
-    ['table'],
-    shown(async (each) => {
-      for (const [table, ms] of Object.entries(await lags())) each.set({ table }, ms / 1000)
+    ['table', 'slice'],
+    shown(async (each, { labels, lags }) => {
+      for (const [table, ms] of Object.entries(await lags()))
+        each.set({ table, ...labels }, ms / 1000)
     }),
   )
   gauge(
     'events_waiting',
     'Events whose turn has not been yet, those under way included, of the 10000 sessions that wait longest',
-    [],
-    shown(async (each) => {
+    ['slice'],
+    shown(async (each, { labels, waiting }) => {
       const events = await waiting()
-      if (events !== null) each.set(events)
+      if (events !== null) each.set(labels, events)
     }),
   )
   gauge(
     'outbox_messages',
     'Messages not acknowledged yet: pending (nobody listens) and executing (sent); 10000 stands for that many or more',
-    ['status'],
-    shown(async (each) => {
-      for (const { status, depth } of await outbox()) each.set({ status }, depth)
+    ['status', 'slice'],
+    shown(async (each, { labels, outbox }) => {
+      for (const { status, depth } of await outbox()) each.set({ status, ...labels }, depth)
     }),
   )
   gauge(
     'outbox_oldest_seconds',
     'Age of the oldest message not acknowledged yet',
-    ['status'],
-    shown(async (each) => {
-      for (const { status, oldestMs } of await outbox()) each.set({ status }, oldestMs / 1000)
+    ['status', 'slice'],
+    shown(async (each, { labels, outbox }) => {
+      for (const { status, oldestMs } of await outbox())
+        each.set({ status, ...labels }, oldestMs / 1000)
     }),
   )
 }

@@ -394,7 +394,7 @@ eachStore('remote agents', (store) => {
     })
     await say('hi', 'ann:far:slow')
     await say('hi')
-    await at().app.engine.turns.tick()
+    await at().app.engine.home.turns.tick()
     await until('the other has answered', async () => (await messages()).length > 0)
     expect(await turns('ann:far:slow')).toEqual([expect.objectContaining({ status: 'running' })])
     await until('the slow one was called', () => server.received.length === 2)

@@ -151,8 +151,8 @@ export function channelLaws(
     }
     const commitTurn = async (text: string) => {
       await s.call('POST', `/v1/sessions/${key()}/messages`, { text })
-      await s.app.engine.turns.tick()
-      await s.app.engine.turns.settle()
+      await s.app.engine.home.turns.tick()
+      await s.app.engine.home.turns.settle()
     }
 
     it('order: messages leave one after the other, also when one is held up', async () => {

@@ -47,7 +47,7 @@ const noServices: Context['app'] = {
   changed: () => {},
   heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
-  work: { types: [], db: noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
+  work: { types: [], dbOf: () => noDb, ended: () => Promise.resolve(), dropFiles: () => {} },
   remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
   callbacks: { allowPrivate: false, ask: async () => ({ error: 'no calls in this test' }) },
   packs: {},

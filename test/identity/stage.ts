@@ -7,7 +7,7 @@ import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import { call, type Loose, type Reply } from '../setup/http.ts'
-import type { StoreUnderTest } from '../setup/stores.ts'
+import { databaseEnv, queryAll, type StoreUnderTest } from '../setup/stores.ts'
 
 export const ADMIN_KEY = 'the-admin-key-of-the-environment-0123456789'
 
@@ -41,7 +41,7 @@ export async function openStage(
   let logged = ''
   const app = await App.open({
     config: readConfig({
-      DATABASE_URL: database,
+      ...databaseEnv(database),
       PORT: '0',
       WAKEFUL_AUTH: 'keys',
       WAKEFUL_ADMIN_KEY: ADMIN_KEY,
@@ -79,7 +79,7 @@ export async function openStage(
       if (made.status !== 201) throw new Error(`no key: ${made.text}`)
       return made.body
     },
-    query: (text, values) => app.store.db.query(text, values),
+    query: (text, values) => queryAll(app, text, values),
     stop: () => app.stop(),
   }
 }

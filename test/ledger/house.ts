@@ -3,6 +3,7 @@
  * other, with a recorder where the channel would be, one where the receiver would be, and one inside the agents. What the
  * recorders saw owes nothing to the tables.
  */
+
 import { createHash } from 'node:crypto'
 import { pino } from 'pino'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
@@ -20,6 +21,7 @@ import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
 import { timerTrigger } from '../../src/triggers/timer.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
+import { databaseEnv } from '../setup/stores.ts'
 
 export const START = Date.UTC(2026, 0, 1)
 const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
@@ -138,7 +140,7 @@ export async function openHouse(database: string): Promise<House> {
   const recorder = new Recorder()
   const app = await App.open({
     config: readConfig({
-      ...{ DATABASE_URL: database, PORT: '0', LOG_LEVEL: 'silent' },
+      ...{ ...databaseEnv(database), PORT: '0', LOG_LEVEL: 'silent' },
       ...{ WAKEFUL_WAKE_URL: 'http://127.0.0.1:9/', WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true' },
     }),
     agents: new Map([['bot', agent(botOf(recorder, () => now))]]),
@@ -209,7 +211,7 @@ export async function openHouse(database: string): Promise<House> {
 function engineOptions(app: App, recorder: Recorder, now: () => number): EngineOptions {
   const files = { removeUnder: async () => 0 }
   const work = new WorkRuntime({
-    store: app.store,
+    stores: app.stores,
     agents: new Map([['bot', agent(botOf(recorder, now))]]),
     executors: new Map([['scribe', scribeOf(recorder, now)]]),
     files: files as unknown as ConstructorParameters<typeof WorkRuntime>[0]['files'],

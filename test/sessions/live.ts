@@ -6,7 +6,7 @@ import type { App } from '../../src/app/app.ts'
 import { openApp } from '../../src/index.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { call, type Loose, type Reply } from '../setup/http.ts'
-import type { StoreUnderTest } from '../setup/stores.ts'
+import { databaseEnv, queryAll, type StoreUnderTest } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 
 export interface Live {
@@ -27,9 +27,8 @@ export async function openLive(
   env: Record<string, string> = {},
 ): Promise<Live> {
   const app = await openApp({
-    database,
     agents: Object.fromEntries(Object.entries(agents).map(([name, run]) => [name, agent(run)])),
-    env: { PORT: '0', LOG_LEVEL: 'silent', ...env },
+    env: { PORT: '0', LOG_LEVEL: 'silent', ...databaseEnv(database), ...env },
   })
   await app.start()
   const url = await app.listen()
@@ -37,7 +36,7 @@ export async function openLive(
     app,
     url,
     call: (method, path, body, headers) => call(`${url}${path}`, method, body, headers),
-    query: (text, values) => app.store.db.query(text, values),
+    query: (text, values) => queryAll(app, text, values),
   }
 }
 

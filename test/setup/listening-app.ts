@@ -12,7 +12,7 @@ import type { PushChannel } from '../../src/channels/channel.ts'
 import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { afterEachTest } from './ends.ts'
 import { call, type Loose, type Reply } from './http.ts'
-import type { StoreUnderTest } from './stores.ts'
+import { databaseEnv, execAll, queryAll, type StoreUnderTest } from './stores.ts'
 
 export type Row = Loose
 
@@ -103,7 +103,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
   const moments: Moments = { reach: (moment, key) => options.at?.(moment, key) }
   const app = await App.open({
     config: readConfig({
-      DATABASE_URL: database,
+      ...databaseEnv(database),
       PORT: '0',
       LOG_LEVEL: 'silent',
       WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
@@ -151,10 +151,11 @@ export async function stage(database: string, options: StageOptions = {}): Promi
       return answer.body
     },
     get: async (id) => (await ask('GET', `/v1/alarms/${id}`)).body,
-    query: (text, values) => app.store.db.query(text, values),
+    query: (text, values) => queryAll(app, text, values),
     reset: async () => {
       now = startAt
-      await app.store.db.exec(
+      await execAll(
+        app,
         'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries, wakeful.links, wakeful.deliveries, wakeful.link_codes, wakeful.channel_readers',
       )
     },

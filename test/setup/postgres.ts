@@ -5,13 +5,16 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { newId } from '../../src/core/ids.ts'
+import { schemaOf } from '../../src/core/slices/slices.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
-import { openStore } from '../../src/store/db/open.ts'
+import { openServer } from '../../src/store/db/postgres.ts'
 import { startPostgres } from './server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgres: string
+    /** Where some of the slices are. */
+    otherServer: string
   }
 }
 
@@ -21,18 +24,21 @@ export const SETTINGS = [
   ...['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'],
 ]
 
-export async function makeTemplate(base: string): Promise<void> {
+/** A database that holds these schemas, to be copied. */
+export async function makeTemplate(
+  base: string,
+  name = 'template_wakeful',
+  slices: readonly number[] = [0],
+): Promise<void> {
   const client = new pg.Client({ connectionString: `${base}/postgres` })
   await client.connect()
-  await client.query('drop database if exists template_wakeful')
-  await client.query('create database template_wakeful')
+  await client.query(`drop database if exists ${name}`)
+  await client.query(`create database ${name}`)
   await client.end()
-  const store = await openStore(`${base}/template_wakeful`, {
-    now: () => null,
-    onError: () => undefined,
-  })
-  await migrateUp(store.migrations)
-  await store.close()
+  const server = openServer(`${base}/${name}`, { now: () => null, onError: () => undefined })
+  const stores = slices.map((number) => server.store(schemaOf(number)))
+  for (const { migrations } of stores) await migrateUp(migrations)
+  await Promise.all(stores.map((store) => store.close()))
 }
 
 /** A fresh, migrated database; answers with its address. */
@@ -54,5 +60,12 @@ export default async function setup(project: TestProject) {
       : { base: given, stop: async () => undefined }
   await makeTemplate(server.base)
   project.provide('postgres', server.base)
-  return () => server.stop()
+  if (!project.vitest.projects.some(({ name }) => name === 'slices')) return () => server.stop()
+  const other = await startPostgres(SETTINGS)
+  await makeTemplate(server.base, 'template_slices', [0, 1])
+  await makeTemplate(other.base, 'template_slices', [2])
+  project.provide('otherServer', other.base)
+  return async () => {
+    await Promise.all([server.stop(), other.stop()])
+  }
 }

@@ -1,12 +1,14 @@
 /**
- * One suite, two stores. `eachStore` runs its body once for PGlite and, but for quick runs, once for a database of
- * its own on the PostgreSQL that the global setup started.
+ * One suite, several stores. `eachStore` runs its body once for PGlite and, but for quick runs, once for a database of
+ * its own on the PostgreSQL that the global setup started; a part of the suite, or all of it on request, also on three slices.
  */
 import pg from 'pg'
 import { afterAll, describe, inject } from 'vitest'
+import type { App } from '../../src/app/app.ts'
+import { newId } from '../../src/core/ids.ts'
 import { copyOfTemplate } from './postgres.ts'
 
-export type StoreName = 'pglite' | 'postgres'
+export type StoreName = 'pglite' | 'postgres' | 'slices'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -21,8 +23,11 @@ export interface StoreUnderTest {
   database(): Promise<string>
 }
 
-async function admin<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
+async function admin<T>(
+  work: (client: pg.Client) => Promise<T>,
+  server = inject('postgres'),
+): Promise<T> {
+  const client = new pg.Client({ connectionString: `${server}/postgres` })
   await client.connect()
   try {
     return await work(client)
@@ -40,15 +45,76 @@ export async function postgresDatabase(made: string[] = []): Promise<string> {
 
 export async function dropDatabases(made: readonly string[]): Promise<void> {
   if (made.length === 0) return
-  await admin(async (client) => {
+  const drop = async (client: pg.Client) => {
     for (const name of made) await client.query(`drop database if exists ${name} with (force)`)
-  })
+  }
+  await admin(drop)
+  if (inject('stores').includes('slices')) await admin(drop, inject('otherServer'))
+}
+
+/** By the address of the first: where each slice is. */
+const sliced = new Map<string, readonly string[]>()
+
+/** Three slices, two of them on one server. Answers with the address of the first. */
+export async function slicedDatabase(made: string[] = []): Promise<string> {
+  const name = `t_${newId().replaceAll('-', '')}`
+  const copy = (client: pg.Client) =>
+    client.query(`create database ${name} template template_slices strategy file_copy`)
+  await Promise.all([admin(copy), admin(copy, inject('otherServer'))])
+  made.push(name)
+  const [here, there] = [inject('postgres'), inject('otherServer')].map((at) => `${at}/${name}`)
+  sliced.set(String(here), [String(here), String(here), String(there)])
+  return String(here)
+}
+
+/** The settings by which an app finds this database, with all of its slices. */
+export function databaseEnv(database: string): Record<string, string> {
+  const slices = sliced.get(database)
+  return {
+    DATABASE_URL: database,
+    ...(slices === undefined ? {} : { WAKEFUL_SLICES: slices.join(' ') }),
+  }
+}
+
+const MAKERS: Record<StoreName, (made: string[]) => Promise<string>> = {
+  pglite: async () => 'memory:',
+  postgres: postgresDatabase,
+  slices: slicedDatabase,
+}
+
+const INSERTS = /^\s*(?:with\b[\s\S]*)?\binsert into\b/i
+
+/** Asks every slice. Where each has one row of numbers, as a count has, these are added up. Rows are put into the first. */
+export async function queryAll<R extends object>(
+  { stores }: Pick<App, 'stores'>,
+  text: string,
+  values?: readonly unknown[],
+): Promise<R[]> {
+  if (INSERTS.test(text)) return stores.home.db.query<R>(text, values)
+  const answers = await Promise.all(stores.all.map(({ db }) => db.query<R>(text, values)))
+  const counts = stores.several && answers.every((rows) => rows.length === 1 && isCount(rows[0]))
+  if (!counts) return answers.flat()
+  return [answers.flat().reduce((sum, row) => added(sum, row))]
+}
+
+function isCount(row: object | undefined): boolean {
+  return Object.values(row ?? {}).every((value) => typeof value === 'number')
+}
+
+function added<R extends object>(a: R, b: R): R {
+  const other = b as Record<string, number>
+  const sums = Object.entries(a).map(([name, value]) => [name, value + (other[name] ?? 0)])
+  return Object.fromEntries(sums) as R
+}
+
+export async function execAll({ stores }: Pick<App, 'stores'>, text: string): Promise<void> {
+  await Promise.all(stores.all.map(({ db }) => db.exec(text)))
 }
 
 export function eachStore(title: string, body: (store: StoreUnderTest) => void): void {
   describe.each(inject('stores'))(`${title} on %s`, (name) => {
     const made: string[] = []
     afterAll(() => dropDatabases(made))
-    body({ name, database: async () => (name === 'pglite' ? 'memory:' : postgresDatabase(made)) })
+    body({ name, database: () => MAKERS[name](made) })
   })
 }

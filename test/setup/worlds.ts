@@ -7,7 +7,7 @@ import type { Source } from '../../src/sources/source.ts'
 import type { Appended } from '../../src/store/sessions/events.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from './ends.ts'
-import type { StoreUnderTest } from './stores.ts'
+import { databaseEnv, queryAll, type StoreUnderTest } from './stores.ts'
 
 const open = new Set<TestWakeful>()
 afterEachTest(async () => {
@@ -41,10 +41,9 @@ export async function world(
     ([name, each]) => [name, typeof each === 'function' ? agent(each) : each] as const,
   )
   const test = await testWakeful({
-    database,
     agents: Object.fromEntries(made),
     sources: options.sources ?? [],
-    env: { PORT: '0', LOG_LEVEL: 'silent', ...options.env },
+    env: { PORT: '0', LOG_LEVEL: 'silent', ...databaseEnv(database), ...options.env },
     ...(options.startAt === undefined ? {} : { startAt: options.startAt }),
   })
   open.add(test)
@@ -58,7 +57,7 @@ export async function world(
         payload: JSON.stringify({ text }),
         clientId: id ?? null,
       }),
-    query: (text, values) => test.app.store.db.query(text, values),
+    query: (text, values) => queryAll(test.app, text, values),
     stop: async () => {
       open.delete(test)
       await test.stop()

@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
+import { onlyStore } from '../../src/app/slices.ts'
 import { WorkRuntime } from '../../src/app/work-runtime.ts'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { WebSocketChannel } from '../../src/channels/websocket.ts'
@@ -77,7 +78,7 @@ export class Process {
       wake: (key) => this.#engine.hints.deliver('outbox', [key]),
     })
     this.#engine = new Engine(engineOptions(mortal, store, this.channel, world))
-    app.engine.hints.relayTo((topic, keys) => this.#engine.hints.deliver(topic, keys))
+    app.engine.home.hints.relayTo((topic, keys) => this.#engine.hints.deliver(topic, keys))
   }
 }
 
@@ -90,7 +91,7 @@ function engineOptions(
   const { turnstile, witness } = world
   const files = { removeUnder: async () => 0 }
   const work = new WorkRuntime({
-    store,
+    stores: onlyStore(store),
     agents: new Map([['bot', agent(botOf(world, mortal))]]),
     executors: new Map([['scribe', scribeOf(world, mortal)]]),
     files: files as unknown as ConstructorParameters<typeof WorkRuntime>[0]['files'],

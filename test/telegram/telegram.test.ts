@@ -299,11 +299,11 @@ eachStore('telegram', (store) => {
     it('shows in the chat also when a socket has acknowledged it before', async () => {
       await link()
       await s.call('POST', `/v1/sessions/${KEY}/messages`, { text: 'both' })
-      await s.app.engine.turns.tick()
-      await s.app.engine.turns.settle()
+      await s.app.engine.home.turns.tick()
+      await s.app.engine.home.turns.settle()
       const position = 1000
       const receipt = { bucket: bucketOf('ann'), key: KEY, position, outcome: 'completed' } as const
-      expect(await s.app.engine.outbox.record(receipt)).toBe(true)
+      expect(await s.app.engine.home.outbox.record(receipt)).toBe(true)
       await s.settle()
       expect(bot.texts(CHAT)).toEqual(['you said: both'])
       expect(await effects()).toMatchObject([{ status: 'completed' }])
@@ -342,8 +342,8 @@ eachStore('telegram', (store) => {
     it('invariants 5 and 14, rule 14: dead between send and receipt, it is sent again when the lease ends; the late receipt writes nothing', async () => {
       await link()
       await s.call('POST', `/v1/sessions/${KEY}/messages`, { text: 'count 2' })
-      await s.app.engine.turns.tick()
-      await s.app.engine.turns.settle()
+      await s.app.engine.home.turns.tick()
+      await s.app.engine.home.turns.settle()
       const sent: string[] = []
       let live: () => void = () => undefined
       const dead = new Promise<void>((done) => {
@@ -387,8 +387,8 @@ eachStore('telegram', (store) => {
     it('one that kills its process each time is given up after ten deaths, and the next one goes', async () => {
       await link()
       await s.call('POST', `/v1/sessions/${KEY}/messages`, { text: 'count 2' })
-      await s.app.engine.turns.tick()
-      await s.app.engine.turns.settle()
+      await s.app.engine.home.turns.tick()
+      await s.app.engine.home.turns.settle()
       // Ten claims whose lease ran out without a word.
       await s.query(
         `update wakeful.effects set push_deaths = 9, claim_token = $1, due_at = created_at where position = 1000`,

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/app/packs.ts'
 import { createLog, pretty } from '../../src/observe/log.ts'
 import { call, type Loose } from '../setup/http.ts'
 import { receiver } from '../setup/listening-app.ts'
-import { eachStore } from '../setup/stores.ts'
+import { databaseEnv, eachStore } from '../setup/stores.ts'
 import { hear } from './collector.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
@@ -26,7 +26,7 @@ async function listen(database: string, env: Record<string, string>, run: AgentF
   let now = new Date('2026-01-01T00:00:00Z')
   let text = ''
   const config = readConfig({
-    DATABASE_URL: database,
+    ...databaseEnv(database),
     PORT: '0',
     LOG_LEVEL: 'debug',
     WAKEFUL_AUTH: 'keys',

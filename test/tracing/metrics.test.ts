@@ -172,8 +172,8 @@ it('what happens rarely is counted, too', async () => {
     reads++
     throw new Error('the database is away')
   }
-  const none = { pools: () => [], running: () => 0, sockets: () => 0 }
-  watch({ ...none, dueLagMs: read, outbox: read, eventsWaiting: read })
+  const slice = { labels: {}, pools: () => [], dueLagMs: read, outbox: read, eventsWaiting: read }
+  watch({ running: () => 0, sockets: () => 0, slices: [slice] })
   meter.leasesLost(2)
   meter.polled('prices', 'ok', 20)
   meter.polled('prices', 'failed', 30)

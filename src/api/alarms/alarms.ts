@@ -23,6 +23,7 @@ import {
   type Context,
   idParam,
   listQuery,
+  mergedPages,
   operation,
   page,
   pageOf,
@@ -200,6 +201,7 @@ const listAlarmsOp = operation({
         'In label or wake_message. A page may hold fewer than it could: follow next_cursor.',
       ),
   }),
+  across: mergedPages,
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -216,7 +218,8 @@ const listAlarmsOp = operation({
     const shown = rows.slice(0, query.limit)
     const last = shown.at(-1)
     const next = rows.length > query.limit && last ? [last.created_text, last.id] : end
-    return { body: page(shown.map(viewOf), next) }
+    const places = shown.map((row) => [row.created_text, row.id])
+    return { body: page(shown.map(viewOf), next), places }
   },
 })
 

@@ -1,7 +1,7 @@
 /** The audit log, to be read by admins. */
 import { z } from 'zod'
 import { listAudit } from '../../store/identity/audit.ts'
-import { listQuery, operation, page, pageOf } from '../contract.ts'
+import { listQuery, mergedPages, operation, page, pageOf } from '../contract.ts'
 
 const FILTERS = ['owner', 'operation', 'actor_key', 'object_id'] as const
 const FILTER_MAX = 300
@@ -38,6 +38,7 @@ export const audit = [
       object_id: filter,
     }),
     unowned: true,
+    across: mergedPages,
     roles: ['admin'],
     output: pageOf(entry),
     async run(ctx, { query }) {
@@ -57,6 +58,7 @@ export const audit = [
           shown.map(({ at_text: _, ...row }) => row),
           next,
         ),
+        places: shown.map((row) => [row.at_text, row.id]),
       }
     },
   }),

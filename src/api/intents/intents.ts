@@ -28,6 +28,7 @@ import {
   ownerOf,
   tellIfSoon,
 } from '../contract.ts'
+import { mergedArrays } from '../slices.ts'
 import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
 
 const OFFSET_MAX = 1_000_000
@@ -127,6 +128,7 @@ const listIntentsOp = operation({
     ...page,
   }),
   ownerIn: 'query',
+  across: mergedArrays('created_at', 'newest'),
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.array(intentView),
   async run(ctx, { query }) {

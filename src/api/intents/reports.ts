@@ -1,4 +1,5 @@
 /** Intents as workers outside have them: what is due, taking it for a while, saying what came of it, and the record. */
+import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { INSTANT_FORM, INT_MAX, keyPart, whole } from '../../core/fields.ts'
@@ -17,7 +18,8 @@ import {
   reportUnder,
   writeReport,
 } from '../../store/intents/reports.ts'
-import { idParam, opaqueJson, operation, ownerOf } from '../contract.ts'
+import { type Across, idParam, opaqueJson, operation, ownerOf } from '../contract.ts'
+import { mergedArrays } from '../slices.ts'
 import { intentNotFound, ownIntents, page } from './intents.ts'
 import { executionOf, executionView, intentView, viewOf } from './shapes.ts'
 
@@ -35,6 +37,21 @@ function claimOf({ claim_token, claimed_until }: IntentRow) {
   return { claim_token, claimed_until }
 }
 
+const soonestOfAll = mergedArrays('next_check', 'soonest')
+
+/** One slice after the other until there are enough, from any on: none of them comes last for ever. */
+const claimAcross: Across = async (slices, ask, input) => {
+  const { limit, ...query } = input.query as { limit: number }
+  const start = randomInt(slices)
+  const taken: unknown[] = []
+  for (let n = 0; n < slices && taken.length < limit; n++) {
+    const left = { ...query, limit: limit - taken.length }
+    const { body } = await ask((start + n) % slices, { ...input, query: left })
+    taken.push(...(body as unknown[]))
+  }
+  return { body: taken }
+}
+
 const pendingOp = operation({
   name: 'list_pending_intents',
   method: 'GET',
@@ -49,6 +66,10 @@ const pendingOp = operation({
     limit: whole({ min: 1, max: PENDING_MAX, default: PENDING_MAX }),
     offset: page.offset,
   }),
+  across: (slices, ask, input) =>
+    (input.query as { claim?: number }).claim === undefined
+      ? soonestOfAll(slices, ask, input)
+      : claimAcross(slices, ask, input),
   roles: [...WORKERS],
   output: z.array(
     intentView.extend({

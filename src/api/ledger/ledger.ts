@@ -5,7 +5,7 @@ import { keyPart, sessionKey } from '../../core/fields.ts'
 import { OUTCOME_MEANINGS, OUTCOMES, TRIGGER_KINDS } from '../../core/ledger/ledger.ts'
 import { isZone, localInstant } from '../../core/schedule/index.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
-import { idParam, listQuery, operation, ownerOf, page, pageOf } from '../contract.ts'
+import { idParam, listQuery, mergedPages, operation, ownerOf, page, pageOf } from '../contract.ts'
 import { sessionOf } from '../sessions/ref.ts'
 import { entryOf } from './entry.ts'
 import { readLedger } from './page.ts'
@@ -126,6 +126,7 @@ export const ledger = [
       'Slots that passed while nothing could run are covered by the one that fired for them: `missed_count`. ' +
       'With `outcome` or `trigger` a page looks at a bounded number of slots: it may hold fewer entries than `limit`, even none, and still have a `next_cursor`.',
     query,
+    across: mergedPages,
     roles: ['admin', 'service', 'agent', 'user'],
     output: pageOf(entry),
     async run(ctx, { query }) {
@@ -148,7 +149,8 @@ export const ledger = [
         limit: query.limit,
       })
       const data = read.slots.map((slot) => entryOf(slot, query.timezone, read.now))
-      return { body: page(data, read.next) }
+      const places = read.slots.map(({ row }) => [row.at_text, row.id])
+      return { body: page(data, read.next), places }
     },
   }),
 ]

@@ -20,7 +20,8 @@ import {
   upcoming,
   type Window,
 } from '../../store/ledger/upcoming.ts'
-import { type Operation, operation, ownerOf, ROLES } from '../contract.ts'
+import { type Across, type Operation, operation, ownerOf, ROLES } from '../contract.ts'
+import { everywhere } from '../slices.ts'
 
 const SLOTS_PER_LANE_MAX = 200
 const DAY_MS = 86_400_000
@@ -119,6 +120,46 @@ function laneView({ rows, total }: Lane, now: Date, to: Date) {
   return { slots: slots.slice(0, SLOTS_PER_LANE_MAX), triggers: total, more }
 }
 
+type Overview = z.input<typeof overview>
+type LaneView = Overview['lanes']['timer']
+
+/** What each slice says, as one: what is to come merged by time, what waits added up. */
+const mergedOverview: Across = async (slices, ask) => {
+  const answers = await everywhere(slices, ask)
+  const all = answers.map(({ body }) => body as Overview)
+  const [first] = all
+  const lane = (kind: (typeof TRIGGER_KINDS)[number]) =>
+    mergedLane(all.map(({ lanes }) => lanes[kind]))
+  const sum = (of: (each: Overview['figures']) => number) =>
+    all.reduce((total, { figures }) => total + of(figures), 0)
+  const oldest = all.flatMap(({ figures }) => figures.oldest_undelivered_at ?? [])
+  return {
+    body: {
+      ...first,
+      lanes: Object.fromEntries(TRIGGER_KINDS.map((kind) => [kind, lane(kind)])),
+      figures: {
+        due_lag_ms: Math.max(...all.map(({ figures }) => figures.due_lag_ms)),
+        undelivered: Math.min(
+          COUNTED_MAX,
+          sum((each) => each.undelivered),
+        ),
+        oldest_undelivered_at: oldest.toSorted((a, b) => +new Date(a) - +new Date(b))[0] ?? null,
+        sessions_waiting: sum((each) => each.sessions_waiting),
+      },
+    },
+  }
+}
+
+function mergedLane(all: readonly LaneView[]): LaneView {
+  const slots = all.flatMap(({ slots }) => slots).sort((a, b) => (a.at < b.at ? -1 : 1))
+  const triggers = all.reduce((sum, { triggers }) => sum + triggers, 0)
+  return {
+    slots: slots.slice(0, SLOTS_PER_LANE_MAX),
+    triggers: Math.min(COUNTED_MAX, triggers),
+    more: slots.length > SLOTS_PER_LANE_MAX || all.some(({ more }) => more),
+  }
+}
+
 const getOverview = operation({
   name: 'get_overview',
   method: 'GET',
@@ -132,6 +173,7 @@ const getOverview = operation({
     to: when('Up to this instant.'),
     user_id: keyPart.optional(),
   }),
+  across: mergedOverview,
   roles: readers,
   output: overview,
   async run(ctx, { query }) {

@@ -1,13 +1,36 @@
 /** The doctor: what the database and this server tell of their health, for `wakeful doctor` and for monitoring. */
 import { z } from 'zod'
-import { judgeDatabase, worst } from '../../core/doctor.ts'
+import { type Finding, judgeDatabase, worst } from '../../core/doctor.ts'
+import { Refusal } from '../../core/errors.ts'
 import { tzDataVersion } from '../../core/schedule/index.ts'
 import { examine } from '../../store/db/doctor.ts'
-import { operation } from '../contract.ts'
+import { type Across, operation } from '../contract.ts'
+import { refusalOf } from '../refusal.ts'
 
 const count = z.number()
 const health = z.enum(['ok', 'warn', 'fail'])
 const instant = z.iso.datetime()
+
+const database = z.object({
+  kind: z.enum(['pglite', 'postgres']),
+  version: z.string(),
+  now: instant,
+  size_bytes: count,
+  autovacuum: z.boolean(),
+  connections: z.object({ used: count, max: count }).nullable(),
+  oldest_transaction_ms: count,
+  migrations: z.array(z.object({ name: z.string(), applied_at: instant.nullable() })),
+  due: z.array(z.object({ table: z.string(), lag_ms: count, late: count })),
+  stuck: z.array(z.object({ table: z.string(), count })),
+  tables: z.array(
+    z.object({
+      table: z.string(),
+      live_rows: count,
+      dead_rows: count,
+      vacuumed_at: instant.nullable(),
+    }),
+  ),
+})
 
 const output = z.object({
   health,
@@ -21,27 +44,40 @@ const output = z.object({
   ),
   node: z.string(),
   tz_data: z.string(),
-  database: z.object({
-    kind: z.enum(['pglite', 'postgres']),
-    version: z.string(),
-    now: instant,
-    size_bytes: count,
-    autovacuum: z.boolean(),
-    connections: z.object({ used: count, max: count }).nullable(),
-    oldest_transaction_ms: count,
-    migrations: z.array(z.object({ name: z.string(), applied_at: instant.nullable() })),
-    due: z.array(z.object({ table: z.string(), lag_ms: count, late: count })),
-    stuck: z.array(z.object({ table: z.string(), count })),
-    tables: z.array(
-      z.object({
-        table: z.string(),
-        live_rows: count,
-        dead_rows: count,
-        vacuumed_at: instant.nullable(),
-      }),
-    ),
-  }),
+  database,
+  slices: z
+    .array(z.object({ slice: z.int(), database: database.nullable() }))
+    .optional()
+    .describe('Where there are several: each, null where it is away.'),
 })
+
+type Examined = Omit<z.input<typeof output>, 'findings'>
+
+/** Each slice on its own: one that is away is a finding, not the end of the examination. */
+const examineEach: Across = async (slices, ask) => {
+  const asked = Array.from({ length: slices }, async (_, slice) => {
+    try {
+      const { body } = await ask(slice)
+      const { findings, ...rest } = body as Examined & { findings: Finding[] }
+      return { slice, rest, findings: findings.map((each) => inSliceOf(slice, each)) }
+    } catch (error) {
+      const text = refusalOf(error).message
+      const advice = 'see that its database runs and takes connections; all others are served'
+      const finding = { check: 'database', health: 'fail' as const, text, advice }
+      return { slice, rest: null, findings: [inSliceOf(slice, finding)] }
+    }
+  })
+  const all = await Promise.all(asked)
+  const findings = all.flatMap((each) => each.findings)
+  const seen = all.flatMap(({ rest }) => rest ?? [])[0]
+  if (seen === undefined) throw new Refusal('unavailable', 'no slice answers; try again soon')
+  const each = all.map(({ slice, rest }) => ({ slice, database: rest?.database ?? null }))
+  return { body: { ...seen, health: worst(findings), findings, slices: each } }
+}
+
+function inSliceOf(slice: number, finding: Finding): Finding {
+  return { ...finding, check: `slice ${slice}, ${finding.check}` }
+}
 
 export const doctor = [
   operation({
@@ -54,6 +90,7 @@ export const doctor = [
       'Database and migrations, due rows that wait, leases that nobody took up, dead rows, connections.',
     roles: ['admin'],
     unowned: true,
+    across: examineEach,
     output,
     async run(ctx) {
       const database = await examine(ctx.db)

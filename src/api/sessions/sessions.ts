@@ -14,7 +14,15 @@ import {
 import type { Appended } from '../../store/sessions/events.ts'
 import { getSession, listSessions, type SessionHead } from '../../store/sessions/sessions.ts'
 import { listTimers, type TimerRow } from '../../store/sessions/timers.ts'
-import { type Context, listQuery, opaqueJson, operation, page, pageOf } from '../contract.ts'
+import {
+  type Context,
+  listQuery,
+  mergedPages,
+  opaqueJson,
+  operation,
+  page,
+  pageOf,
+} from '../contract.ts'
 import { eventSchema, eventView, sessionLists } from './lists.ts'
 import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './ref.ts'
 import { timerView, timerViewSchema } from './timers.ts'
@@ -192,6 +200,7 @@ const listSessionsOp = operation({
   tag: 'Sessions',
   summary: 'Sessions, newest first',
   query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }),
+  across: mergedPages,
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {
@@ -209,7 +218,8 @@ const listSessionsOp = operation({
       const { timers: _, ...head } = headView(ctx, row, [])
       return head
     })
-    return { body: page(data, next) }
+    const places = shown.map((row) => [row.created_text, row.session_key])
+    return { body: page(data, next), places }
   },
 })
 

@@ -28,6 +28,7 @@ import {
   flag,
   idParam,
   listQuery,
+  mergedPages,
   operation,
   page,
   pageOf,
@@ -112,7 +113,7 @@ const createWorkOp = operation({
         wait_seconds * 1000,
         ctx.signal(),
       )
-      const db = ctx.app.work.db
+      const db = ctx.app.work.dbOf(row.bucket)
       const [now, ended] = [
         await getWork(db, null, id),
         await outputById(db, row.bucket, output.id),
@@ -138,6 +139,7 @@ const listWorkOp = operation({
     active,
     project_id: workFields.project_id,
   }),
+  across: mergedPages,
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(workSchema),
   async run(ctx, { query }) {
@@ -156,6 +158,7 @@ const listWorkOp = operation({
         shown.map((row) => workView(row)),
         next,
       ),
+      places: shown.map((row) => [row.created_text, row.id]),
     }
   },
 })

@@ -2,6 +2,7 @@
  * Slices: whose rows are where. Each holds a range of buckets, so all rows of one person are in one, and a slice can be split in
  * two. Slice 0 is home to what belongs to nobody in particular.
  */
+import { Refusal } from '../errors.ts'
 import { BUCKETS, bucketOf } from '../sessions/session.ts'
 
 /** More would only cost: each is looked at by every process. */
@@ -48,25 +49,75 @@ export function mapError(ranges: readonly SliceRange[]): string | null {
   return next === BUCKETS ? null : `the buckets from ${next} on are in no slice`
 }
 
-/** From a bucket to the number of its slice. */
+/** A range on its way from one slice to another: nobody serves it before it has arrived. */
+export interface Moving {
+  readonly first: number
+  readonly last: number
+}
+
+/** From a bucket to the number of its slice. It may change while a process runs: a slice is split. */
 export class SliceMap {
-  readonly #numbers: readonly number[]
+  #numbers: readonly number[] = []
 
   constructor(ranges: readonly SliceRange[]) {
+    this.change(ranges)
+  }
+
+  change(ranges: readonly SliceRange[], moving: readonly Moving[] = []): void {
     const error = mapError(ranges)
     if (error !== null) throw new Error(`the map of slices is wrong: ${error}`)
     const numbers: number[] = []
     for (const { number, first, last } of ranges)
       for (let bucket = first; bucket <= last; bucket++) numbers[bucket] = number
+    for (const { first, last } of moving)
+      for (let bucket = first; bucket <= last; bucket++) numbers[bucket] = ON_THE_WAY
     this.#numbers = numbers
   }
 
   ofBucket(bucket: number): number {
-    return this.#numbers[bucket] ?? 0
+    const number = this.#numbers[bucket] ?? 0
+    if (number === ON_THE_WAY) throw new Refusal('unavailable', MOVING, { retryAfterMs: 1_000 })
+    return number
   }
 
-  ofUser(userId: string): number {
-    return this.ofBucket(bucketOf(userId))
+  /** Also while its people are on the way, when it is nobody's. */
+  holds(number: number, bucket: number): boolean {
+    return this.#numbers[bucket] === number
+  }
+}
+
+const ON_THE_WAY = -1
+const MOVING = 'the rows of this person are being moved to another slice; try again soon'
+
+/** Something of each slice, found by whose it is. */
+export class Sliced<T> {
+  readonly all: readonly T[]
+  readonly map: SliceMap
+
+  constructor(all: readonly T[], map: SliceMap) {
+    this.all = all
+    this.map = map
+  }
+
+  /** Where what belongs to nobody in particular is. */
+  get home(): T {
+    return this.all[0] as T
+  }
+
+  get several(): boolean {
+    return this.all.length > 1
+  }
+
+  ofBucket(bucket: number): T {
+    return this.several ? (this.all[this.map.ofBucket(bucket)] as T) : this.home
+  }
+
+  ofUser(userId: string): T {
+    return this.several ? this.ofBucket(bucketOf(userId)) : this.home
+  }
+
+  each<U>(make: (each: T, number: number) => U): Sliced<U> {
+    return new Sliced(this.all.map(make), this.map)
   }
 }
 

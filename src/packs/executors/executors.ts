@@ -9,7 +9,8 @@ import { reporting } from './reporting.ts'
 import { research } from './research.ts'
 
 export function builtInExecutors(parts: {
-  readonly db: Db
+  /** Where the rows of this person are. */
+  readonly dbOf: (userId: string) => Db
   readonly model: ChatModel
   readonly places: Places
 }): ReadonlyMap<string, Executor> {

@@ -23,7 +23,7 @@ export const executorsPack = {
       searchUrl: read.outgoingUrl('WAKEFUL_SEARCH_URL'),
     }
   },
-  async open({ model: settings, searchUrl, sources: { feeds } }, { store, fetch }) {
+  async open({ model: settings, searchUrl, sources: { feeds } }, { stores, fetch }) {
     const [{ HttpModel }, { builtInExecutors }] = await Promise.all([
       import('../model/model.ts'),
       import('./executors.ts'),
@@ -31,7 +31,7 @@ export const executorsPack = {
     const model = new HttpModel(settings, { now: () => new Date(wallClock()) })
     return {
       executors: builtInExecutors({
-        db: store.db,
+        dbOf: (userId) => stores.ofUser(userId).db,
         model,
         places: { feeds, search: searchUrl, fetch },
       }),

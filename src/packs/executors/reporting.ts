@@ -24,10 +24,11 @@ interface Wanted {
   readonly format: Format | null
 }
 
-export function reporting({ db }: { readonly db: Db }): Executor {
+export function reporting({ dbOf }: { readonly dbOf: (userId: string) => Db }): Executor {
   return async (run) => {
     const { days, format } = wanted(run.parameters)
     const { userId, timezone, signal } = run
+    const db = dbOf(userId)
     const to = await ledgerNow(db)
     const span = { userId, from: startOf(to, days, timezone), to }
     run.progress(0.1, 'reading what happened')

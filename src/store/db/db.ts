@@ -4,6 +4,7 @@
  * as always in production, the database's own time is put in its place (`time.ts`).
  */
 import { randomInt } from 'node:crypto'
+import type { Sliced } from '../../core/slices/slices.ts'
 
 export type StoreKind = 'pglite' | 'postgres'
 export type Row = Record<string, unknown>
@@ -24,6 +25,8 @@ export interface Db {
   readonly schema: string
   /** Slice 0, where what belongs to nobody in particular is kept; left out where this is it. */
   readonly home?: Db
+  /** All of them, for who reads and writes anybody's rows; left out where this is the only one. */
+  readonly slices?: Sliced<Db>
   /** Set where all connections are so: then no transaction needs to say it. */
   readonly reading?: Reading
   /** The same rows over connections that read in order, for single statements that want it. */
@@ -44,6 +47,9 @@ export interface Db {
 export class CommitUnknownError extends Error {
   override readonly name = 'CommitUnknownError'
 }
+
+/** The constraint by which a slice refuses people who were moved to another: whoever asks it has not heard of that yet. */
+export const SLICE_FENCE = 'slice_holds'
 
 const RETRIES_MAX = 6
 const RETRY_BASE_MS = 5
@@ -70,6 +76,7 @@ export function isDuplicate(error: unknown): boolean {
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CommitUnknownError) return true
+  if ((error as { constraint?: unknown } | null)?.constraint === SLICE_FENCE) return true
   const state = sqlState(error)
   if (state !== undefined) {
     return /^(08|53|57P|58)/.test(state) || state === '25006' || state === '57014'
