@@ -190,6 +190,29 @@ eachStore('the commit of a turn', (store) => {
     ])
   })
 
+  it('invariant 5: a lost lease writes nothing, also beside the living attempt of the same session', async () => {
+    let now = NOW.getTime()
+    const { db } = await emptiedStore(store, () => new Date(now))
+    const late = await claimed(db)
+    now += 1000
+    const token = newId()
+    const { turns } = await claimTurns(db, 10, 1000, token, ['bot'])
+    const before = await everything(db)
+    const status = (all: readonly { status: string }[]) => all.map((each) => each.status)
+    expect(status(await commitTurns(db, late, POLICY, TRIGGERS))).toEqual(['lost', 'lost'])
+    expect(await everything(db)).toEqual(before)
+    const living = turns.map((claim) => ({ claim, token, result: result(claim), failure: null }))
+    expect(status(await commitTurns(db, [...late, ...living], POLICY, TRIGGERS))).toEqual([
+      'lost',
+      'lost',
+      'committed',
+      'committed',
+    ])
+    const after = await everything(db)
+    expect(after.turns).toMatchObject(KEYS.map(() => ({ status: 'committed', attempt: 2 })))
+    expect(after.effects).toHaveLength(4)
+  })
+
   it('invariant 3: the same for a failed turn, whose trigger settles the slot', async () => {
     const { db } = await emptiedStore(store, () => NOW)
     const failure = {

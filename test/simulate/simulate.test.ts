@@ -8,7 +8,7 @@ import { planOf } from './plan.ts'
 import { Stage } from './stage.ts'
 
 const SEEDS = 100
-const STEPS = 80
+const STEPS = 50
 
 let stage: Stage | null = null
 const opened = async () => (stage ??= await Stage.open())
