@@ -63,7 +63,10 @@ const server = await build({
   ...shared,
   entryPoints: [
     'src/index.ts',
+    'src/ai-sdk.ts',
     'src/langgraph.ts',
+    'src/mastra.ts',
+    'src/openai-agents.ts',
     'src/testing.ts',
     'src/tools.ts',
     'src/cli/bin.ts',

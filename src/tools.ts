@@ -5,11 +5,14 @@
  */
 import type { StructuredToolInterface } from '@langchain/core/tools'
 import { z } from 'zod'
+import type { Turn } from './agents/function.ts'
 import type { Door } from './api/doors/door.ts'
 import { operations } from './app/operations.ts'
 import { wallClock } from './clock.ts'
 import { type RemoteOptions, remoteDoor } from './mcp/remote.ts'
 import { callTool, type Problem, type Tool, toolsOf } from './mcp/tool.ts'
+import { turnTools as offeredTools } from './packs/companion/think.ts'
+import { useTool } from './packs/companion/tools.ts'
 
 /** An app made by `wakeful()`, or the address of a server and a key. */
 export type ToolSource = { door(actAs?: string): Door } | Omit<RemoteOptions, 'now' | 'actAs'>
@@ -25,12 +28,15 @@ export type ToolAnswer =
   | { readonly ok: true; readonly said: string; readonly data: unknown }
   | { readonly ok: false; readonly said: string; readonly problem: Problem }
 
-export interface PlainTool {
+export interface PlainTool<A = ToolAnswer> {
   readonly description: string
   /** A schema of the AI SDK; `inputSchema.jsonSchema` is the JSON Schema. */
   readonly inputSchema: { readonly jsonSchema: object; readonly validate: undefined }
-  execute(args: unknown, options?: { readonly abortSignal?: AbortSignal }): Promise<ToolAnswer>
+  execute(args: unknown, options?: { readonly abortSignal?: AbortSignal }): Promise<A>
 }
+
+/** By name; each answers in words. */
+export type TurnTools = Record<string, PlainTool<string>>
 
 /** Plain objects by name, as the AI SDK takes them: `generateText({ model, tools: aiTools(app) })`. */
 export function aiTools(source: ToolSource, options: ToolOptions = {}): Record<string, PlainTool> {
@@ -51,6 +57,51 @@ function aiSchema(jsonSchema: object): PlainTool['inputSchema'] {
   const marked = { [Symbol.for('vercel.ai.schema')]: true, _type: undefined }
   return { ...marked, jsonSchema, validate: undefined }
 }
+
+/**
+ * The tools bound to a turn, for whoever runs a model in it: what they set is written with the turn, or not at all, and is this
+ * user's and this agent's. `follow_up` is the turn's alone.
+ */
+export function turnTools(turn: Turn): TurnTools {
+  const own = offeredTools([...toolsOf(operations).values()]).map(
+    ({ name, description, parameters }): [string, PlainTool<string>] => [
+      name,
+      {
+        description,
+        inputSchema: aiSchema(parameters),
+        execute: async (args) => (await useTool(turn, name, JSON.stringify(args ?? {}))).said,
+      },
+    ],
+  )
+  return { ...Object.fromEntries(own), follow_up: followUp(turn) }
+}
+
+/** Unlike an alarm it is called off by the next message of the user. */
+function followUp(turn: Turn): PlainTool<string> {
+  return {
+    description: FOLLOW_UP,
+    inputSchema: aiSchema({
+      type: 'object',
+      properties: {
+        in_seconds: { type: 'number', description: 'How long to wait for the user.' },
+        note: { type: 'string', description: 'What you are told then.' },
+      },
+      required: ['in_seconds'],
+    }),
+    execute: async (args) => {
+      const { in_seconds, note } = (args ?? {}) as { in_seconds?: unknown; note?: unknown }
+      try {
+        turn.followUp('follow_up', { inSeconds: Number(in_seconds), payload: { note } })
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error
+        return `Refused, nothing was changed: ${error.message}`
+      }
+      return `You are asked again in ${Number(in_seconds)} seconds, unless the user writes first.`
+    },
+  }
+}
+const FOLLOW_UP =
+  'Look in again after a while if the user does not write: a nudge, a question about how it went. The next message of the user calls it off, and calling this again replaces it. For what must happen whatever the user does, use set_alarm.'
 
 /** LangChain tools. Their content is the words and the JSON; their artifact is the answer as data. */
 export async function langchainTools(

@@ -47,7 +47,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   client: ['app/operations.ts', 'api', 'core'],
   'client.ts': ['client'],
   'langgraph.ts': ['agents'],
-  'tools.ts': ['app', 'api', 'mcp', 'clock.ts'],
+  'ai-sdk.ts': ['agents', 'tools.ts'],
+  'openai-agents.ts': ['agents', 'tools.ts'],
+  'mastra.ts': ['agents', 'tools.ts'],
+  'tools.ts': ['app', 'agents', 'api', 'mcp', 'packs', 'clock.ts'],
   'index.ts': ['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core'],
   'testing.ts': ['app', 'index.ts'],
   // The outermost door: it starts the server, and brings the demo's agent.

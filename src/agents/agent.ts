@@ -38,7 +38,15 @@ export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & {
   readonly metadata: Record<string, unknown>
 }
 
+/** What a turn has used up. */
+export interface Spent {
+  readonly tokens: number
+  readonly usd: number
+}
+
 export interface TurnResult {
+  /** As the agent reports it; it stands in the metadata of the checkpoint that the turn ends in, too. */
+  readonly spent?: Spent
   readonly wishes: readonly Wish[]
   /** The checkpoint this turn ends in; it is among `points`. Null: the session's state stays as it was. */
   readonly checkpointId: string | null
@@ -57,10 +65,15 @@ export const AGENT_TIMEOUT_MS = 60_000
 
 /**
  * The result of an agent whose whole memory is one JSON object. A turn that asks for nothing and leaves its state and the session's
- * counters as they were ends in the checkpoint it began with.
+ * counters as they were, and has spent nothing, ends in the checkpoint it began with.
  */
-export function stateResult(input: TurnInput, wishes: readonly Wish[], state: string): TurnResult {
-  const asBefore = wishes.length === 0 && state === (input.state ?? '{}')
+export function stateResult(
+  input: TurnInput,
+  wishes: readonly Wish[],
+  state: string,
+  spent?: Spent,
+): TurnResult {
+  const asBefore = wishes.length === 0 && state === (input.state ?? '{}') && spent === undefined
   if (asBefore && input.event.type !== 'user_message')
     return { wishes, checkpointId: null, points: [] }
   const checkpointId = newId()
@@ -71,7 +84,7 @@ export function stateResult(input: TurnInput, wishes: readonly Wish[], state: st
     parentId: input.checkpointId,
     type: 'state',
     checkpoint: state,
-    metadata: {},
+    metadata: spent === undefined ? {} : { spent },
   }
-  return { wishes, checkpointId, points: [point] }
+  return { wishes, checkpointId, points: [point], ...(spent === undefined ? {} : { spent }) }
 }

@@ -17,6 +17,7 @@ import { getWork } from '../store/work/work.ts'
 import {
   AGENT_TIMEOUT_MS,
   type Agent,
+  type Spent,
   stateResult,
   type TurnInput,
   type TurnResult,
@@ -47,6 +48,7 @@ const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
 const EXPLAINED_MAX = 100
 const OUTPUTS_MAX = 50
+const OVER = 'this turn is over: await everything you start'
 const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 export interface PastEvent {
@@ -77,6 +79,7 @@ export class Turn {
   state: Record<string, unknown>
   readonly #input: TurnInput
   readonly #wishes: Wish[] = []
+  #spent: Spent | undefined
   #over = false
 
   constructor(input: TurnInput) {
@@ -131,6 +134,15 @@ export class Turn {
 
   cancelFollowUp(id: string): void {
     this.#ask({ type: 'cancel_timer', timerId: id })
+  }
+
+  /** Reports what this turn has used up, as often as it likes: it adds up, and is kept with the turn. */
+  spent({ tokens = 0, usd = 0 }: Partial<Spent>): void {
+    if (this.#over) throw new Error(OVER)
+    if (![tokens, usd].every((amount) => Number.isFinite(amount) && amount >= 0))
+      throw new TypeError('spent: takes tokens and usd, each a number from 0 on')
+    const { tokens: before, usd: money } = this.#spent ?? { tokens: 0, usd: 0 }
+    this.#spent = { tokens: before + tokens, usd: money + usd }
   }
 
   /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
@@ -287,14 +299,14 @@ export class Turn {
   }
 
   #ask(wish: Wish): void {
-    if (this.#over) throw new Error('this turn is over: await everything you start')
+    if (this.#over) throw new Error(OVER)
     this.#wishes.push(wish)
   }
 
   /** Closes the turn and says what it wants. */
-  static finish(turn: Turn): { wishes: Wish[]; state: string } {
+  static finish(turn: Turn): { wishes: Wish[]; state: string; spent: Spent | undefined } {
     turn.#over = true
-    return { wishes: turn.#wishes, state: stateText(turn.state) }
+    return { wishes: turn.#wishes, state: stateText(turn.state), spent: turn.#spent }
   }
 
   static abandon(turn: Turn): void {
@@ -342,8 +354,8 @@ export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}):
         Turn.abandon(turn)
         throw error
       }
-      const { wishes, state } = Turn.finish(turn)
-      return stateResult(input, wishes, state)
+      const { wishes, state, spent } = Turn.finish(turn)
+      return stateResult(input, wishes, state, spent)
     },
   }
 }

@@ -151,7 +151,28 @@ async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
       `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
     )
   const after = await look(graph, saver, key, rows.checkpointId)
-  return { ...rows, wishes: wishesOf(input, before, after) }
+  return spending({ ...rows, wishes: wishesOf(input, before, after) }, before, after)
+}
+
+/** With what the models say they have used up for the messages that are new. */
+function spending(result: TurnResult, before: Standing, after: Standing): TurnResult {
+  const old = messagesOf(before)
+  const known = new Set(old.map(({ id }) => id))
+  const isNew = ({ id }: BaseMessage, place: number) =>
+    id === undefined ? place >= old.length : !known.has(id)
+  const used = messagesOf(after)
+    .filter(isNew)
+    .flatMap(
+      (message) => (message as { usage_metadata?: { total_tokens: number } }).usage_metadata ?? [],
+    )
+  if (used.length === 0) return result
+  const spent = { tokens: used.reduce((sum, usage) => sum + usage.total_tokens, 0), usd: 0 }
+  const points = result.points.map((point) =>
+    point.id === result.checkpointId && point.ns === ''
+      ? { ...point, metadata: { ...point.metadata, spent } }
+      : point,
+  )
+  return { ...result, points, spent }
 }
 
 /** A graph between two runs. */

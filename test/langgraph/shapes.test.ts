@@ -1,4 +1,5 @@
 /** Graphs of other shapes, sizes and pasts. */
+import { AIMessage } from '@langchain/core/messages'
 import { Send, START, StateGraph } from '@langchain/langgraph'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
@@ -43,6 +44,26 @@ eachStore('a LangGraph agent', (store) => {
     await lines(made, 'one', 'two')
     expect((await values(made)).seen).toEqual(['leaf x', 'leaf y', 'leaf x', 'leaf y'])
     expect(await sent(made)).toEqual(['visit 0', 'visit 0,visit 1'])
+  })
+
+  it('reports the tokens of the messages that are new, with the turn', async () => {
+    const usage_metadata = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+    const graph = oneNode(({ event }) =>
+      event.seq === 3
+        ? {}
+        : { messages: [new AIMessage({ content: 'hi', usage_metadata } as never)] },
+    )
+    const made = await world(store, { graph: langGraphAgent(graph) })
+    await lines(made, 'one', 'two', 'three')
+    const rows = await made.query<{ metadata: string }>(
+      `select metadata from wakeful.checkpoints where checkpoint_ns = '' order by created_at, checkpoint_id`,
+    )
+    const spent = { tokens: 15, usd: 0 }
+    expect(rows.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
+      spent,
+      spent,
+      undefined,
+    ])
   })
 
   it('takes a state given as a zod schema, with plain effects', async () => {

@@ -1,0 +1,185 @@
+/** Agents of other frameworks, as their examples are: answered and woken like any other, and what they set is their turn's. */
+import { afterEach, expect, it, vi } from 'vitest'
+import type { Agent } from '../../src/index.ts'
+import { mastraAgent } from '../../src/mastra.ts'
+import { type FakeModel, fakeModel, json, type Say } from '../agents/fake-model.ts'
+import { sent, turns } from '../langgraph/graphs.ts'
+import { eachStore } from '../setup/stores.ts'
+import { type World, world } from '../setup/worlds.ts'
+import { FRAMEWORKS, type Framework, saying, using } from './frameworks.ts'
+import { Agent as StandIn } from './mastra-core/agent.js'
+
+// The examples name the package; here that is the source, not what was built last.
+vi.mock('wakeful/ai-sdk', () => import('../../src/ai-sdk.ts'))
+vi.mock('wakeful/openai-agents', () => import('../../src/openai-agents.ts'))
+vi.mock('wakeful/mastra', () => import('../../src/mastra.ts'))
+vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
+
+const KEY = 'ann:helper:main'
+const MINUTE = 60_000
+
+let model: FakeModel | undefined
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await model?.stop()
+})
+
+async function told(...answers: Say[]): Promise<FakeModel> {
+  model = await fakeModel(...answers)
+  vi.stubEnv('WAKEFUL_MODEL_URL', model.url)
+  vi.stubEnv('WAKEFUL_MODEL', 'fake-1')
+  vi.stubEnv('WAKEFUL_MODEL_KEY', 'secret')
+  return model
+}
+
+async function agentsOf(framework: Framework): Promise<Record<string, Agent>> {
+  const path = `../../examples/${framework}/app.mjs`
+  return ((await import(path)) as { default: { agents: Record<string, Agent> } }).default.agents
+}
+
+/** With a tool that wants leave, which the example of Mastra has not: there it takes a storage. */
+async function orderingAgents(framework: Framework): Promise<Record<string, Agent>> {
+  if (framework !== 'mastra') return agentsOf(framework)
+  const { WAKEFUL_MODEL_URL: url } = process.env
+  return {
+    helper: mastraAgent((turn) => {
+      const order_flour = {
+        description: 'Order flour.',
+        requireApproval: true,
+        inputSchema: { jsonSchema: { type: 'object' } },
+        execute: async ({ kilos }: { kilos: number }) => {
+          turn.state.ordered = Number(turn.state.ordered ?? 0) + kilos
+          return `${kilos} kg are ordered.`
+        },
+      }
+      const settings = { id: 'h', model: { id: 'endpoint/fake-1', url, apiKey: 'secret' } }
+      return new StandIn({ ...settings, tools: { order_flour } })
+    }),
+  }
+}
+
+async function ordered(made: World): Promise<unknown> {
+  const [row] = await made.query<{ checkpoint: string }>(
+    'select checkpoint from wakeful.checkpoints order by created_at desc, checkpoint_id desc limit 1',
+  )
+  return JSON.parse(row?.checkpoint ?? '{}').ordered
+}
+
+eachStore('an agent of another framework', (store) => {
+  it.each(FRAMEWORKS)(
+    '%s: answers, remembers, looks in again and is silent where it wants',
+    async (name) => {
+      const { asked } = await told(
+        using('follow_up', { in_seconds: 600, note: 'ask what kind' }),
+        saying('Nice!'),
+        saying('Rye or wheat?'),
+        using('follow_up', { in_seconds: 600 }),
+        saying('Good.'),
+        saying('NOTHING.'),
+      )
+      const made = await world(store, await agentsOf(name))
+      await made.say(KEY, 'I bake bread.')
+      await made.advanceBy(9 * MINUTE)
+      expect(await sent(made)).toEqual(['Nice!'])
+      await made.advanceBy(2 * MINUTE)
+      expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?'])
+      await made.say(KEY, 'Rye.')
+      await made.advanceBy(30 * MINUTE)
+      expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?', 'Good.'])
+      const said = asked.map(({ body }) => body.messages.map(({ role }) => role[0]).join(''))
+      expect(said).toEqual(['su', 'suat', 'suatau', 'suatauau', 'suatauauat', 'suatauauatau'])
+      expect(JSON.stringify(asked[2]?.body.messages.at(-1))).toContain('ask what kind')
+      expect(asked[0]).toMatchObject({
+        headers: { authorization: 'Bearer secret' },
+        body: { model: 'fake-1' },
+      })
+      expect(await turns(made)).toMatchObject([
+        { status: 'committed' },
+        { status: 'committed' },
+        { status: 'committed' },
+        { status: 'committed' },
+      ])
+    },
+  )
+
+  it.each(FRAMEWORKS)(
+    '%s: sets an alarm with its turn, is woken by it, and reports its tokens',
+    async (name) => {
+      const { asked } = await told(
+        using('set_alarm', { schedule: 'every nonsense', wake_message: 'x' }),
+        using('set_alarm', { schedule: 'in 20 minutes', wake_message: 'the oven is hot' }),
+        saying('I will tell you.'),
+        saying('The oven is hot!'),
+      )
+      const made = await world(store, await agentsOf(name))
+      await made.say(KEY, 'Tell me when the oven is hot, in 20 minutes.')
+      await made.settle()
+      expect(JSON.stringify(asked[1]?.body.messages.at(-1))).toContain(
+        'Refused, nothing was changed',
+      )
+      expect(await made.query('select agent_id, conversation_id from wakeful.alarms')).toEqual([
+        { agent_id: 'helper', conversation_id: 'main' },
+      ])
+      await made.advanceBy(20 * MINUTE)
+      expect(asked[3]?.body.messages.at(-1)?.content).toBe(
+        '[alarm, due 2026-01-01T00:20:00.000Z] the oven is hot',
+      )
+      expect(await sent(made)).toEqual(['I will tell you.', 'The oven is hot!'])
+      const spent = await made.query<{ metadata: string }>(
+        'select metadata from wakeful.checkpoints order by created_at, checkpoint_id',
+      )
+      expect(spent.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
+        { tokens: 45, usd: 0 },
+        { tokens: 15, usd: 0 },
+      ])
+    },
+  )
+
+  it.each(FRAMEWORKS)(
+    '%s: asks before a tool that wants leave, and does as it is told',
+    async (name) => {
+      const { asked } = await told(
+        using('order_flour', { kilos: 5 }),
+        saying('Ordered.'),
+        using('order_flour', { kilos: 7 }),
+        saying('Then not.'),
+        using('order_flour', { kilos: 9 }),
+        saying('As you like.'),
+        saying('It is noon.'),
+      )
+      const made = await world(store, await orderingAgents(name))
+      const say = async (text: string) => {
+        await made.say(KEY, text)
+        await made.settle()
+        return (await sent(made)).at(-1)
+      }
+      expect(await say('We need flour.')).toMatch(
+        /^May I do this\? order_flour .*5.*\nAnswer yes or no\.$/,
+      )
+      expect(await ordered(made)).toBeUndefined()
+      expect(await say('Yes!')).toBe('Ordered.')
+      expect(await ordered(made)).toBe(5)
+      expect(JSON.stringify(asked[1]?.body.messages.at(-1))).toContain('5 kg are ordered.')
+      expect(await say('More.')).toMatch(/^May I do this/)
+      expect(await say('no')).toBe('Then not.')
+      expect(await say('More!')).toMatch(/^May I do this/)
+      // Something else comes between: it is answered, and the flour is not ordered.
+      expect(await say('What time is it?')).toBe('It is noon.')
+      expect(asked.at(-1)?.body.messages.at(-1)?.content).toBe('What time is it?')
+      expect(await ordered(made)).toBe(5)
+      expect(asked).toHaveLength(7)
+      expect((await turns(made)).every(({ status }) => status === 'committed')).toBe(true)
+    },
+  )
+
+  it.each(FRAMEWORKS)('%s: gives up at once where no retry helps', async (name) => {
+    const { asked } = await told(json(401, { error: { message: 'no such key' } }))
+    const made = await world(store, await agentsOf(name))
+    await made.say(KEY, 'Hello.')
+    await made.advanceBy(60 * MINUTE)
+    expect(asked).toHaveLength(1)
+    expect(await turns(made)).toMatchObject([
+      { status: 'failed', error: expect.stringContaining('no such key') },
+    ])
+  })
+})

@@ -1,0 +1,74 @@
+/**
+ * Agents of other frameworks in a process that is killed amid their turns, once between two calls of the model and once in a
+ * follow-up: another goes on, and each thing is said and set once (invariants 3 and 4).
+ */
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import { type FakeModel, fakeModel, type Say } from '../agents/fake-model.ts'
+import { ensureBuilt, folder, post, Server } from '../process/server.ts'
+import type { Loose } from '../setup/http.ts'
+import { eachStore } from '../setup/stores.ts'
+import { until } from '../setup/until.ts'
+import { appOf, FRAMEWORKS, saying, using } from './frameworks.ts'
+
+const KEY = 'ann:helper:main'
+/** Three starts of a server each. */
+const TIMEOUT_MS = 240_000
+
+/** The model never answers. */
+const holding: Say = () => undefined
+
+let model: FakeModel | undefined
+afterEach(() => model?.stop())
+
+eachStore('killed amid a turn', (store) => {
+  it.each(FRAMEWORKS)(
+    'an agent of %s goes on, with one message each',
+    async (framework) => {
+      ensureBuilt()
+      const alarm = using('set_alarm', { schedule: 'in 2 hours', wake_message: 'the dough' })
+      const fake = await fakeModel(alarm, holding)
+      model = fake
+      const database =
+        store.name === 'pglite' ? `pglite:${join(folder(), 'data')}` : await store.database()
+      const env = {
+        DATABASE_URL: database,
+        WAKEFUL_APP: appOf(framework),
+        WAKEFUL_LEASE_MS: '1000',
+        WAKEFUL_MODEL_URL: fake.url,
+        WAKEFUL_MODEL: 'fake-1',
+      }
+      const asked = (count: number) =>
+        until(`${count} calls of the model`, () => fake.asked.length >= count)
+
+      const first = await Server.start(env)
+      expect(await post(first.url, KEY, { text: 'I bake bread.' })).toMatchObject({ status: 202 })
+      await asked(2)
+      await first.end('SIGKILL')
+
+      fake.asked.splice(0)
+      fake.answers = [alarm, using('follow_up', { in_seconds: 1 }), saying('Nice!'), holding]
+      const second = await Server.start(env)
+      await asked(4)
+      await second.end('SIGKILL')
+
+      fake.answers = [saying('Rye or wheat?')]
+      const third = await Server.start(env)
+      const read = async (path: string): Promise<Loose[]> =>
+        ((await (await fetch(`${third.url}${path}`)).json()) as Loose).data
+      const messages = async () =>
+        (await read(`/v1/sessions/${KEY}/effects`)).filter(({ type }) => type === 'send_message')
+      await until('both messages', async () => (await messages()).length >= 2)
+      expect((await messages()).map(({ payload }) => payload.content)).toEqual([
+        'Nice!',
+        'Rye or wheat?',
+      ])
+      expect(await read('/v1/alarms')).toHaveLength(1)
+      expect(await read(`/v1/sessions/${KEY}/turns`)).toMatchObject([
+        { event_seq: 1, status: 'committed' },
+        { event_seq: 2, status: 'committed' },
+      ])
+    },
+    TIMEOUT_MS,
+  )
+})
