@@ -53,7 +53,11 @@ export interface WorkResult {
   readonly file?: WorkFile
 }
 
-export type Executor = (run: WorkRun) => Promise<WorkResult>
+export interface Executor {
+  (run: WorkRun): Promise<WorkResult>
+  /** Why it can do nothing here, and what to set; then no work is made for it at the doors. */
+  readonly missing?: string | null
+}
 
 /** What an executor's agent needs of the app. */
 export interface ExecutorServices {

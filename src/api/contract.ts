@@ -99,6 +99,8 @@ export function tellIfSoon(app: AppServices, due: Date, now: Date): void {
 export interface WorkServices {
   /** The executors there are. */
   readonly types: readonly string[]
+  /** Why that one can do nothing here, and what to set; null where it can. */
+  missing(type: string): string | null
   /** For looking again when a transaction is over: where the rows of this bucket are. */
   dbOf(bucket: number): Db
   /** Resolves when the output has ended, the time is up, or nobody waits any more. Never within a transaction. */

@@ -47,6 +47,7 @@ export class WorkRuntime {
     ])
     this.forOperations = {
       types,
+      missing: (type) => executors.get(type)?.missing ?? null,
       dbOf: (bucket) => stores.ofBucket(bucket).db,
       ended: async (output, ms, signal) =>
         this.#waits.ofBucket(output.bucket).ended(output, ms, signal),

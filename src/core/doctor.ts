@@ -32,6 +32,12 @@ export interface DatabaseFacts {
   }[]
   /** Rows whose lease ended more than a minute ago and that nobody took up. */
   readonly stuck: readonly { readonly table: string; readonly count: number }[]
+  /** Keys in use that end within two weeks. */
+  readonly ending_keys: readonly {
+    readonly id: string
+    readonly role: string
+    readonly ends_at: string
+  }[]
   readonly tables: readonly {
     readonly table: string
     readonly live_rows: number
@@ -51,6 +57,7 @@ export const LATE_MAX = 10_000
 const DEAD_ROWS_MIN = 10_000
 const DEAD_SHARE_MAX = 0.5
 const CONNECTIONS_SHARE_MAX = 0.9
+export const KEYS_END_DAYS = 14
 const TRANSACTION_MAX_MS = 10 * MINUTE_MS
 const PG_MAJOR_MIN = 15
 const DISK_FREE_WARN = 1024 ** 3
@@ -103,8 +110,22 @@ function migrationsFinding(migrations: DatabaseFacts['migrations']): Finding {
   return finding('migrations', 'fail', text, 'run wakeful migrate up, or start the server')
 }
 
-function rowFindings({ kind, due, stuck, tables, autovacuum }: DatabaseFacts): Finding[] {
-  return [...due.map(dueFinding), stuckFinding(stuck), vacuumFinding(kind, autovacuum, tables)]
+function rowFindings(facts: DatabaseFacts): Finding[] {
+  const { kind, due, stuck, tables, autovacuum, ending_keys } = facts
+  return [
+    ...due.map(dueFinding),
+    stuckFinding(stuck),
+    vacuumFinding(kind, autovacuum, tables),
+    keysFinding(ending_keys),
+  ]
+}
+
+function keysFinding(ending: DatabaseFacts['ending_keys']): Finding {
+  if (ending.length === 0) return finding('keys', 'ok', 'none ends within two weeks')
+  const text = ending
+    .map(({ id, role, ends_at }) => `${role} key ${id} ends at ${ends_at}`)
+    .join(', ')
+  return finding('keys', 'warn', text, 'make new ones with wakeful keys create, and hand them out')
 }
 
 function dueFinding({ table, lag_ms, late }: DatabaseFacts['due'][number]): Finding {

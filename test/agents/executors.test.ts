@@ -331,8 +331,11 @@ describe('research and content', () => {
     )
     await s.stop()
     await open([saying('never')], { WAKEFUL_MODEL: '' })
-    const one = await run(s, { agent_type: 'content' })
-    expect(one.output.error_message).toMatch(/^content: no chat model is set: set WAKEFUL_MODEL \(/)
+    const refused = await s.call('POST', '/v1/work', { task: 'x', agent_type: 'content' })
+    expect(refused.status).toBe(400)
+    expect(refused.body.errors).toMatchObject([
+      expect.stringMatching(/^agent_type: content can do nothing here: .*: set WAKEFUL_MODEL \(/),
+    ])
     expect(model.asked).toEqual([])
   })
 

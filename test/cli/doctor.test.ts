@@ -31,6 +31,7 @@ const SOUND: DatabaseFacts = {
   migrations: [{ name: '0001_x', applied_at: '2026-01-01T00:00:00.000Z' }],
   due: [{ table: 'alarms', lag_ms: 20, late: 0 }],
   stuck: [{ table: 'sessions', count: 0 }],
+  ending_keys: [],
   tables: [{ table: 'sessions', live_rows: 1_000_000, dead_rows: 90_000, vacuumed_at: null }],
 }
 
@@ -65,6 +66,13 @@ describe('the judgement', () => {
       /AUTONOMY_ENABLED/,
     ],
     ['a stuck lease', { stuck: [{ table: 'effects', count: 2 }] }, 'leases', 'fail', /start one/],
+    [
+      'a key that ends soon',
+      { ending_keys: [{ id: 'k1', role: 'agent', ends_at: '2026-01-05T00:00:00.000Z' }] },
+      'keys',
+      'warn',
+      /wakeful keys create/,
+    ],
     ['no autovacuum', { autovacuum: false }, 'vacuum', 'fail', /autovacuum = on/],
     [
       'dead rows',

@@ -1,12 +1,21 @@
-/** The pages that show the whole: Now, Why, Rules and Health, and the frame around all of them. */
+/** The pages that show the whole: Now, Why, Trends, Rules and Health, and the frame around all of them. */
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Executor } from '../../src/agents/executor.ts'
 import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
 
 const WIDE = { width: 1440, height: 900 }
 const NARROW = { width: 380, height: 800 }
 const JS_MAX_BYTES = 200 * 1024
+
+/** Runs until it is stopped. */
+const slow: Executor = (run) => {
+  run.progress(0.3, 'reading page 3')
+  return new Promise((_, fail) =>
+    run.signal.addEventListener('abort', () => fail(new Error('stopped'))),
+  )
+}
 
 let stage: Stage
 let url: string
@@ -14,7 +23,7 @@ let visit: Visit
 let page: Page
 
 beforeAll(async () => {
-  stage = await openStage()
+  stage = await openStage({ work: { slow } })
   url = stage.url
 })
 
@@ -153,6 +162,37 @@ describe('why', () => {
     await page.getByText('Nothing of this kind').waitFor()
     expect(await barriers(page)).toEqual([])
   })
+})
+
+test('trends plot what came due, what was held back by which rule, and how far work is', async () => {
+  await send('POST', 'work', { task: 'A long run', agent_type: 'slow', user_id: 'ann' })
+  const id = '7f6b7c1e-0000-4000-8000-000000000001'
+  await stage.query(
+    `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, created_at)
+     values (7, 'fay:companion:t', 1, $1, 'timer', '{}', $1, now(), now())`,
+    [id],
+  )
+  await stage.query(
+    `insert into wakeful.turns (bucket, session_key, event_seq, event_id, attempt, status, started_at, finished_at, verdicts)
+     values (7, 'fay:companion:t', 1, $1, 1, 'committed', now(), now(), '[{"allowed":false,"rule":"cooldown_active"}]')`,
+    [id],
+  )
+  await page.goto(`${url}/#/trends`)
+  const due = region('The last 24 hours')
+  await due
+    .getByText(/\d+ came due/)
+    .first()
+    .waitFor()
+  await due.getByRole('img', { name: /What came due in each hour/ }).waitFor()
+  await due.getByText('As a table').click()
+  await due.getByRole('columnheader', { name: 'Latest' }).waitFor()
+  const held = region('Held back in the last 7 days')
+  await held.locator('figcaption').getByText('too soon after another').waitFor()
+  const run = region('Work that runs now')
+  await run.getByRole('progressbar', { name: 'Progress of A long run' }).waitFor()
+  await run.getByText('reading page 3').waitFor()
+  expect(await barriers(page)).toEqual([])
+  await fitsNarrow('/trends', 'A long run')
 })
 
 test('health tells of the server, what waits, and where facts come from', async () => {

@@ -63,7 +63,7 @@ export function Frame({ children }: { children: ReactNode }) {
                 href="./docs"
                 className="text-muted underline-offset-4 hover:text-ink hover:underline"
               >
-                API reference
+                Docs and API
               </a>
             </p>
           </div>
@@ -84,7 +84,7 @@ export function Frame({ children }: { children: ReactNode }) {
             Try a phrase
           </Link>
           <a href="./docs" className="text-muted underline underline-offset-4">
-            API reference
+            Docs and API
           </a>
         </p>
       </footer>

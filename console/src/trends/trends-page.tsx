@@ -32,8 +32,10 @@ export function TrendsPage() {
       {data !== undefined && (
         <div className="grid grid-cols-1 items-start gap-4 xl:grid-cols-2">
           <Day activity={data} />
-          <Week activity={data} />
-          <Runs runs={data.runs} />
+          <div className="flex flex-col gap-4">
+            <Week activity={data} />
+            <Runs runs={data.runs} />
+          </div>
         </div>
       )}
     </>

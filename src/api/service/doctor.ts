@@ -22,6 +22,7 @@ const database = z.object({
   migrations: z.array(z.object({ name: z.string(), applied_at: instant.nullable() })),
   due: z.array(z.object({ table: z.string(), lag_ms: count, late: count })),
   stuck: z.array(z.object({ table: z.string(), count })),
+  ending_keys: z.array(z.object({ id: z.string(), role: z.string(), ends_at: instant })),
   tables: z.array(
     z.object({
       table: z.string(),

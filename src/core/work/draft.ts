@@ -43,6 +43,8 @@ export function runsAtOnce(plan: WorkPlan, { run_first }: Pick<WorkFields, 'run_
 export interface WorkRules {
   /** The executors there are; undefined: nobody can tell. */
   readonly types: readonly string[] | undefined
+  /** Why this one can do nothing here, and what to set; left out: it is tried. */
+  readonly missing?: (type: string) => string | null
   readonly userId: string
   /** Who may be told of runs, in words, and whether this agent is one. */
   readonly told: { readonly whom: string; readonly refuses: (agentId: string) => string | null }
@@ -51,7 +53,7 @@ export interface WorkRules {
 /** What the rules have against it, all at once. What is undefined was accepted before. */
 export function workErrors(
   asked: Partial<Pick<WorkFields, 'agent_type' | 'parameters'>>,
-  { types, userId, told }: WorkRules,
+  { types, missing, userId, told }: WorkRules,
 ): string[] {
   const errors: string[] = []
   const { agent_type: type, parameters } = asked
@@ -60,6 +62,8 @@ export function workErrors(
     const help = known === '' ? 'none is registered here' : `there are ${known}`
     errors.push(`agent_type: no executor ${JSON.stringify(type)} does work here; ${help}`)
   }
+  const why = type === undefined ? null : (missing?.(type) ?? null)
+  if (why !== null) errors.push(`agent_type: ${type} can do nothing here: ${why}`)
   const given = parameters === undefined ? {} : (JSON.parse(parameters.text) as object)
   if (Object.hasOwn(given, 'notify_session')) {
     const session = notifySession(given, userId)

@@ -25,11 +25,12 @@ ${FORM}`
 const OPTIONS = ['audience', 'tone', 'language'] as const
 
 export function content(model: ChatModel): Executor {
-  return async (run) => {
+  const execute = async (run: WorkRun) => {
     if (model.missing !== null) throw new TerminalError(`content: ${model.missing}`)
     const brief = briefOf(run)
     return filed(await write(run, model, CONTENT, brief), brief.format)
   }
+  return Object.assign(execute, { missing: model.missing })
 }
 
 /** The task and its parameters, for the model to read. */

@@ -1,5 +1,11 @@
 /** What the database can tell about its own health. Cheap: nothing here reads more than it counts. */
-import { type DatabaseFacts, LATE_MAX, SHARED, SHARED_ADVICE } from '../../core/doctor.ts'
+import {
+  type DatabaseFacts,
+  KEYS_END_DAYS,
+  LATE_MAX,
+  SHARED,
+  SHARED_ADVICE,
+} from '../../core/doctor.ts'
 import type { Db } from './db.ts'
 // All of it, so that a due table added there is looked after here without a word.
 import * as due from './due.ts'
@@ -74,6 +80,7 @@ export async function examine(db: Db): Promise<DatabaseFacts> {
     migrations,
     due: whole ? await dueFacts(db) : [],
     stuck: whole ? await stuckFacts(db) : [],
+    ending_keys: whole ? await endingKeys(db) : [],
     tables: await tableFacts(db),
   }
 }
@@ -135,6 +142,17 @@ async function stuckFacts(db: Db): Promise<DatabaseFacts['stuck']> {
     facts.push({ table, count: row?.count ?? 0 })
   }
   return facts
+}
+
+/** In use: a key that was never shown is nobody's loss. */
+async function endingKeys(db: Db): Promise<DatabaseFacts['ending_keys']> {
+  const rows = await db.query<{ id: string; role: string; ends_at: Date }>(
+    `select id, role, expires_at as ends_at from wakeful.api_keys
+     where parent_id is null and revoked_at is null and last_used_at is not null and expires_at > ${NOW}
+       and expires_at <= ${due.inMs(String(KEYS_END_DAYS * 86_400_000))} order by expires_at limit 20`,
+    [db.now()],
+  )
+  return rows.map((row) => ({ ...row, ends_at: row.ends_at.toISOString() }))
 }
 
 async function tableFacts(db: Db): Promise<DatabaseFacts['tables']> {

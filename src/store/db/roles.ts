@@ -26,13 +26,13 @@ export async function ensureRoles(db: Db): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const state = await stateOf(db)
     if (state.missing.length === 0 && state.member) return
-    if (attempt > ATTEMPTS_MAX) throw new Error(whatToRun(state.user))
+    if (attempt > ATTEMPTS_MAX) throw new Error(whatToRun(state))
     try {
       for (const role of state.missing) await db.exec(`create role ${role} nologin`)
       if (!(await stateOf(db)).member)
         await db.exec(`grant ${OWNER_ROLE}, ${ENGINE_ROLE} to current_user`)
     } catch (error) {
-      if (sqlState(error) === NOT_ALLOWED) throw new Error(whatToRun(state.user), { cause: error })
+      if (sqlState(error) === NOT_ALLOWED) throw new Error(whatToRun(state), { cause: error })
       if (!BEATEN.has(sqlState(error))) throw error
     }
   }
@@ -54,10 +54,11 @@ async function stateOf(db: Db): Promise<State> {
   return { user: found.user, missing, member: row?.member ?? false }
 }
 
-function whatToRun(user: string): string {
+function whatToRun({ user, missing }: State): string {
+  const make = missing.map((role) => `create role ${role} nologin; `).join('')
   const name = `"${user.replaceAll('"', '""')}"`
   return (
     `the database user ${name} may not make the roles that keep owners apart. Let an administrator of the server run, once: ` +
-    `create role ${OWNER_ROLE} nologin; create role ${ENGINE_ROLE} nologin; grant ${OWNER_ROLE}, ${ENGINE_ROLE} to ${name};`
+    `${make}grant ${OWNER_ROLE}, ${ENGINE_ROLE} to ${name};`
   )
 }
