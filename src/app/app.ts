@@ -100,24 +100,7 @@ export class App {
 
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
   async start(): Promise<void> {
-<<<<<<< HEAD
     await this.#whenThere(0)
-=======
-    let wait = DATABASE_WAIT_MS
-    while (!this.#stopped) {
-      try {
-        await refusePooler(this.store)
-        const applied = await ensureMigrated(this.store.migrations, this.#options.config.migrate)
-        if (applied.length > 0) this.#options.log.info({ applied }, 'migrated')
-        break
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        this.#options.log.warn({ error: (error as Error).message }, 'waiting for the database')
-        await new Promise((done) => setTimeout(done, wait))
-        wait = Math.min(wait * 2, DATABASE_WAIT_MAX_MS)
-      }
-    }
->>>>>>> 334425d (Say how to run it: backup, upgrade, sizing, poolers, roles, keys)
     if (this.#stopped) return
     const { identity, calls, runtime, healths, life } = this.#parts
     await identity.requireAdmin()
@@ -162,9 +145,9 @@ export class App {
     const store = this.stores.all[number] as Store
     const slice = this.stores.several ? { slice: number } : {}
     try {
+      await refusePooler(store)
       const applied = await ensureMigrated(store.migrations, config.migrate)
       if (applied.length > 0) log.info({ ...slice, applied }, 'migrated')
-      await refusePooler(store)
       if (number === 0) await agreeOnMap(this.stores)
       else await agreeOnSlice(this.stores, number)
       return true

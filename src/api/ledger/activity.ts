@@ -10,7 +10,8 @@ import {
   slotsByHour,
   TURNS_LOOKED_AT,
 } from '../../store/ledger/activity.ts'
-import { operation, ownerOf } from '../contract.ts'
+import { type Across, operation, ownerOf } from '../contract.ts'
+import { everywhere } from '../slices.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
@@ -51,6 +52,31 @@ const output = z.object({
     .describe('Runs of work that wait or go on, the oldest first.'),
 })
 
+type Activity = z.input<typeof output>
+
+/** What each slice says, as one: hours added up, the latest of all, runs one after the other. */
+const mergedActivity: Across = async (slices, ask) => {
+  const all = (await everywhere(slices, ask)).map(({ body }) => body as Activity)
+  const slots = new Map<string, Activity['slots'][number]>()
+  for (const each of all.flatMap(({ slots }) => slots)) {
+    const key = `${+new Date(each.at)} ${each.kind}`
+    const { slots: count = 0, late = 0, worst_ms = 0 } = slots.get(key) ?? {}
+    slots.set(key, {
+      ...each,
+      slots: count + each.slots,
+      late: late + each.late,
+      worst_ms: Math.max(worst_ms, each.worst_ms),
+    })
+  }
+  const held = new Map<string, Activity['held'][number]>()
+  for (const each of all.flatMap(({ held }) => held)) {
+    const key = `${+new Date(each.at)} ${each.rule}`
+    held.set(key, { ...each, messages: (held.get(key)?.messages ?? 0) + each.messages })
+  }
+  const runs = all.flatMap(({ runs }) => runs)
+  return { body: { ...all[0], slots: [...slots.values()], held: [...held.values()], runs } }
+}
+
 /** So many whole hours, the one that is not over yet among them. */
 function hoursUntil(now: Date, count: number, userId: string | null): Hours {
   const first = Math.floor(now.getTime() / HOUR_MS) - count + 1
@@ -69,6 +95,7 @@ export const activity = [
     description:
       'How much became due and how late it was taken up in each hour of the last day, which messages were held back by which rule in each hour of the last week, and how far the work is that runs now.',
     query: z.object({ user_id: keyPart.optional().describe('Whose. Admin and service only.') }),
+    across: mergedActivity,
     roles: ['admin', 'service', 'agent', 'user'],
     output,
     async run(ctx, { query }) {
