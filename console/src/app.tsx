@@ -19,6 +19,7 @@ const WorkPage = later(async () => (await import('./work/work-page.tsx')).WorkPa
 const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
 const TrendsPage = later(async () => (await import('./trends/trends-page.tsx')).TrendsPage)
 const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
+const LinksPage = later(async () => (await import('./links/links-page.tsx')).LinksPage)
 const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
 const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
 const TryPage = later(async () => (await import('./phrases/try-page.tsx')).TryPage)
@@ -61,6 +62,9 @@ function Pages() {
       </Route>
       <Route path="/rules">
         <Later page={RulesPage} props={{}} />
+      </Route>
+      <Route path="/links">
+        <Later page={LinksPage} props={{}} />
       </Route>
       <Route path="/keys">
         <Later page={KeysPage} props={{}} />

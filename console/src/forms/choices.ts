@@ -8,9 +8,10 @@ import { KEY_PART } from '../session/key.ts'
 interface Capabilities {
   readonly agents: readonly string[]
   readonly agent_types: readonly string[]
+  readonly channels: readonly string[]
 }
 
-const NONE: Capabilities = { agents: [], agent_types: [] }
+const NONE: Capabilities = { agents: [], agent_types: [], channels: [] }
 const FRESH_MS = 60_000
 
 export function useCapabilities(): Capabilities {

@@ -8,16 +8,18 @@ export const capabilities = [
     method: 'GET',
     path: '/v1/capabilities',
     tag: 'Schedules',
-    summary: 'The agents and the executors of work that can be named here',
+    summary: 'The agents, executors of work and channels that can be named here',
     roles: ['admin', 'service', 'agent', 'user'],
     output: z.object({
       agents: z.array(z.string()),
       agent_types: z.array(z.string()).describe('Of work.'),
+      channels: z.array(z.string()).describe('By which people can be linked.'),
     }),
     async run(ctx) {
       const { app, actor } = ctx
       const agents = actor.agentId === null ? [...app.agentIds] : [actor.agentId]
-      return { body: { agents: agents.sort(), agent_types: [...app.work.types].sort() } }
+      const channels = [...app.channels.keys()].sort()
+      return { body: { agents: agents.sort(), agent_types: [...app.work.types].sort(), channels } }
     },
   }),
 ]
