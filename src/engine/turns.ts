@@ -13,7 +13,7 @@ import { reasonOf } from '../core/sessions/reason.ts'
 import type { Failure, Policy, TurnCause } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
-import { extendClaims, releaseClaims, SESSIONS } from '../store/db/due.ts'
+import { express, extendClaims, type First, releaseClaims, SESSIONS } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
@@ -85,6 +85,8 @@ export class TurnsService implements Service, Runner {
   readonly #places: Places
   #deadlines: NodeJS.Timeout | null = null
   #closed = false
+  /** More sessions waited than the last look had places for. */
+  #behind = false
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -118,17 +120,23 @@ export class TurnsService implements Service, Runner {
       this.#places.looked(true)
       return { did: 0, more: false, nextMs: null }
     }
+    const first = express(this.#behind, limit)
+    const newest = first > 0 ? (await this.#claim(first, 'newest')).did : 0
+    const most = limit - newest
+    const { did, nextMs } = await this.#claim(most, 'oldest')
+    this.#behind = did === most
+    this.#places.looked(this.#behind)
+    return { did: did + newest, more: this.#behind, nextMs }
+  }
+
+  /** Leases sessions that wait and begins their turns. */
+  async #claim(limit: number, first: First): Promise<Omit<Tick, 'more'>> {
+    const { claims, triggers, leaseMs, agents } = this.#options
     const token = newToken()
     const startedMs = performance.now()
-    const { turns, nextMs } = await claimTurns(
-      this.#options.claims,
-      limit,
-      this.#options.leaseMs,
-      token,
-      [...this.#options.agents.keys()],
-    )
+    const agentIds = [...agents.keys()]
+    const { turns, nextMs } = await claimTurns(claims, limit, leaseMs, token, agentIds, first)
     batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
-    const { claims, triggers } = this.#options
     const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
     const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
     const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
@@ -137,9 +145,7 @@ export class TurnsService implements Service, Runner {
       const slots = released.get(claim.event_id)
       this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
     }
-    const more = turns.length === limit
-    this.#places.looked(more)
-    return { did: turns.length, more, nextMs }
+    return { did: turns.length, nextMs }
   }
 
   async lend(patient: boolean): Promise<Lent | null> {

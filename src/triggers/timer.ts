@@ -1,5 +1,6 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
+import { express } from '../store/db/due.ts'
 import { type Fire, promoteTimers } from '../store/sessions/timers.ts'
 import { BATCH, type PromotedRow, type Trigger } from './trigger.ts'
 
@@ -11,18 +12,24 @@ export const timerTrigger: Trigger = {
   leases: true,
   async promote(db, busy = false, lent = null) {
     const most = busy ? BATCH : FEW
-    const ids = Array.from({ length: Math.min(most, lent?.places ?? most) }, newId)
-    const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, ids, lent)
+    const places = Math.min(most, lent?.places ?? most)
+    const first = express(busy, places)
+    const newest = first > 0 ? await promoteTimers(db, newIds(first), lent, 'newest') : null
+    const limit = places - (newest?.promoted ?? 0)
+    const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, newIds(limit), lent)
+    const all = [...(newest?.fires ?? []), ...fires]
     return {
-      promoted,
+      promoted: all.length,
       // Seen but not taken: somebody held its session a moment ago.
-      more: seen === ids.length || seen > promoted,
+      more: seen === limit || seen > promoted,
       nextMs: next_ms,
-      rows: fires.map(rowOf),
-      turns,
+      rows: all.map(rowOf),
+      turns: [...(newest?.turns ?? []), ...turns],
     }
   },
 }
+
+const newIds = (count: number) => Array.from({ length: count }, newId)
 
 function rowOf(fire: Fire): PromotedRow {
   const { lateness_ms: latenessMs, traceparent, session_key: sessionKey } = fire

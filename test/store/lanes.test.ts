@@ -2,7 +2,9 @@
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
+import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { promoteTimers } from '../../src/store/sessions/timers.ts'
+import { timerTrigger } from '../../src/triggers/timer.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 
@@ -68,4 +70,38 @@ eachStore('lanes', (store) => {
       }
     },
   )
+
+  it('invariant 14: who becomes due amid a burst is in the next batch, unless an earlier timer of its session waits', async () => {
+    const w = await world(store, {})
+    const due = async (user: string, minutes: number) => {
+      const ref = [bucketOf(user), user]
+      await w.query(
+        `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+         values ($1, $2 || ':bot:t', $2, 'bot', 't', now(), now()) on conflict do nothing`,
+        ref,
+      )
+      await w.query(
+        `insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, status, created_at, updated_at)
+         values ($1, $2 || ':bot:t', gen_random_uuid(), 'at ' || $3::int, timestamptz '2025-01-01' + $3::int * interval '1 minute', 'pending', now(), now())`,
+        [...ref, minutes],
+      )
+    }
+    for (let n = 0; n < USERS; n++) await due(`burst${n}`, n)
+    await due('late', 500)
+    await due('burst100', 501)
+    const { engine } = w.app.store
+    const lent = { places: BATCH, leaseMs: 30_000, token: newId(), agentIds: ['bot'] }
+    const { turns = [], promoted, more } = await timerTrigger.promote(engine, true, lent)
+    expect([promoted, more]).toEqual([BATCH, true])
+    const keys = turns.map((turn) => turn.session_key)
+    expect(keys).toContain('late:bot:t')
+    expect(keys).not.toContain('burst100:bot:t')
+    // The same where sessions wait for a turn: the one that came last is not behind all the others.
+    await promoteTimers(engine, Array.from({ length: USERS }, newId))
+    await w.query(
+      `update wakeful.sessions set due_at = due_at - interval '1 millisecond' where session_key <> 'burst100:bot:t'`,
+    )
+    const claimed = await claimTurns(engine, 1, 30_000, newId(), ['bot'], 'newest')
+    expect(claimed.turns.map((turn) => turn.session_key)).toEqual(['burst100:bot:t'])
+  })
 })

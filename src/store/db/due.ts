@@ -179,6 +179,20 @@ export const EFFECTS: DueTable = {
   live: 'due_at is not null',
 }
 
+/** Who is taken first: those who have waited longest, or those who became due last. */
+export type First = 'oldest' | 'newest'
+
+/** More than become due while one batch is under way: who is passed by newer ones waits with the burst. */
+const EXPRESS_MAX = 100
+
+/**
+ * How many of the newest are taken before each batch while more is due than it holds: whoever becomes due amid a burst of others
+ * does not wait until all of it is done, and those who have waited longest still get half of every batch.
+ */
+export function express(behind: boolean, limit: number): number {
+  return behind ? Math.min(EXPRESS_MAX, limit >> 1) : 0
+}
+
 /**
  * Selects and locks up to `limit` due rows, soonest first. `lock` names another table joined by
  * `join` to be locked instead: rows whose lock is held elsewhere are skipped and the scan goes on,
@@ -188,12 +202,12 @@ export function dueRows(
   table: DueTable,
   select: string,
   limit: string,
-  options: { join?: string; lock?: string; where?: string } = {},
+  options: { join?: string; lock?: string; where?: string; first?: First } = {},
 ): string {
-  const { join = '', lock = 't', where = 'true' } = options
+  const { join = '', lock = 't', where = 'true', first = 'oldest' } = options
   return `select ${select} from ${table.name} t ${join}
     where t.${table.live} and t.${table.due} <= ${NOW} and ${free(table)} and ${where}
-    order by t.${table.due} limit ${limit} for update of ${lock} skip locked`
+    order by t.${table.due}${first === 'oldest' ? '' : ' desc'} limit ${limit} for update of ${lock} skip locked`
 }
 
 /** Not leased, or its lease has run out. */
@@ -214,7 +228,7 @@ export function claimRows(
   table: DueTable,
   { limit, leaseMs, token }: Names<typeof LEASE>,
   returning: string,
-  options: { set?: string; where?: string } = {},
+  { set = '', ...which }: { set?: string; where?: string; first?: First } = {},
 ): string {
   const { within } = table
   const also = within === undefined ? '' : ` and t.${within} = d.${within}`
@@ -222,8 +236,8 @@ export function claimRows(
   const was = `t.bucket,${named} t.${table.key}, t.${table.due} as was_due_at, t.claim_token as was_token`
   return `update ${table.name} t
     set ${table.lease ?? table.due} = ${inMs(leaseMs)},
-        claim_token = ${token}, claimed_at = ${NOW}${options.set ?? ''}
-    from (${dueRows(table, was, limit, options.where === undefined ? {} : { where: options.where })}) d
+        claim_token = ${token}, claimed_at = ${NOW}${set}
+    from (${dueRows(table, was, limit, which)}) d
     where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs(`t.${table.key}`, `d.${table.key}`)}${also}
     returning ${returning}`
 }

@@ -1,7 +1,16 @@
 /** Heads of sessions: claim those whose log is ahead, read one, list them. */
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { claimRows, LEASE, NOW, nextDueMs, oneInOrder, SESSIONS, takenOf } from '../db/due.ts'
+import {
+  claimRows,
+  type First,
+  LEASE,
+  NOW,
+  nextDueMs,
+  oneInOrder,
+  SESSIONS,
+  takenOf,
+} from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 import { personOf } from '../people/people.ts'
 import type { HeldHead } from './turns.ts'
@@ -53,7 +62,7 @@ export function stateOf(s: string): string {
  * Only agents this process knows: during a rolling upgrade the others' sessions wait for their own.
  * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
  */
-const claiming = (leases: boolean) =>
+const claiming = (leases: boolean, first: First = 'oldest') =>
   statement(
     { ...LEASE, agentIds: 'text[]' },
     ({ agentIds, ...lease }) => `with claimed as (
@@ -64,6 +73,7 @@ const claiming = (leases: boolean) =>
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
         where: `t.agent_id = any(${agentIds})`,
+        first,
       },
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
@@ -76,6 +86,7 @@ const claiming = (leases: boolean) =>
   order by c.was_due_at`,
   )
 const CLAIM = claiming(false)
+const CLAIM_NEWEST = claiming(false, 'newest')
 /** A test clock does not poll: it is told when leases end. */
 const CLAIM_BY_CLOCK = claiming(true)
 
@@ -85,8 +96,9 @@ export async function claimTurns(
   leaseMs: number,
   token: string,
   agentIds: readonly string[],
+  first: First = 'oldest',
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
-  const claim = db.now() === null ? CLAIM : CLAIM_BY_CLOCK
+  const claim = first === 'newest' ? CLAIM_NEWEST : db.now() === null ? CLAIM : CLAIM_BY_CLOCK
   const values = claim.values(db, { limit, leaseMs, token, agentIds })
   const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, claim.text, values))
   return { turns: taken, nextMs }

@@ -1,7 +1,17 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { dueRows, inMs, keyIs, NOW, nextDueMs, oneInOrder, TIMERS, takenOf } from '../db/due.ts'
+import {
+  dueRows,
+  type First,
+  inMs,
+  keyIs,
+  NOW,
+  nextDueMs,
+  oneInOrder,
+  TIMERS,
+  takenOf,
+} from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 import { personOf } from '../people/people.ts'
 import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from './sessions.ts'
@@ -32,18 +42,20 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * With a token, an idle session of an agent known here is leased on the way, as a claim would: its event and state come back with
  * it, and its row is written once instead of twice. One whose log is ahead already is only promoted.
  */
-const PROMOTE = statement(
-  { limit: 'int', eventIds: 'uuid[]', leaseMs: 'int?', token: 'uuid?', agentIds: 'text[]' },
-  ({ limit, eventIds, leaseMs, token, agentIds }) => {
-    const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
-    const leased = (value: string, column: string) =>
-      `${column} = case when ${leases} then ${value} else s.${column} end`
-    const forTurn = (...columns: string[]) =>
-      columns.map((column) => `case when f.leased then f.${column} end as ${column}`).join(', ')
-    return `with due as materialized (
+const promoting = (first: First) =>
+  statement(
+    { limit: 'int', eventIds: 'uuid[]', leaseMs: 'int?', token: 'uuid?', agentIds: 'text[]' },
+    ({ limit, eventIds, leaseMs, token, agentIds }) => {
+      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
+      const leased = (value: string, column: string) =>
+        `${column} = case when ${leases} then ${value} else s.${column} end`
+      const forTurn = (...columns: string[]) =>
+        columns.map((column) => `case when f.leased then f.${column} end as ${column}`).join(', ')
+      return `with due as materialized (
     ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', limit, {
       join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
       lock: 's',
+      first,
     })}),
   ours as materialized (
     select d.bucket, d.session_key, unnest(d.timer_ids) as timer_id
@@ -94,8 +106,13 @@ const PROMOTE = statement(
     case when f.leased then ${NOW} end as now, case when f.leased then ${NOW} end as event_created_at,
     case when f.leased then ${stateOf('f')} end as state, case when f.leased then ${personOf('f')} end as person
   from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
-  },
-)
+    },
+  )
+
+const PROMOTE: Record<First, ReturnType<typeof promoting>> = {
+  oldest: promoting('oldest'),
+  newest: promoting('newest'),
+}
 
 /** A timer that has become an event. */
 export interface Fire {
@@ -133,10 +150,12 @@ export async function promoteTimers(
   db: Db,
   eventIds: readonly string[],
   lease: SessionLease | null = null,
+  first: First = 'oldest',
 ): Promise<Promoted> {
   const { leaseMs, token, agentIds } = lease ?? NO_LEASE
-  const values = PROMOTE.values(db, { limit: eventIds.length, eventIds, leaseMs, token, agentIds })
-  const answer = await oneInOrder<PromotedTimer>(db, PROMOTE.text, values)
+  const promote = PROMOTE[first]
+  const values = promote.values(db, { limit: eventIds.length, eventIds, leaseMs, token, agentIds })
+  const answer = await oneInOrder<PromotedTimer>(db, promote.text, values)
   const { taken: fires, nextMs } = takenOf<PromotedTimer>(answer)
   return {
     seen: answer[0]?.seen ?? 0,
