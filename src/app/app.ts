@@ -203,14 +203,15 @@ export class App {
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
-  /** Null: no such channel, or none that is written to. */
+  /** Null: no such channel or pack, or none that is written to. */
   #receive(name: string, request: Omit<ChannelRequest, 'now'>): Promise<ChannelAnswer> | null {
-    const { pushChannels, inbox, life } = this.#parts
+    const { pushChannels, packs, inbox, life } = this.#parts
     const channel = pushChannels.get(name)
-    if (channel?.receive === undefined) return null
+    const pack = packs.receivers.get(name)
+    if (channel?.receive === undefined && pack === undefined) return null
     if (!life.ready) throw notThereYet()
     const now = this.#options.now?.() ?? new Date(wallClock())
-    return channel.receive({ ...request, now }, inbox)
+    return channel?.receive?.({ ...request, now }, inbox) ?? pack?.({ ...request, now }) ?? null
   }
 
   /** What an operation runs in. */

@@ -6,6 +6,8 @@ import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import type { Inbox, PushChannel } from '../channels/channel.ts'
 import type { Config } from '../config.ts'
+import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
+import type { NewSignal } from '../core/intents/signal.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import type { Reader } from '../core/variables.ts'
 import type { ExtraService } from '../engine/engine.ts'
@@ -32,11 +34,15 @@ export interface PackApp {
   /** Takes what people write on a channel. */
   readonly inbox: Inbox
   readonly meter: Meter
+  /** Keeps facts and fires what they make true; kept when it answers. */
+  readonly takeSignals: (signals: readonly NewSignal[]) => Promise<unknown>
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>
   /** A test clock asks, and does not wait for something to happen. */
   readonly waits: boolean
 }
+
+export type Receive = (request: ChannelRequest) => Promise<ChannelAnswer>
 
 export interface OpenPack {
   /** By agent_type; an app's own agent or executor of the same name takes the place of one. */
@@ -44,6 +50,8 @@ export interface OpenPack {
   readonly sources?: readonly Source[]
   readonly pushChannels?: readonly PushChannel[]
   readonly services?: readonly ExtraService[]
+  /** Answers what other servers post to `/v1/channels/<name of the pack>`. */
+  readonly receive?: Receive
   /** For its own operations, which find it as `ctx.app.packs[name]`. */
   readonly own?: unknown
   close?(): Promise<void>

@@ -7,16 +7,18 @@ import { discordPack } from '../packs/discord/pack.ts'
 import { emailPack } from '../packs/email/pack.ts'
 import { executorsPack } from '../packs/executors/pack.ts'
 import { langgraphCronsPack } from '../packs/langgraph-crons/pack.ts'
+import { mcpEventsPack } from '../packs/mcp-events/pack.ts'
 import { slackPack } from '../packs/slack/pack.ts'
 import { sourcesPack } from '../packs/sources/pack.ts'
 import { telegramPack } from '../packs/telegram/pack.ts'
 import { webPushPack } from '../packs/web-push/pack.ts'
 import { whatsappPack } from '../packs/whatsapp/pack.ts'
-import type { OpenPack, Pack, PackApp } from './pack.ts'
+import type { OpenPack, Pack, PackApp, Receive } from './pack.ts'
 
 export const PACKS = [
   executorsPack,
   langgraphCronsPack,
+  mcpEventsPack,
   sourcesPack,
   telegramPack,
   slackPack,
@@ -47,7 +49,9 @@ export function readConfig(env: NodeJS.ProcessEnv): AppConfig {
 
 export const packOperations: readonly Operation[] = packs.flatMap((pack) => pack.operations ?? [])
 
-export type OpenPacks = Required<Omit<OpenPack, 'own'>> & {
+export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive'>> & {
+  /** By the name of the pack. */
+  readonly receivers: ReadonlyMap<string, Receive>
   /** By the name of the pack. */
   readonly own: Readonly<Record<string, unknown>>
 }
@@ -62,6 +66,9 @@ export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPa
     sources: all.flatMap((pack) => pack.sources ?? []),
     pushChannels: all.flatMap((pack) => pack.pushChannels ?? []),
     services: all.flatMap((pack) => pack.services ?? []),
+    receivers: new Map(
+      opened.flatMap(([name, { receive }]) => (receive === undefined ? [] : [[name, receive]])),
+    ),
     own: Object.fromEntries(opened.map(([name, { own }]) => [name, own])),
     async close() {
       await Promise.all(all.map((pack) => pack.close?.()))

@@ -8,6 +8,7 @@ import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
 import { newWebhookSecret } from '../core/calls/webhook.ts'
+import type { NewSignal } from '../core/intents/signal.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import { deliveryOf } from '../engine/delivery.ts'
 import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
@@ -122,11 +123,13 @@ type Base = ReturnType<typeof openBase>
 
 function plugPacks(
   { config, now }: AppOptions,
-  { store, stores, meter, fetcher }: Base,
+  { store, stores, meter, fetcher, commits }: Base,
   inbox: ChannelInbox,
 ): Promise<OpenPacks> {
   const fetch = (request: FetchRequest) => fetcher.get(request)
-  return openPacks(config, { store, stores, meter, fetch, inbox, waits: now === undefined })
+  const takeSignals = (signals: readonly NewSignal[]) => commits.takeSignals(signals)
+  const waits = now === undefined
+  return openPacks(config, { store, stores, meter, fetch, inbox, takeSignals, waits })
 }
 
 function openInbox(

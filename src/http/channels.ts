@@ -1,4 +1,4 @@
-/** `/v1/channels/{name}`: where vendors post what people wrote. Each channel proves by itself who is asking, over the bytes as they came. */
+/** `/v1/channels/{name}`: where vendors post what people wrote, and other servers what happened there. Each proves by itself who is asking, over the bytes as they came. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import { Refusal } from '../core/errors.ts'

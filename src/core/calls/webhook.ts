@@ -1,5 +1,5 @@
 /** Standard Webhooks, the pure part: what is signed, and how an answer asks for patience. */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { RetryAfter } from './retry.ts'
 
 const SECRET_PREFIX = 'whsec_'
@@ -35,6 +35,31 @@ export function webhookSignature(
     })
     .join(' ')
 }
+
+/** How old, or how far ahead, a signed call may be. */
+const TOLERANCE_MS = 5 * 60_000
+
+/** Whether one of the secrets has signed this, lately. The text is that of the bytes as they came. */
+export function isSigned(
+  secrets: readonly string[],
+  headers: Readonly<Record<string, string | undefined>>,
+  text: string,
+  now: Date,
+): boolean {
+  const {
+    'webhook-id': id = '',
+    'webhook-timestamp': at = '',
+    'webhook-signature': given,
+  } = headers
+  const seconds = /^\d{1,12}$/.test(at) ? Number(at) : Number.NaN
+  if (id === '' || !(Math.abs(now.getTime() - seconds * 1000) <= TOLERANCE_MS)) return false
+  const right = bytesOf(webhookSignature(secrets, id, seconds, text))
+  const said = bytesOf(given ?? '')
+  return said.some((each) => right.some((one) => isSame(one, each)))
+}
+
+const bytesOf = (signatures: string) => signatures.split(' ').map((each) => Buffer.from(each))
+const isSame = (a: Buffer, b: Buffer) => a.length === b.length && timingSafeEqual(a, b)
 
 /** `Retry-After`: seconds, or a date. Null for none, and for what is neither. */
 export function retryAfterOf(header: string | undefined): RetryAfter | null {
