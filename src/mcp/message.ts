@@ -16,7 +16,16 @@ export function readMessage(text: string, opaque: ReadonlySet<string>): unknown 
     return readJson(text, opaque, ARGUMENT_LEVEL)
   } catch (error) {
     if (!(error instanceof JsonError) || error.kind === 'syntax') throw error
-    return withError(JSON.parse(text), error)
+    return withError(parsed(text, error), error)
+  }
+}
+
+/** What is behind the first thing that cannot be kept was not read yet, and may be no JSON. */
+function parsed(text: string, error: JsonError): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw error
   }
 }
 

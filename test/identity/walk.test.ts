@@ -274,6 +274,13 @@ function walk(store: StoreUnderTest): void {
     for (const secret of secrets) expect(reply.text, what).not.toContain(secret)
   }
 
+  it('an admin who acts for somebody is answered by every route that reads', async () => {
+    const reads = routes.filter(({ method, name }) => method === 'GET' && !(name in NOT_TRIED))
+    const headers = { 'wakeful-act-as': 'ann' }
+    for (const route of reads)
+      expect((await ask(route, ADMIN_KEY, headers)).status, route.name).toBeLessThan(500)
+  })
+
   it('says for whom it is, as the table of operations does', () => {
     expect(routes.length).toBe(operations.length)
     for (const op of operations)

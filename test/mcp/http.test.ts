@@ -161,6 +161,8 @@ eachStore('MCP over HTTP', (store) => {
     expect(huge.problem).toMatchObject({ status: 422 })
     expect((await post(url, JSON.stringify({ x: 'x'.repeat(300_000) }))).status).toBe(413)
     expect((await post(url, '{"jsonrpc":')).status).toBe(400)
+    // What cannot be kept comes first, what is no JSON at all later.
+    expect((await post(url, '{"params":{"a":{"x":1,"x":2},"b":oops}}')).status).toBe(400)
     expect((await post(url, '')).status).toBe(400)
     expect((await post(url, '[]')).status).toBe(400)
     expect((await post(url, '{}', { 'content-type': 'text/plain' })).status).toBe(415)

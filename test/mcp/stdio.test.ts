@@ -123,6 +123,7 @@ describe('the command', () => {
       `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"set_alarm","arguments":{"schedule":"in 20 minutes","wake_message":"x","payload":${payload}}}}`
     const lines = [
       'rubbish',
+      '{"params":{"a":{"x":1,"x":2},"b":oops}}',
       '',
       '[]',
       `{"x":"${'x'.repeat(300_000)}"}`,
@@ -131,12 +132,12 @@ describe('the command', () => {
       call(2, '{"n":12345678901234567890,"e":1E2}'),
       call(3, '{"a":1,"a":2}'),
     ]
-    const { code, stderr, lines: out } = await run({ DATABASE_URL: 'memory:' }, lines, 6)
+    const { code, stderr, lines: out } = await run({ DATABASE_URL: 'memory:' }, lines, 7)
     const answers = out.map((line) => JSON.parse(line) as Record<string, unknown>)
     const codes = answers.flatMap(
       ({ error }) => (error as { code?: number } | undefined)?.code ?? [],
     )
-    expect(codes).toEqual([-32_700, -32_600, -32_600])
+    expect(codes).toEqual([-32_700, -32_700, -32_600, -32_600])
     expect(answers.map(({ id }) => id)).toEqual(expect.arrayContaining([1, 2, 3]))
     const set = out.find((line) => line.includes('"id":2')) ?? ''
     expect(set).toContain('{\\"n\\":12345678901234567890,\\"e\\":1E2}')

@@ -33,6 +33,7 @@ export const sources = [
     tag: 'Intents',
     summary: 'Where facts are pulled from, and how that goes',
     roles: ['admin', 'service'],
+    unowned: true,
     output: pageOf(view),
     async run(ctx) {
       const states = await listSources(ctx.db, SOURCES_MAX)
