@@ -46,6 +46,8 @@ export interface Answer {
   readonly text: string
 }
 
+const IDS_MAX = 400
+
 export class Attack {
   readonly found: Found[] = []
   readonly statuses = new Map<number, number>()
@@ -87,13 +89,15 @@ export class Attack {
     if (status >= 500 && status !== 503) note('server error')
     if (caller.foreign && text.includes(this.#options.secret)) note('leak')
     if (status >= 400 && !/json/.test(type) && text !== '') note('no problem')
+    if (!text.includes('request_id')) this.#learn(text)
+  }
+
+  /** Ids that are not the other's: whoever may reach everything would change what is his. */
+  #learn(text: string): void {
+    const { generator: g } = this
     for (const [id] of text.matchAll(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g))
-      if (
-        this.generator.chance(0.02) &&
-        this.generator.ids.length < 400 &&
-        !text.includes('request_id')
-      )
-        this.generator.ids.push(id)
+      if (g.ids.length < IDS_MAX && g.chance(0.02) && !this.#options.foreignIds.includes(id))
+        g.ids.push(id)
   }
 
   #make(caller: Caller): Made {
@@ -174,7 +178,11 @@ export class Attack {
           },
         )
         request.on('timeout', () => request.destroy())
-        request.on('error', () => done(null))
+        request.on('error', (error: NodeJS.ErrnoException) => {
+          // A kept connection that the server ended for its age, at the very moment it was used again.
+          const stale = request.reusedSocket && error.code === 'ECONNRESET'
+          done(stale ? this.send({ method, path, headers, body }) : null)
+        })
         request.end(body ?? undefined)
       } catch {
         // Our own client does not send that.

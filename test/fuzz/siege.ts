@@ -267,11 +267,16 @@ class Siege {
     const g = this.attack.generator
     const message = g.one<unknown>([
       {
+        message_id: this.#chat,
         chat: { id: ++this.#chat, type: 'private' },
         from: { is_bot: false },
         text: g.text({ type: 'string' }),
       },
-      { chat: { id: this.#chat, type: 'private' }, text: `/start ${g.text({ type: 'string' })}` },
+      {
+        message_id: this.#chat,
+        chat: { id: this.#chat, type: 'private' },
+        text: `/start ${g.text({ type: 'string' })}`,
+      },
       JSON.parse(
         g.one([
           'null',
@@ -283,7 +288,7 @@ class Siege {
           '7',
         ]),
       ) as unknown,
-      { chat: { id: 1e300, type: 'private' }, text: 'far' },
+      { message_id: 1, chat: { id: 1e300, type: 'private' }, text: 'far' },
     ])
     this.#bots.handOut(message)
   }
