@@ -76,6 +76,35 @@ eachStore('reach', (store) => {
     expect((await s.call('GET', '/v1/overview')).body.figures.undelivered).toBe(18)
   })
 
+  it('everybody’s crons are one list, in any order, and counted once', async () => {
+    const s = at()
+    const crons: Row[] = []
+    for (const [n, user] of PEOPLE.entries()) {
+      const body = { assistant_id: 'bot', schedule: `${50 - n} * * * *`, enabled: n !== 2 }
+      crons.push((await s.call('POST', '/runs/crons', body, as(user))).body)
+      s.sleep(1000)
+    }
+    const found = async (body: object) =>
+      (await s.call('POST', '/runs/crons/search', body)).body.map(({ user_id }: Row) => user_id)
+    expect(await found({})).toEqual(PEOPLE.toReversed())
+    expect(await found({ limit: 2, offset: 3, sort_order: 'asc' })).toEqual(PEOPLE.slice(3, 5))
+    const [a, b, off, c, d, e] = PEOPLE
+    const soonest = { sort_by: 'next_run_date', sort_order: 'asc' }
+    expect(await found(soonest)).toEqual([e, d, c, b, a, off])
+    expect(await found({ ...soonest, sort_order: 'desc' })).toEqual([a, b, c, d, e, off])
+    const select = { select: ['schedule', 'now'], limit: 1 }
+    expect((await s.call('POST', '/runs/crons/search', select)).body).toEqual([
+      { schedule: '45 * * * *', now: s.now().toISOString() },
+    ])
+    expect((await s.call('POST', '/runs/crons/count', {})).body).toBe(6)
+    expect((await s.call('POST', '/runs/crons/count', {}, as(PEOPLE[4] ?? ''))).body).toBe(1)
+    const [first] = crons
+    const changed = await s.call('PATCH', `/runs/crons/${first?.cron_id}`, { enabled: false })
+    expect(changed.body).toMatchObject({ user_id: PEOPLE[0], enabled: false })
+    expect((await s.call('DELETE', `/runs/crons/${first?.cron_id}`)).status).toBe(204)
+    expect((await s.call('POST', '/runs/crons/count', {})).body).toBe(5)
+  })
+
   it('a thing is found by its id wherever it is, changed once, and unknown everywhere where it is', async () => {
     const s = at()
     for (const user of PEOPLE) {

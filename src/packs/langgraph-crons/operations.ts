@@ -4,7 +4,15 @@
  */
 import { z } from 'zod'
 import { scopeOf } from '../../api/alarms/alarms.ts'
-import { type Context, idParam, opaqueJson, operation, tellIfSoon } from '../../api/contract.ts'
+import {
+  type Across,
+  type Context,
+  idParam,
+  opaqueJson,
+  operation,
+  tellIfSoon,
+} from '../../api/contract.ts'
+import { everywhere } from '../../api/slices.ts'
 import { Refusal } from '../../core/errors.ts'
 import { cron, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
@@ -218,23 +226,56 @@ function filterOf(
   }
 }
 
+const search = z.object({
+  ...filterFields,
+  enabled: z.boolean().nullish(),
+  limit: z.int().min(1).max(LIMIT_MAX).default(10),
+  offset: z.int().min(0).max(1_000_000).default(0),
+  sort_by: z.enum(Object.keys(SORTS) as (keyof typeof SORTS)[]).nullish(),
+  sort_order: z.enum(['asc', 'desc']).nullish(),
+  select: z.array(z.enum(SELECTED)).max(SELECTED.length).nullish(),
+})
+type Search = z.output<typeof search>
+
+/** Of each, what is wanted. */
+function selected(rows: readonly Row[], { select }: Search): Row[] {
+  const wanted = select ?? null
+  if (wanted === null) return [...rows]
+  return rows.map((row) => Object.fromEntries(wanted.map((name) => [name, row[name]])))
+}
+type Row = Readonly<Record<string, unknown>>
+
+/** Those of all slices as one list. */
+const searchAcross: Across = async (slices, ask, input) => {
+  const asked = input.body as Search
+  const { offset, limit, sort_by, sort_order } = asked
+  const body = { ...asked, limit: offset + limit, offset: 0, select: SELECTED }
+  const answers = await everywhere(slices, (number) => ask(number, { ...input, body }))
+  const rows = answers.flatMap((answer) => answer.body as Row[])
+  const sign = sort_order === 'asc' ? 1 : -1
+  const by = sort_by ?? 'created_at'
+  rows.sort((a, b) => compared(a[by], b[by], sign) || compared(a.cron_id, b.cron_id, sign))
+  return { body: selected(rows.slice(offset, offset + limit), asked) }
+}
+
+/** What has no such value comes last, whichever way it goes. */
+function compared(a: unknown, b: unknown, sign: number): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  const [mine, other] = [a, b].map((each) => (each instanceof Date ? each.getTime() : String(each)))
+  if (mine === undefined || other === undefined || mine === other) return 0
+  return mine < other ? -sign : sign
+}
+
 const searchOp = operation({
   name: 'search_langgraph_crons',
   method: 'POST',
   path: '/runs/crons/search',
   tag: TAG,
   summary: 'Crons, newest first unless said',
-  body: z.object({
-    ...filterFields,
-    enabled: z.boolean().nullish(),
-    limit: z.int().min(1).max(LIMIT_MAX).default(10),
-    offset: z.int().min(0).max(1_000_000).default(0),
-    sort_by: z.enum(Object.keys(SORTS) as (keyof typeof SORTS)[]).nullish(),
-    sort_order: z.enum(['asc', 'desc']).nullish(),
-    select: z.array(z.enum(SELECTED)).max(SELECTED.length).nullish(),
-  }),
+  body: search,
   opaque: ['metadata'],
   audit: 'none',
+  across: searchAcross,
   roles: READERS,
   output: z.array(view.partial()),
   async run(ctx, { body }) {
@@ -244,16 +285,9 @@ const searchOp = operation({
       limit: body.limit,
       offset: body.offset,
     })
-    const shown = rows.map(viewOf)
-    const wanted = body.select ?? null
-    if (wanted === null) return { body: shown }
-    const now = wanted.includes('now') ? { now: await databaseNow(ctx.db) } : {}
-    return {
-      body: shown.map((each) => {
-        const all: Record<string, unknown> = { ...each, ...now }
-        return Object.fromEntries(wanted.map((name) => [name, all[name]]))
-      }),
-    }
+    const now = body.select?.includes('now') ? { now: await databaseNow(ctx.db) } : {}
+    const shown = rows.map((row) => ({ ...viewOf(row), ...now }))
+    return { body: selected(shown, body) }
   },
 })
 
@@ -266,6 +300,10 @@ const countOp = operation({
   body: filters,
   opaque: ['metadata'],
   audit: 'none',
+  across: async (slices, ask) => {
+    const answers = await everywhere(slices, ask)
+    return { body: answers.reduce((sum, { body }) => sum + Number(body), 0) }
+  },
   roles: READERS,
   output: z.int(),
   run: async (ctx, { body }) => ({ body: await countCrons(ctx.db, filterOf(ctx, body)) }),
