@@ -4,8 +4,8 @@ import type { Agent } from '../../src/index.ts'
 import { mastraAgent } from '../../src/mastra.ts'
 import { type FakeModel, fakeModel, json, type Say } from '../agents/fake-model.ts'
 import { sent, turns } from '../langgraph/graphs.ts'
+import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { type World, world } from '../setup/worlds.ts'
 import { FRAMEWORKS, type Framework, saying, using } from './frameworks.ts'
 import { Agent as StandIn } from './mastra-core/agent.js'
 
@@ -15,7 +15,6 @@ vi.mock('wakeful/openai-agents', () => import('../../src/openai-agents.ts'))
 vi.mock('wakeful/mastra', () => import('../../src/mastra.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
-const KEY = 'ann:helper:main'
 const MINUTE = 60_000
 
 let model: FakeModel | undefined
@@ -32,40 +31,46 @@ async function told(...answers: Say[]): Promise<FakeModel> {
   return model
 }
 
-async function agentsOf(framework: Framework): Promise<Record<string, Agent>> {
+async function exampleOf(framework: Framework): Promise<[string, Agent]> {
   const path = `../../examples/${framework}/app.mjs`
-  return ((await import(path)) as { default: { agents: Record<string, Agent> } }).default.agents
+  const made = (await import(path)) as { default: { agents: { helper: Agent } } }
+  return [framework, made.default.agents.helper]
 }
 
 /** With a tool that wants leave, which the example of Mastra has not: there it takes a storage. */
-async function orderingAgents(framework: Framework): Promise<Record<string, Agent>> {
-  if (framework !== 'mastra') return agentsOf(framework)
-  const { WAKEFUL_MODEL_URL: url } = process.env
-  return {
-    helper: mastraAgent((turn) => {
-      const order_flour = {
-        description: 'Order flour.',
-        requireApproval: true,
-        inputSchema: { jsonSchema: { type: 'object' } },
-        execute: async ({ kilos }: { kilos: number }) => {
-          turn.state.ordered = Number(turn.state.ordered ?? 0) + kilos
-          return `${kilos} kg are ordered.`
-        },
-      }
-      const settings = { id: 'h', model: { id: 'endpoint/fake-1', url, apiKey: 'secret' } }
-      return new StandIn({ ...settings, tools: { order_flour } })
-    }),
+const ordering = mastraAgent((turn) => {
+  const order_flour = {
+    description: 'Order flour.',
+    requireApproval: true,
+    inputSchema: { jsonSchema: { type: 'object' } },
+    execute: async ({ kilos }: { kilos: number }) => {
+      turn.state.ordered = Number(turn.state.ordered ?? 0) + kilos
+      return `${kilos} kg are ordered.`
+    },
   }
-}
-
-async function ordered(made: World): Promise<unknown> {
-  const [row] = await made.query<{ checkpoint: string }>(
-    'select checkpoint from wakeful.checkpoints order by created_at desc, checkpoint_id desc limit 1',
-  )
-  return JSON.parse(row?.checkpoint ?? '{}').ordered
+  const { WAKEFUL_MODEL_URL: url } = process.env
+  const settings = { id: 'h', model: { id: 'endpoint/fake-1', url, apiKey: 'secret' } }
+  return new StandIn({ ...settings, tools: { order_flour } })
+})
+const agents = {
+  ...Object.fromEntries(await Promise.all(FRAMEWORKS.map(exampleOf))),
+  ordering,
 }
 
 eachStore('an agent of another framework', (store) => {
+  const at = sharedStage(store, { agents })
+  const say = async (agent: string, text: string) => {
+    const posted = await at().call('POST', `/v1/sessions/ann:${agent}:main/messages`, { text })
+    expect(posted.status).toBe(202)
+    await at().settle()
+  }
+  const ordered = async (): Promise<unknown> => {
+    const [row] = await at().query(
+      'select checkpoint from wakeful.checkpoints order by created_at desc, checkpoint_id desc limit 1',
+    )
+    return JSON.parse(row?.checkpoint ?? '{}').ordered
+  }
+
   it.each(FRAMEWORKS)(
     '%s: answers, remembers, looks in again and is silent where it wants',
     async (name) => {
@@ -77,13 +82,13 @@ eachStore('an agent of another framework', (store) => {
         saying('Good.'),
         saying('NOTHING.'),
       )
-      const made = await world(store, await agentsOf(name))
-      await made.say(KEY, 'I bake bread.')
+      const made = at()
+      await say(name, 'I bake bread.')
       await made.advanceBy(9 * MINUTE)
       expect(await sent(made)).toEqual(['Nice!'])
       await made.advanceBy(2 * MINUTE)
       expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?'])
-      await made.say(KEY, 'Rye.')
+      await say(name, 'Rye.')
       await made.advanceBy(30 * MINUTE)
       expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?', 'Good.'])
       const said = asked.map(({ body }) => body.messages.map(({ role }) => role[0]).join(''))
@@ -111,14 +116,14 @@ eachStore('an agent of another framework', (store) => {
         saying('I will tell you.'),
         saying('The oven is hot!'),
       )
-      const made = await world(store, await agentsOf(name))
-      await made.say(KEY, 'Tell me when the oven is hot, in 20 minutes.')
+      const made = at()
+      await say(name, 'Tell me when the oven is hot, in 20 minutes.')
       await made.settle()
       expect(JSON.stringify(asked[1]?.body.messages.at(-1))).toContain(
         'Refused, nothing was changed',
       )
       expect(await made.query('select agent_id, conversation_id from wakeful.alarms')).toEqual([
-        { agent_id: 'helper', conversation_id: 'main' },
+        { agent_id: name, conversation_id: 'main' },
       ])
       await made.advanceBy(20 * MINUTE)
       expect(asked[3]?.body.messages.at(-1)?.content).toBe(
@@ -147,26 +152,26 @@ eachStore('an agent of another framework', (store) => {
         saying('As you like.'),
         saying('It is noon.'),
       )
-      const made = await world(store, await orderingAgents(name))
-      const say = async (text: string) => {
-        await made.say(KEY, text)
-        await made.settle()
+      const made = at()
+      const agent = name === 'mastra' ? 'ordering' : name
+      const answer = async (text: string) => {
+        await say(agent, text)
         return (await sent(made)).at(-1)
       }
-      expect(await say('We need flour.')).toMatch(
+      expect(await answer('We need flour.')).toMatch(
         /^May I do this\? order_flour .*5.*\nAnswer yes or no\.$/,
       )
-      expect(await ordered(made)).toBeUndefined()
-      expect(await say('Yes!')).toBe('Ordered.')
-      expect(await ordered(made)).toBe(5)
+      expect(await ordered()).toBeUndefined()
+      expect(await answer('Yes!')).toBe('Ordered.')
+      expect(await ordered()).toBe(5)
       expect(JSON.stringify(asked[1]?.body.messages.at(-1))).toContain('5 kg are ordered.')
-      expect(await say('More.')).toMatch(/^May I do this/)
-      expect(await say('no')).toBe('Then not.')
-      expect(await say('More!')).toMatch(/^May I do this/)
+      expect(await answer('More.')).toMatch(/^May I do this/)
+      expect(await answer('no')).toBe('Then not.')
+      expect(await answer('More!')).toMatch(/^May I do this/)
       // Something else comes between: it is answered, and the flour is not ordered.
-      expect(await say('What time is it?')).toBe('It is noon.')
+      expect(await answer('What time is it?')).toBe('It is noon.')
       expect(asked.at(-1)?.body.messages.at(-1)?.content).toBe('What time is it?')
-      expect(await ordered(made)).toBe(5)
+      expect(await ordered()).toBe(5)
       expect(asked).toHaveLength(7)
       expect((await turns(made)).every(({ status }) => status === 'committed')).toBe(true)
     },
@@ -174,8 +179,8 @@ eachStore('an agent of another framework', (store) => {
 
   it.each(FRAMEWORKS)('%s: gives up at once where no retry helps', async (name) => {
     const { asked } = await told(json(401, { error: { message: 'no such key' } }))
-    const made = await world(store, await agentsOf(name))
-    await made.say(KEY, 'Hello.')
+    const made = at()
+    await say(name, 'Hello.')
     await made.advanceBy(60 * MINUTE)
     expect(asked).toHaveLength(1)
     expect(await turns(made)).toMatchObject([

@@ -24,7 +24,7 @@ export function oneNode(node: (state: Seen) => Change | Promise<Change>) {
   return new StateGraph(State).addNode('only', node).addEdge(START, 'only').addEdge('only', END)
 }
 
-export async function sent(made: World): Promise<string[]> {
+export async function sent(made: Pick<World, 'query'>): Promise<string[]> {
   const rows = await made.query<{ payload: string }>(
     "select payload from wakeful.effects where type = 'send_message' order by position",
   )
@@ -36,7 +36,7 @@ export async function count(made: World, table: string): Promise<number> {
   return row?.n ?? 0
 }
 
-export async function turns(made: World) {
+export async function turns(made: Pick<World, 'query'>) {
   return made.query<{
     event_seq: number
     status: string
