@@ -3,9 +3,10 @@ import { createDecipheriv, createECDH, createPublicKey, hkdfSync, verify } from 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebPushChannel } from '../../src/packs/web-push/channel.ts'
-import { newKeys } from '../../src/packs/web-push/crypto.ts'
+import { keysOf } from '../../src/packs/web-push/crypto.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'
 
+const SECRET = 'a-secret-that-both-keys-are-made-from'
 const STATUS: Record<Refusal, number> = { later: 429, gone: 410, dropped: 413, closed: 0 }
 
 export async function webPushKit(): Promise<Kit> {
@@ -33,10 +34,10 @@ export async function webPushKit(): Promise<Kit> {
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const root = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const keys = newKeys()
+  const keys = keysOf(SECRET)
   const kit: Kit = {
     name: 'web-push',
-    env: { WEB_PUSH_CONTACT: 'mailto:ops@wakeful.example' },
+    env: { WEB_PUSH_SECRET: SECRET, WEB_PUSH_CONTACT: 'mailto:ops@wakeful.example' },
     address: (n) => {
       const path = `/push/${n}`
       const browser = browsers.get(path) ?? new Browser(`${root}${path}`)
@@ -50,7 +51,7 @@ export async function webPushKit(): Promise<Kit> {
     once: false,
     channel: () =>
       new WebPushChannel({
-        ...{ contact: 'mailto:ops@wakeful.example', allowPrivate: true, keys: async () => keys },
+        ...{ contact: 'mailto:ops@wakeful.example', allowPrivate: true, keys },
       }),
     reset: () => {
       arrivals.clear()

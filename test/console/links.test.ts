@@ -7,7 +7,11 @@ let stage: Stage
 let mail: MailKit
 beforeAll(async () => {
   mail = await emailKit()
-  const env = { ...mail.env, WEB_PUSH_CONTACT: 'mailto:ops@wakeful.example' }
+  const env = {
+    ...mail.env,
+    WEB_PUSH_SECRET: 'a-secret-that-both-keys-are-made-from',
+    WEB_PUSH_CONTACT: 'mailto:ops@wakeful.example',
+  }
   stage = await openStage({ env })
 })
 afterAll(async () => {

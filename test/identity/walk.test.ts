@@ -179,7 +179,11 @@ async function readRoutes(s: Stage): Promise<Route[]> {
 eachStore('every route of the OpenAPI document', (store) => walk(store))
 
 function walk(store: StoreUnderTest): void {
-  const stage = sharedStage(store, { LOG_LEVEL: 'trace', WEB_PUSH_CONTACT: 'mailto:ops@a.example' })
+  const stage = sharedStage(store, {
+    LOG_LEVEL: 'trace',
+    WEB_PUSH_SECRET: 'x'.repeat(32),
+    WEB_PUSH_CONTACT: 'mailto:ops@a.example',
+  })
   let routes: Route[] = []
   let ann: Keys
   let bea: Keys

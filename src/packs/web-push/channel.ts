@@ -18,7 +18,7 @@ import { CHANNEL } from './operations.ts'
 export interface WebPushOptions {
   readonly contact: string
   readonly allowPrivate: boolean
-  readonly keys: () => Promise<Keys>
+  readonly keys: Keys
 }
 
 const TIMEOUT_MS = 20_000
@@ -66,7 +66,7 @@ export class WebPushChannel implements PushChannel {
         dispatcher: this.#agent,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
         headers: {
-          authorization: authorization(await keys(), endpoint, contact, new Date(wallClock())),
+          authorization: authorization(keys, endpoint, contact, new Date(wallClock())),
           'content-encoding': 'aes128gcm',
           'content-type': 'application/octet-stream',
           ttl: String(KEPT_SECONDS[push.reason]),

@@ -12,6 +12,7 @@ import {
 const CURVE = 'prime256v1'
 const KEY_BYTES = 65
 const SALT_BYTES = 16
+const EMPTY = Buffer.alloc(0)
 const RECORD_BYTES = 4096
 const TOKEN_SECONDS = 12 * 3600
 
@@ -27,10 +28,12 @@ export interface Keys {
   readonly privateKey: string
 }
 
-export function newKeys(): Keys {
+/** The same for the same secret, in every process: whoever subscribed did so for these. */
+export function keysOf(secret: string): Keys {
   const pair = createECDH(CURVE)
+  pair.setPrivateKey(derived(Buffer.from(secret), EMPTY, Buffer.from('wakeful web push'), 32))
   return {
-    publicKey: pair.generateKeys('base64url'),
+    publicKey: pair.getPublicKey('base64url'),
     privateKey: pair.getPrivateKey('base64url'),
   }
 }

@@ -7,7 +7,7 @@ export const CHANNEL = 'web-push'
 
 /** What this operation asks of the channel. */
 export interface Sender {
-  publicKey(): Promise<string>
+  readonly publicKey: string
 }
 
 export const operations = [
@@ -26,8 +26,8 @@ export const operations = [
     async run({ app }) {
       const sender = app.packs[CHANNEL] as Sender | undefined
       if (sender === undefined)
-        throw new Refusal('conflict', 'Web Push is not set up here: set WEB_PUSH_CONTACT')
-      return { body: { public_key: await sender.publicKey() } }
+        throw new Refusal('conflict', 'Web Push is not set up here: set WEB_PUSH_SECRET')
+      return { body: { public_key: sender.publicKey } }
     },
   }),
 ]
