@@ -26,7 +26,7 @@ export function onlyStore(store: Store): Sliced<Store> {
 }
 
 /** What the map becomes where there is none yet: shares for all where nobody is there, else all stay where they are. */
-async function firstMap(home: Store, count: number): Promise<readonly KeptSlice[]> {
+export async function firstMap(home: Store, count: number): Promise<readonly KeptSlice[]> {
   return home.migrations.tx(async (tx) => {
     const kept = await holdMap(tx)
     if (kept.length > 0) return kept

@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     'bring the database schema up, down, or show it',
     async () => (await import('./migrate.ts')).migrateCommand(),
   ],
+  slices: [
+    'where the rows of people are, and moving them',
+    async () => (await import('./slices.ts')).slicesCommand(),
+  ],
   doctor: [
     'examine the installation, and say what to do',
     async () => (await import('./doctor.ts')).doctorCommand(),

@@ -8,7 +8,7 @@ import { afterEachFile, afterEachTest } from '../setup/ends.ts'
 import { until } from '../setup/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const BIN = join(ROOT, 'dist/cli/bin.js')
+export const BIN = join(ROOT, 'dist/cli/bin.js')
 const START_MAX_MS = 120_000
 /**
  * For processes that live for seconds: the embedded database is compiled quickly and not once more thoroughly, which

@@ -37,6 +37,21 @@ export async function addSlices(tx: Db, slices: readonly KeptSlice[]): Promise<v
   await INSERT.run(tx, { s: slices })
 }
 
+export async function changeSlice(
+  tx: Db,
+  { number, first, last, splitsFrom }: KeptSlice,
+): Promise<void> {
+  await tx.query(
+    'update wakeful.slices set first_bucket = $2, last_bucket = $3, splits_from = $4 where number = $1',
+    [number, first, last, splitsFrom],
+  )
+}
+
+/** Of nobody, to be dealt anew. */
+export async function forgetSlices(tx: Db): Promise<void> {
+  await tx.query('delete from wakeful.slices')
+}
+
 /** Whether anything of anybody is there. */
 export async function holdsPeople(db: Db): Promise<boolean> {
   const [row] = await db.query<{ held: boolean }>(
