@@ -148,6 +148,24 @@ describe('/docs', () => {
   })
 })
 
+describe('security headers', () => {
+  const PLACES = ['/', '/app.js', '/docs', '/openapi.json', '/healthz', '/v1/unknown', '/none.js']
+
+  test.each(PLACES)('stand on every answer: %s', async (url) => {
+    const { headers } = await app.inject(url)
+    const policy = String(headers['content-security-policy'])
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    })
+    for (const part of ["frame-ancestors 'none'", "base-uri 'none'"]) expect(policy).toContain(part)
+    // Scripts of this server's own files, or none: nothing inline, nothing evaluated, nobody else's.
+    const scripts =
+      /script-src[^;]*/.exec(policy)?.[0] ?? /default-src[^;]*/.exec(policy)?.[0] ?? ''
+    expect(scripts).toMatch(/^(?:script|default)-src '(?:self|none)'$/)
+  })
+})
+
 describe('the console', () => {
   test('is served at / beside the rest', async () => {
     const page = await app.inject('/')

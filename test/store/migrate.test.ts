@@ -100,6 +100,36 @@ eachStore('migrations', (store) => {
     }
   })
 
+  it('what any earlier schema holds is there after the way up: the log, who waits, and what is due', async () => {
+    const first = ALL.findIndex(({ name }) => name === '0002_sessions') + 1
+    for (let upTo = first; upTo < ALL.length; upTo++) {
+      const db = await empty()
+      await migrateUp(db, ALL.slice(0, upTo))
+      await db.exec(`
+        insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, last_seq, done_seq, due_at, created_at, updated_at)
+        values (1, 'ann:bot:t', 'ann', 'bot', 't', 2, 1, now(), now(), now());
+        insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, created_at)
+        select 1, 'ann:bot:t', n, gen_random_uuid(), 'user_message', '{"text":"hi"}', 'm' || n, now() from generate_series(1, 2) n;
+        insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, status, created_at, updated_at)
+        values (1, 'ann:bot:t', gen_random_uuid(), 'tea', '2026-01-01T00:00:00Z', 'pending', now(), now());`)
+      const from = NAMES[upTo - 1]
+      expect(await ensureMigrated(db, 'auto'), from).toEqual(NAMES.slice(upTo))
+      expect(
+        await db.query(
+          'select last_seq, done_seq, due_at is not null as due from wakeful.sessions',
+        ),
+        from,
+      ).toEqual([{ last_seq: 2, done_seq: 1, due: true }])
+      expect(
+        await db.query('select seq, client_id, payload from wakeful.events order by seq'),
+        from,
+      ).toEqual([1, 2].map((seq) => ({ seq, client_id: `m${seq}`, payload: '{"text":"hi"}' })))
+      expect(await db.query('select timer_id, status from wakeful.autonomy_timers'), from).toEqual([
+        { timer_id: 'tea', status: 'pending' },
+      ])
+    }
+  })
+
   it('messages of before get their reason by what they were born of, and lose it on the way back', async () => {
     const db = await empty()
     const upTo = ALL.findIndex(({ name }) => name === '0010_reasons')

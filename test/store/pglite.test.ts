@@ -1,5 +1,13 @@
 /** The embedded store's directory: one process at a time, never half made, never somebody else's. */
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
 import { DirectoryInUseError } from '../../src/store/db/lock.ts'
@@ -69,6 +77,20 @@ it('a directory written by another major version is refused by name and left as 
   // Refusing lets go of the lock.
   writeFileSync(join(dir, 'PG_VERSION'), '17\n')
   await expect(rawStore(`pglite:${dir}`)).rejects.toThrow('PostgreSQL 17')
+})
+
+it('a directory whose files are damaged is refused in words, with what to do, and left as it is', async () => {
+  await (await bareStore(`pglite:${dir}`)).close()
+  const log = join(dir, 'pg_wal')
+  const [newest = ''] = readdirSync(log)
+    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .sort()
+  const control = join(dir, 'global', 'pg_control')
+  for (const file of [join(log, newest), control]) truncateSync(file, 100)
+  await expect(rawStore(`pglite:${dir}`)).rejects.toThrow(
+    `${dir} could not be opened, its files may be damaged: keep a copy of it, and restore a backup`,
+  )
+  expect(statSync(control).size).toBe(100)
 })
 
 it('a directory that holds something else is refused and left as it is', async () => {

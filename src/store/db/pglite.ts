@@ -11,6 +11,7 @@ import { brotliDecompress } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
 import { createPgConfig } from '@electric-sql/pglite/node-postgres'
 import pg from 'pg'
+import { errorText } from '../../core/errors.ts'
 import { ROOT } from '../../root.ts'
 import { SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
@@ -92,7 +93,13 @@ async function openDirectory(path: string): Promise<PGlite> {
   if (existsSync(version)) {
     const found = readFileSync(version, 'utf8').trim()
     if (found !== MAJOR) throw new Error(otherVersion(path, found))
-    return PGlite.create({ dataDir: path })
+    return PGlite.create({ dataDir: path }).catch((error: unknown) => {
+      // What the database itself says there is a line for those who built it.
+      throw new Error(
+        `${path} could not be opened, its files may be damaged: keep a copy of it, and restore a backup (${errorText(error, 200)})`,
+        { cause: error },
+      )
+    })
   }
   if (existsSync(path) && readdirSync(path).length > 0) {
     throw new Error(
