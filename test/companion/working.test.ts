@@ -70,13 +70,17 @@ eachStore('work said to the companion', (store) => {
     expect(await say('pause AI trends')).toContain('Paused: “Research AI trends”')
     expect(await work()).toMatchObject([{ is_active: false, next_run_at: null }])
     expect(await say('what is planned?')).toContain('Nothing is planned')
+    const resting = '“Research AI trends” is paused. Say “resume Research AI trends”'
+    expect(await say('move AI trends to every friday at 10am')).toContain(resting)
+    expect(await say('pause AI trends')).toContain(resting)
     expect(await say('resume AI trends')).toContain('Resumed: “Research AI trends”')
     expect(await work()).toMatchObject([{ is_active: true }])
     expect(await say('move AI trends to every friday at 10am')).toContain(
       'Moved: “Research AI trends”',
     )
     expect(await work()).toMatchObject([{ frequency_cron: '0 10 * * 5', is_active: true }])
-    expect(await say('cancel AI trends')).toContain('Cancelled')
+    await say('pause AI trends')
+    expect(await say('cancel AI trends')).toContain('Cancelled: “Research AI trends”')
     expect(await work()).toEqual([])
   })
 

@@ -107,6 +107,8 @@ export async function find(
   const matches = matching(plans, target.name)
   const [plan] = matches
   if (plan === undefined) {
+    const idle = among === undefined ? await pausedAs(turn, target.name, then) : null
+    if (idle !== null) return idle
     remember(turn, plans)
     const why = target.name === '' ? '' : `I know no plan with ${quoted(target.name)}. `
     return { answer: { text: `${why}${plannedText(plans, place)}`, checkIn: plans.length === 0 } }
@@ -115,6 +117,32 @@ export async function find(
   remember(turn, matches)
   ask(turn, { ...then, ...('count' in then ? { count: matches.length } : {}) })
   return { answer: said(`Which one? Say its number.\n${listText(matches, place)}`) }
+}
+
+/** What is paused is ahead of nobody: it is looked for beside the plans. */
+export async function paused(turn: Turn): Promise<Planned[]> {
+  const work = (await turn.listWork()).filter(
+    (each) => !each.is_active && each.frequency !== 'once',
+  )
+  const intents = (await turn.listIntents()).filter((each) => !each.enabled)
+  const idle = { next_at: null, again: true, rhythm: null }
+  return [
+    ...work.map(({ id, task: title, description: when, timezone }): Planned => {
+      return { kind: 'work', id, title, when, timezone, ...idle }
+    }),
+    ...intents.map(({ id, intent_name: title, description: when, timezone }): Planned => {
+      return { kind: 'intent', id, title, when, timezone, ...idle }
+    }),
+  ]
+}
+
+/** Of what is paused the one that is meant, to be cancelled; for all else it has to be resumed first. */
+async function pausedAs(turn: Turn, name: string, { about }: Asked): Promise<Found | null> {
+  const [plan, other] = name === '' ? [] : matching(await paused(turn), name)
+  if (plan === undefined || other !== undefined) return null
+  if (about === 'cancel') return { plan }
+  const title = plan.title.slice(0, 60)
+  return { answer: said(`${quoted(title)} is paused. Say “resume ${title}” to go on with it.`) }
 }
 
 function numbered(turn: Turn, plans: readonly Planned[], number: number, place: Place): Found {

@@ -3,7 +3,7 @@ import type { Turn } from '../../agents/function.ts'
 import type { Planned } from '../../agents/planned.ts'
 import { outputsText } from './held.ts'
 import type { Place, Target } from './meaning.ts'
-import { type Answer, find } from './plans.ts'
+import { type Answer, find, paused } from './plans.ts'
 import { planText, quoted } from './replies.ts'
 
 const said = (text: string): Answer => ({ text, checkIn: false })
@@ -22,7 +22,6 @@ export async function pause(turn: Turn, target: Target, place: Place): Promise<A
   return said(`Paused: ${told}. Say “resume ${plan.title.slice(0, 60)}” to go on with it.`)
 }
 
-/** What is paused is ahead of nobody: it is looked for beside the plans. */
 export async function resume(turn: Turn, target: Target, place: Place): Promise<Answer> {
   const found = await find(turn, target, { about: 'resume', count: 0 }, place, await paused(turn))
   if ('answer' in found) return found.answer
@@ -30,22 +29,6 @@ export async function resume(turn: Turn, target: Target, place: Place): Promise<
   if (kind === 'work') await turn.updateWork(id, { is_active: true })
   else await turn.updateIntent(id, { enabled: true })
   return said(`Resumed: ${quoted(title)}, ${when}.`)
-}
-
-async function paused(turn: Turn): Promise<Planned[]> {
-  const work = (await turn.listWork()).filter(
-    (each) => !each.is_active && each.frequency !== 'once',
-  )
-  const intents = (await turn.listIntents()).filter((each) => !each.enabled)
-  const idle = { next_at: null, again: true, rhythm: null }
-  return [
-    ...work.map(({ id, task: title, description: when, timezone }): Planned => {
-      return { kind: 'work', id, title, when, timezone, ...idle }
-    }),
-    ...intents.map(({ id, intent_name: title, description: when, timezone }): Planned => {
-      return { kind: 'intent', id, title, when, timezone, ...idle }
-    }),
-  ]
 }
 
 export async function outputs(turn: Turn, target: Target, place: Place): Promise<Answer> {
