@@ -105,7 +105,8 @@ function isUnknown(error: unknown): boolean {
 /** Whom the request is about, where it says so or the credentials do. */
 function ownerIn({ actor }: Context, { params, query, body }: Input): string | null {
   const [path, asked, given] = [fields(params), fields(query), fields(body)]
-  const named = text(given.user_id) ?? text(asked.user_id)
+  // A subscription's wish says it among its arguments.
+  const named = text(given.user_id) ?? text(asked.user_id) ?? text(fields(given.arguments).user_id)
   const free = actor.role === 'admin' || actor.role === 'service' || actor.userId === null
   if (free && named !== undefined) return named
   if (actor.userId !== null) return actor.userId

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../src/agents/executor.ts'
+import { newId } from '../../src/core/ids.ts'
 import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
 
 const WIDE = { width: 1440, height: 900 }
@@ -193,6 +194,21 @@ test('trends plot what came due, what was held back by which rule, and how far w
   await run.getByText('reading page 3').waitFor()
   expect(await barriers(page)).toEqual([])
   await fitsNarrow('/trends', 'A long run')
+})
+
+test('health shows who outside is told of what, and ends it', async () => {
+  await stage.query(
+    `insert into wakeful.subscriptions (bucket, id, user_id, principal, name, arguments, url, secret, cursor, created_at, updated_at)
+     values (1, $1, 'ann', 'ann', 'alarm.due', '{"label":"tea"}', 'https://there.example/secret-path', 'planted', '', $2, $2)`,
+    [newId(), new Date('2026-01-01T00:00:00Z')],
+  )
+  await page.goto(`${url}/#/health`)
+  await page.getByText('there.example').waitFor()
+  await page.getByText('label tea').waitFor()
+  expect(await page.content()).not.toMatch(/planted|secret-path/)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete subscription' }).click()
+  await page.getByText('there.example').waitFor({ state: 'detached' })
 })
 
 test('health tells of the server, what waits, and where facts come from', async () => {

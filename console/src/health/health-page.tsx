@@ -7,6 +7,7 @@ import { lasting } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { LagChart } from './lag-chart.tsx'
 import { SourcesPanel } from './sources-panel.tsx'
+import { SubscribersPanel } from './subscribers-panel.tsx'
 import { WaitingPanel } from './waiting-panel.tsx'
 
 const LOOK_MS = 2_000
@@ -44,6 +45,7 @@ export function HealthPage() {
             <Facts health={data.health} />
             <WaitingPanel />
             <SourcesPanel />
+            <SubscribersPanel />
           </div>
           <Lag lag={data.health.due_lag_ms ?? {}} lags={data.lags} />
         </div>

@@ -50,6 +50,7 @@ import {
   type Context,
   idParam,
   listQuery,
+  mergedPages,
   operation,
   page,
   pageOf,
@@ -333,6 +334,7 @@ const listSubscriptionsOp = operation({
   tag: 'Subscriptions',
   summary: 'Who is told of what, newest first',
   query: listQuery({ max: 500, default: 100 }),
+  across: mergedPages,
   roles: ROLES,
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -344,7 +346,8 @@ const listSubscriptionsOp = operation({
     const shown = rows.slice(0, query.limit)
     const last = rows.length > query.limit ? shown.at(-1) : undefined
     const next = last === undefined ? null : [last.created_text, last.id]
-    return { body: page(shown.map(viewOf), next) }
+    const places = shown.map((row) => [row.created_text, row.id])
+    return { body: page(shown.map(viewOf), next), places }
   },
 })
 

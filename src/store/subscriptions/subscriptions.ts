@@ -46,7 +46,7 @@ export async function findSubscription(
 
 export async function countSubscriptions(db: Db, bucket: number, userId: string): Promise<number> {
   const [row] = await db.query<{ n: number }>(
-    `select count(*)::int as n from wakeful.subscriptions where bucket = $1::smallint and user_id = $2::text`,
+    `select count(*)::int as n from wakeful.subscriptions where bucket = $1::smallint and user_id = $2::text and ended_at is null`,
     [bucket, userId],
   )
   return row?.n ?? 0
@@ -101,14 +101,14 @@ export interface ListedSubscription extends SubscriptionRow, Place {
   readonly waiting: number
 }
 
-/** Newest first, with how much is on its way to each. */
+/** Newest first, with how much is on its way to each. One that was ended is gone, although its last word may still be on its way. */
 export async function listSubscriptions(
   db: Db,
   { userId, bucket, limit, after }: SubscriptionPage,
 ): Promise<ListedSubscription[]> {
   const values: unknown[] = [db.now(), limit]
   const put = (value: unknown, type: string) => `$${values.push(value)}::${type}`
-  const where = [`(s.expires_at is null or s.expires_at > ${NOW})`]
+  const where = [`s.ended_at is null and (s.expires_at is null or s.expires_at > ${NOW})`]
   if (userId !== null)
     where.push(`s.bucket = ${put(bucket, 'smallint')} and s.user_id = ${put(userId, 'text')}`)
   if (after !== null)

@@ -1,0 +1,114 @@
+/** Who outside is told of what happens (MCP Events), and how that goes. */
+import { useQuery } from '@tanstack/react-query'
+import { request } from '../api/http.ts'
+import type { Page } from '../api/shapes.ts'
+import { useAct } from '../forms/act.ts'
+import { DeleteButton } from '../forms/delete-button.tsx'
+import { useMe } from '../frame/me.ts'
+import { useNow } from '../parts/clock.ts'
+import { Badge, Panel } from '../parts/parts.tsx'
+import { fromNow } from '../parts/time.ts'
+import { Trouble } from '../parts/trouble.tsx'
+
+const LOOK_MS = 5_000
+const SHOWN = 50
+
+interface Subscription {
+  readonly id: string
+  readonly user_id: string
+  readonly name: string
+  readonly arguments: Readonly<Record<string, string>>
+  readonly host: string
+  readonly expires_at: string | null
+  readonly waiting: number
+  readonly delivery_status: {
+    readonly active: boolean
+    readonly last_delivery_at: string | null
+    readonly last_error: string | null
+    readonly failed_since: string | null
+  }
+}
+
+/** A worker's key sees nobody's. */
+export function SubscribersPanel() {
+  const me = useMe()
+  const mayLook = me !== undefined && me.role !== 'worker'
+  const { data, error } = useQuery({
+    queryKey: ['subscriptions'],
+    queryFn: ({ signal }) => request<Page<Subscription>>('v1/subscriptions', { signal }),
+    refetchInterval: LOOK_MS,
+    enabled: mayLook,
+  })
+  const act = useAct('subscriptions')
+  const all = data?.data ?? []
+  if (!mayLook) return null
+  const failing = all.filter((each) => each.delivery_status.failed_since !== null).length
+  return (
+    <Panel
+      title="Subscribers"
+      aside={
+        all.length > 0 && (
+          <Badge tone={failing > 0 ? 'bad' : 'good'}>
+            {failing > 0 ? `${failing} failing` : 'all reached'}
+          </Badge>
+        )
+      }
+    >
+      {error !== null && <Trouble error={error} />}
+      {act.error !== null && <Trouble error={act.error} />}
+      {data !== undefined && all.length === 0 && (
+        <p className="text-sm text-muted">
+          Nobody outside is told of anything. Agents elsewhere subscribe by MCP Events, a draft, at{' '}
+          <code className="font-mono">/mcp</code>.
+        </p>
+      )}
+      <ul className="divide-y divide-line text-sm">
+        {all.slice(0, SHOWN).map((each) => (
+          <Row
+            key={each.id}
+            subscription={each}
+            onRemove={() => act.mutate({ method: 'DELETE', path: `v1/subscriptions/${each.id}` })}
+          />
+        ))}
+      </ul>
+    </Panel>
+  )
+}
+
+function Row({
+  subscription: { name, arguments: args, host, user_id, expires_at, waiting, delivery_status },
+  onRemove,
+}: {
+  subscription: Subscription
+  onRemove: () => void
+}) {
+  const now = useNow()
+  const { last_delivery_at: last, last_error, failed_since: failing } = delivery_status
+  const asked = Object.entries(args).map(([key, value]) => `${key} ${value}`)
+  const ends = expires_at === null ? 'no end' : `ends ${fromNow(expires_at, now)}`
+  return (
+    <li className="flex items-start justify-between gap-3 py-2">
+      <div className="min-w-0">
+        <p className="wrap-anywhere">
+          <span className="font-mono text-xs">{name}</span> of {user_id} to{' '}
+          <span className="font-medium">{host}</span>
+        </p>
+        <p className="text-muted">
+          {last === null ? 'nothing told yet' : `told ${fromNow(last, now)}`} · {waiting} on the way
+          · {ends}
+        </p>
+        {asked.length > 0 && <p className="text-muted wrap-anywhere">{asked.join(', ')}</p>}
+        {failing !== null && (
+          <p className="text-bad">
+            {last_error}, failing since {fromNow(failing, now)}
+          </p>
+        )}
+      </div>
+      <DeleteButton
+        what="subscription"
+        words="Its receiver is told that it has ended; what is on the way is not sent."
+        onYes={onRemove}
+      />
+    </li>
+  )
+}
