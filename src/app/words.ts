@@ -2,6 +2,7 @@
 import type { Door } from '../api/doors/door.ts'
 import type { Word } from '../core/channels/words.ts'
 import { Refusal } from '../core/errors.ts'
+import { formatLocal } from '../core/schedule/index.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Delivered } from '../store/sessions/pushes.ts'
 import { callByName } from './call.ts'
@@ -26,7 +27,14 @@ export async function answerWord(
     ...{ agent_id: session?.agentId, conversation_id: session?.threadId, label: 'Snoozed' },
     idempotency_key: `snooze ${once}`,
   })) as { next_fire_at?: string }
-  return `Again at ${set.next_fire_at ?? 'that time'}.`
+  if (set.next_fire_at === undefined) return 'It has come again already.'
+  return `Again at ${formatLocal(Date.parse(set.next_fire_at), await zoneOf(door))}.`
+}
+
+/** Theirs; while nobody knows it, the server's own. */
+async function zoneOf(door: Door): Promise<string> {
+  const manners = await callByName(door, 'get_manners', { user_id: 'me' })
+  return (manners as { timezone: string }).timezone
 }
 
 interface Entry {
@@ -36,7 +44,7 @@ interface Entry {
 }
 
 async function why(door: Door, { session_key, effect_id }: Delivered): Promise<string> {
-  const page = { session_key, limit: LEDGER_LOOK }
+  const page = { session_key, limit: LEDGER_LOOK, timezone: await zoneOf(door) }
   const { data } = (await callByName(door, 'get_ledger', page)) as { data: readonly Entry[] }
   const entry = data.find(({ effects }) => effects.some(({ id }) => id === effect_id))
   if (entry === undefined) return 'What it came from is no longer kept.'

@@ -363,6 +363,8 @@ export function channelLaws(
         await kit.write(s, address, 'why?')
         await s.settle()
         expect(kit.arrived(address)).toEqual(['you said: why?'])
+        const berlin = { timezone: 'Europe/Berlin' }
+        expect((await s.call('PUT', `/v1/people/${user()}`, berlin)).status).toBe(200)
         await s.set(
           {
             kind: 'cron',
@@ -384,7 +386,7 @@ export function channelLaws(
         const told = await kit.write(s, address, 'snooze 1h')
         await kit.write(s, address, 'snooze 1h', told.id)
         await s.settle()
-        expect(kit.arrived(address).at(-1)).toBe('Again at 2026-01-01T10:00:00.000Z.')
+        expect(kit.arrived(address).at(-1)).toBe('Again at 2026-01-01 11:00 Europe/Berlin.')
         await press(s, address, 'stop this')
         await s.settle()
         expect(kit.arrived(address).at(-1)).toBe('Stopped.')

@@ -20,7 +20,7 @@ export const operations = [
     description:
       'Given as `applicationServerKey` to `pushManager.subscribe`. What comes back, as JSON, is the `address` of `POST /v1/links` with the channel `web-push`.',
     roles: ['admin', 'service', 'agent', 'user'],
-    // Nobody's: and within a transaction of an owner the key could not be asked for where there is one connection alone.
+    // It is nobody's, and needs no database.
     unowned: true,
     output: z.object({ public_key: z.string() }),
     async run({ app }) {
