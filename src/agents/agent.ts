@@ -1,5 +1,6 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
 import { newId } from '../core/ids.ts'
+import type { TurnPerson } from '../core/people/person.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
@@ -29,6 +30,8 @@ export interface TurnInput {
   readonly signal: AbortSignal
   /** For reading only; nothing a turn asks for happens before its commit. */
   readonly db: Db
+  /** Whom the session is with; absent where nobody asked. */
+  readonly person?: TurnPerson
   /** The names of those who do work here, where they are known. */
   readonly workTypes?: readonly string[]
 }

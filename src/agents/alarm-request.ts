@@ -47,11 +47,16 @@ export function keptOf(row: AlarmRow): Omit<AlarmRequest, keyof AlarmTime> & { t
     wake_message: row.wake_message,
     payload: new RawJson(row.payload),
     max_failures: row.max_failures,
+    catch_up: row.catch_up,
+    catch_up_within_seconds: row.catch_up_within_seconds,
   }
 }
 
 /** Throws what says how to mend it. */
-export function alarmDraft(request: AlarmRequest, { session, startedAt }: TurnInput): AlarmDraft {
+export function alarmDraft(
+  request: AlarmRequest,
+  { session, startedAt, person }: TurnInput,
+): AlarmDraft {
   const { fire_at: at } = request
   const asked = readAsked(
     shape,
@@ -63,14 +68,14 @@ export function alarmDraft(request: AlarmRequest, { session, startedAt }: TurnIn
     say,
   )
   const { fire_at, delay_seconds, cron_expr, schedule, ...fields } = asked
-  const { timezone } = fields
+  const timezone = fields.timezone ?? person?.timezone ?? 'UTC'
   const draft: AlarmDraft = {
     id: newId(),
     ownerDid: ownerDidOf(session.userId),
     userId: session.userId,
     agentId: session.agentId,
     timing: timingOf(asked, timezone),
-    fields: { ...fields, conversation_id: fields.conversation_id ?? session.threadId },
+    fields: { ...fields, timezone, conversation_id: fields.conversation_id ?? session.threadId },
     // The commit comes later than the asking: what was right then still fires, at once.
     lateIsFine: true,
   }

@@ -12,7 +12,6 @@ import {
   type FinishedRun,
   METADATA_MAX_BYTES,
   NOTE_MAX,
-  notifySession,
   TITLE_MAX,
   WORK_TIMEOUT_MS,
 } from '../core/work/work.ts'
@@ -137,7 +136,6 @@ async function finishedRun(
           put: services.files.put.bind(services.files),
           signal: input.signal,
         })
-  const session = notifySession(payload.parameters, input.session.userId)
   const notice: NoticePayload = {
     notice: true,
     work_id: workId,
@@ -153,7 +151,7 @@ async function finishedRun(
     metadata,
     progressNote,
     file,
-    notice: session === null ? null : { session, payload: JSON.stringify(notice) },
+    notice: JSON.stringify(notice),
   }
 }
 

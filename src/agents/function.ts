@@ -7,6 +7,7 @@ import { Refusal, TerminalError } from '../core/errors.ts'
 import { DELAY_MAX_SECONDS } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
 import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
+import { type TurnPerson, turnPerson } from '../core/people/person.ts'
 import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
@@ -31,6 +32,7 @@ import {
   workChange,
 } from './changes.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
+import { digestTextOf, type MannerRequest, mannerWish, type Parked, parkedFor } from './manners.ts'
 import {
   type OwnAlarm,
   type OwnIntent,
@@ -100,6 +102,22 @@ export class Turn {
     }
     this.attempt = input.attempt
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
+  }
+
+  /** Whom this is with: their zone, quiet hours, and what else they said of when to speak to them. */
+  get person(): TurnPerson {
+    return this.#input.person ?? turnPerson(null, 'UTC', this.startedAt)
+  }
+
+  /** Changes what the person wants, as they said; null empties, what is left out stays. Throws a `Refusal`. */
+  setManners(wish: MannerRequest): void {
+    const manners = mannerWish(wish, this.person, this.startedAt)
+    this.#ask({ type: 'ask_trigger', trigger: 'digest', ask: { manners } })
+  }
+
+  /** What waits for its moment, soonest first: the answer to "what did I miss?". */
+  parked(): Promise<Parked[]> {
+    return parkedFor(this.#input)
   }
 
   /** By the database's time; what a phrase such as "in 10 minutes" counts from. */
@@ -355,6 +373,9 @@ export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}):
         throw error
       }
       const { wishes, state, spent } = Turn.finish(turn)
+      // What was promised is said also by who has no words for several at once.
+      if (input.event.type === 'digest' && wishes.length === 0)
+        wishes.push({ type: 'send_message', content: digestTextOf(input.event.payload) })
       return stateResult(input, wishes, state, spent)
     },
   }

@@ -17,12 +17,13 @@ export interface IntentRequest extends DeepReadonly<z.input<typeof shape>> {}
 /** Throws a `Refusal` with all that is wrong. */
 export function intentDraft(
   request: IntentRequest,
-  { session, startedAt }: Pick<TurnInput, 'session' | 'startedAt'>,
+  { session, startedAt, person }: Pick<TurnInput, 'session' | 'startedAt' | 'person'>,
 ): IntentDraft {
   const asked = readAsked(shape, { ...request })
   const { userId, agentId } = session
   const thread_id = asked.thread_id ?? session.threadId
-  const wish = intentWish({ ...asked, enabled: true, agent_id: agentId, thread_id })
+  const timezone = asked.timezone ?? person?.timezone ?? 'UTC'
+  const wish = intentWish({ ...asked, timezone, enabled: true, agent_id: agentId, thread_id })
   const errors = validateIntent(termsFrom(wish, startedAt), startedAt)
   if (errors.length > 0) throw new Refusal('rule', errors)
   return { id: newId(), userId, createdBy: agentId, wish }

@@ -216,7 +216,9 @@ function inputOf(graph: Graph, { event }: TurnInput, before: Standing, cron: Cro
   const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
   const update: Record<string, unknown> = Object.fromEntries(given)
   if (EVENT in graph.channels) update[EVENT] = seen
-  const text = type === 'user_message' ? (payload as { text?: unknown }).text : undefined
+  // Several slots at once are told in words, too.
+  const said = type === 'user_message' || type === 'digest'
+  const text = said ? (payload as { text?: unknown }).text : undefined
   // The event's id, so that a message reducer that meets it twice keeps one.
   if (MESSAGES in graph.channels && typeof text === 'string') {
     update[MESSAGES] = [new HumanMessage({ id, content: text })]

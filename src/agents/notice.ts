@@ -17,6 +17,10 @@ export interface NoticePayload {
   /** The first lines of what was produced. */
   readonly excerpt: string
   readonly file_url: string | null
+  /** It did not succeed; `excerpt` says why. */
+  readonly failed?: boolean
+  /** The run before did not succeed, and this one did. */
+  readonly recovered?: boolean
 }
 
 /** An agent as it runs here: notices are told for it, and it knows who does work. */
@@ -43,8 +47,11 @@ function told(notice: NoticePayload): TurnResult {
   return { wishes: [wish], checkpointId: null, points: [] }
 }
 
-export function noticeText({ title, run_number, excerpt }: NoticePayload): string {
-  const head = `"${title}" is ready (run ${run_number}).`
+export function noticeText(notice: NoticePayload): string {
+  const { title, run_number, excerpt, failed = false, recovered = false } = notice
+  const became = failed ? 'failed' : recovered ? 'works again and is ready' : 'is ready'
+  const rest = failed ? ' You hear of it again when it succeeds.' : ''
+  const head = `"${title}" ${became} (run ${run_number}).${rest}`
   return excerpt === '' ? head : `${head}\n\n${excerpt}`
 }
 

@@ -1,6 +1,7 @@
 /** What the fields of requests are made of, whoever asks: each form has one schema and one sentence. */
 import { z } from 'zod'
 import { RawJson } from './json/json.ts'
+import { CATCH_UPS } from './schedule/catch-up.ts'
 import { localInstant } from './schedule/index.ts'
 import {
   KEY_PART,
@@ -23,6 +24,20 @@ export const instant = z
 /** A user, an agent or a thread, as session keys are made of them. */
 export const keyPart = z.string().regex(KEY_PART, KEY_PART_FORM)
 export const sessionKey = z.string().regex(SESSION_KEY, SESSION_KEY_FORM)
+
+/** What becomes of times that passed while nothing could run; of whatever has times. */
+export const catchUpFields = {
+  catch_up: z
+    .enum(CATCH_UPS)
+    .default('once')
+    .describe('Times missed: "once" fires one for all, "skip" none, "all" each of the last 100.'),
+  catch_up_within_seconds: z
+    .int()
+    .min(1)
+    .max(INT_MAX)
+    .nullish()
+    .describe('Times missed longer ago are given up.'),
+}
 
 /** A name whose meaning is checked later. */
 export const shortName = z.string().min(1).max(KEY_PART_MAX)

@@ -2,7 +2,8 @@
  * Runs somebody else's code so that it harms nobody: bounded in time, aborted when its lease is lost,
  * and unable to end the process by `process.exit`.
  */
-import { TerminalError } from '../core/errors.ts'
+import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import type { Failure, TurnCause } from '../core/sessions/turn.ts'
 
 /** Deep enough to find the frame below within any agent's call. */
 const STACK_FRAMES = 200
@@ -93,4 +94,17 @@ export class Run {
       withinTurn(work).finally(end).then(resolve, reject)
     })
   }
+}
+
+/** What a turn that threw this comes to. */
+export function failureOf(error: unknown): Failure {
+  const terminal = error instanceof TerminalError
+  const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
+  const text = errorText(error) || 'the agent failed without a word'
+  return { cause: causeOf(error), terminal, retryAfterMs, text }
+}
+
+function causeOf(error: unknown): TurnCause {
+  if (error instanceof SlotDeletedError) return 'deleted'
+  return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
 }

@@ -5,12 +5,12 @@
 import { performance } from 'node:perf_hooks'
 import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
-import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import { newToken } from '../core/ids.ts'
+import { turnPerson } from '../core/people/person.ts'
 import type { HeldBack } from '../core/people/speak.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
-import type { Failure, Policy, TurnCause } from '../core/sessions/turn.ts'
+import type { Policy } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { express, extendClaims, type First, releaseClaims, SESSIONS } from '../store/db/due.ts'
@@ -20,7 +20,7 @@ import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { Lent } from '../triggers/trigger.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import { AgentTimeoutError, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
+import { AgentTimeoutError, failureOf, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { insist, Leased } from './leased.ts'
 import { heldWhenDue, isLate, isRelease } from './manners.ts'
@@ -291,6 +291,7 @@ export class TurnsService implements Service, Runner {
       get signal() {
         return run.signal
       },
+      person: turnPerson(claim.person, this.#options.policy.timezone ?? 'UTC', claim.now),
       db: this.#options.reads,
     }
   }
@@ -386,15 +387,3 @@ function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: st
 
 const withdrawnText = (type: string) => `not run: the ${type} was cancelled before its turn began`
 const deathsText = (deaths: number) => `given up: the process died ${deaths} times during this turn`
-
-function failureOf(error: unknown): Failure {
-  const terminal = error instanceof TerminalError
-  const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
-  const text = errorText(error) || 'the agent failed without a word'
-  return { cause: causeOf(error), terminal, retryAfterMs, text }
-}
-
-function causeOf(error: unknown): TurnCause {
-  if (error instanceof SlotDeletedError) return 'deleted'
-  return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
-}

@@ -35,7 +35,7 @@ export interface ToolRow {
 
 /** Told to clients once, for the system prompt. */
 export const INSTRUCTIONS =
-  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times mean UTC. Tell the user the time that the answer says, not the one you meant.'
+  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
 
 const PHRASES =
   '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'

@@ -2,11 +2,18 @@
  * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
-import { type Attempt, missedBy, settleAlarm } from '../core/alarms/alarm.ts'
+import {
+  type Attempt,
+  caughtUp,
+  missedBy,
+  settleAlarm,
+  skippedAlarm,
+} from '../core/alarms/alarm.ts'
 import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from '../core/alarms/draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import type { CaughtUp } from '../core/schedule/catch-up.ts'
 import { bucketOf, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
@@ -31,6 +38,8 @@ import type { Db } from '../store/db/db.ts'
 import { databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import { agentDids, agentOf } from '../store/identity/keys.ts'
+import { recordMissed } from '../store/people/missed.ts'
+import { givenUp, missedText } from './missed.ts'
 import {
   BATCH,
   type PromotedRow,
@@ -49,13 +58,23 @@ export const alarmTrigger: Trigger = {
 
   promote: (db) =>
     inIndexOrder(db, async (tx) => {
-      const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
-      const events = slots.toSorted(bySlot).map(eventOf)
+      const { taken, nextMs } = await dueSlots(tx, BATCH)
+      const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
+      const events = slots
+        .flatMap(({ slot, caught }) => eventOf(slot, caught))
+        .toSorted(({ slot: a }, { slot: b }) => bySlot(a, b))
+      const skipped = slots.filter(({ caught }) => caught.slot === null)
       await takeSlots(tx, events)
-      return {
-        ...{ promoted: slots.length, more: slots.length === BATCH, nextMs },
-        rows: events.map(rowOf),
-      }
+      await settleSlots(
+        tx,
+        skipped.map(({ slot, caught }) => ({ slot, state: skippedAlarm(slot, caught) })),
+      )
+      await recordMissed(
+        tx,
+        slots.flatMap(({ slot, caught }) => givenUp('alarm', slot, caught)),
+      )
+      const rows = events.map(rowOf)
+      return { promoted: events.length, more: taken.length === BATCH, nextMs, rows }
     }),
 
   async settle(tx, outcomes) {
@@ -105,17 +124,19 @@ function bySlot(a: AlarmSlot, b: AlarmSlot): number {
 type Fire = AlarmEvent & { readonly slot: AlarmSlot }
 
 /** All attempts at one slot share a thread: an empty conversation is fresh for each slot, not for each attempt. */
-function eventOf(slot: AlarmSlot): Fire {
-  const { id, user_id: userId, agent_id: agentId } = slot
+function eventOf(slot: AlarmSlot, caught: CaughtUp): Fire[] {
+  const { id, user_id: userId, agent_id: agentId, now } = slot
+  if (caught.slot === null) return []
   if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
   const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
   const session = sessionOf(userId, agentId, threadId, slot.bucket)
-  const missedCount = missedBy(slot, slot.scheduled_for, slot.now)
-  return { slot, id, session, eventId: newId(), missedCount }
+  const { slot: scheduledFor, missedCount } = caught
+  const missed = missedText(caught, now)
+  return [{ slot, id, session, eventId: newId(), scheduledFor, missedCount, missed }]
 }
 
-function rowOf({ slot, session }: Fire): PromotedRow {
-  const { now, due_at: dueAt, traceparent, scheduled_for: scheduledFor } = slot
+function rowOf({ slot, session, scheduledFor }: Fire): PromotedRow {
+  const { now, due_at: dueAt, traceparent } = slot
   const latenessMs = dueAt === null ? 0 : now.getTime() - dueAt.getTime()
   const triggerId = slot.parent_id ?? slot.id
   const again = slot.failure_count > 0
@@ -246,9 +267,15 @@ function callOf(wake: ClaimedWake, target: { url: string; bearer: string | null 
       userId: wake.user_id,
     },
     body: bodyOf(wake),
-    givenUp:
-      deaths < TURN_DEATHS_MAX ? null : `given up: the process died ${deaths} times at this wake`,
+    givenUp: whyGivenUp(wake, deaths),
   }
+}
+
+function whyGivenUp(wake: ClaimedWake, deaths: number): string | null {
+  if (deaths >= TURN_DEATHS_MAX) return `given up: the process died ${deaths} times at this wake`
+  // Its claim has counted this attempt already.
+  const missed = caughtUp({ ...wake, attempt: wake.attempt - 1 }, wake.now).slot === null
+  return missed ? 'missed: its time had passed, and its catch_up gave it up' : null
 }
 
 /** Written by hand around the payload, which stays the text that was posted. */

@@ -4,7 +4,13 @@
  */
 import { performance } from 'node:perf_hooks'
 import { newId } from '../core/ids.ts'
-import { afterReport, EXPIRED, isConditionType, termsOf } from '../core/intents/intent.ts'
+import {
+  afterReport,
+  EXPIRED,
+  isConditionType,
+  PRIORITIES,
+  termsOf,
+} from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
 import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
@@ -24,12 +30,15 @@ import {
   dueSlots,
   type Fire,
   type IntentSlot,
+  skipSlots,
   takeSlots,
   withdrawnEvents,
   writeChecks,
 } from '../store/intents/slots.ts'
+import { recordMissed } from '../store/people/missed.ts'
 import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
+import { givenUp, missedText } from './missed.ts'
 import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
 
 const PREVIEW_MAX = 200
@@ -112,26 +121,45 @@ export async function act(
   looks: readonly Look[],
   acting: Acting,
 ): Promise<{ fired: readonly Fired[]; checks: readonly Check[] }> {
-  const firing = looks.filter((look) => look.outcome === 'fire').toSorted(bySlot)
+  const due = looks
+    .filter((look) => look.outcome === 'fire')
+    .toSorted(bySlot)
+    .map((look) => ({ look, caught: slotOf(look.terms, look.slot.now) }))
   const evaluationMs = Math.round(performance.now() - acting.startedMs)
   const checks: Check[] = looks
     .filter((look) => look.outcome !== 'fire')
     .map((look) => checkOf(look, evaluationMs, acting.regular))
-  const fired = firing.map((look): Fired => {
+  const fired = due.flatMap(({ look, caught }): Fired[] => {
     const { slot, signal } = look
+    if (caught.slot === null) return []
     const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
-    const made = { session: sessionOfSlot(slot), ...fireOf(look), eventId: newId(), evaluationMs }
-    return { ...made, signal, traceparent: traceparent ?? null }
+    const when = {
+      scheduledFor: caught.slot,
+      missedCount: caught.missedCount,
+      missed: missedText(caught, slot.now),
+    }
+    const made = { session: sessionOfSlot(slot), ...fireOf(look), ...when, eventId: newId() }
+    return [{ ...made, evaluationMs, signal, traceparent: traceparent ?? null }]
   })
+  const skipped = due.filter(({ caught }) => caught.slot === null)
+  await skipSlots(
+    tx,
+    skipped.map(({ look: { slot }, caught }) => ({ ...slot, next_check: caught.nextAt })),
+  )
+  await recordMissed(
+    tx,
+    due.flatMap(({ look, caught }) => givenUp('intent', look.slot, caught)),
+  )
   await writeChecks(tx, checks)
   await takeSlots(tx, fired)
   return { fired, checks }
 }
 
-/** The order in which intents of one session become its events. */
+/** The order in which intents of one session become its events: of those due at one instant, what is more important first. */
 function bySlot({ slot: a }: Look, { slot: b }: Look): number {
   const due = (slot: IntentSlot) => (slot.scheduled_for ?? slot.next_check ?? slot.now).getTime()
-  return due(a) - due(b) || (a.id < b.id ? -1 : 1)
+  const rank = (slot: IntentSlot) => (PRIORITIES as readonly string[]).indexOf(slot.action_priority)
+  return due(a) - due(b) || rank(b) - rank(a) || (a.id < b.id ? -1 : 1)
 }
 
 /** Without a thread of its own choosing an intent has one conversation: its fires and the answers to them belong together. */
@@ -141,7 +169,7 @@ function sessionOfSlot({ bucket, id, user_id, agent_id, thread_id }: IntentSlot)
 
 function fireOf(look: Look) {
   const { slot, data, wasMet, seenAt, again, fact, looks } = look
-  return { slot, data, wasMet, seenAt, again, fact, looks, ...slotOf(look.terms, slot.now) }
+  return { slot, data, wasMet, seenAt, again, fact, looks }
 }
 
 /**
@@ -185,8 +213,7 @@ function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
     cause: ended ? 'expired' : null,
     nextCheck: regular ? nextLook(look, next_check) : lookAt,
     enabled: !ended,
-    lookedFor:
-      ended || isConditionType(terms.trigger_type) ? null : slotOf(terms, slot.now).scheduledFor,
+    lookedFor: ended || isConditionType(terms.trigger_type) ? null : slotOf(terms, slot.now).slot,
   }
 }
 

@@ -2,6 +2,7 @@
  * Parked slots whose moment has come. What is released for one session at one instant becomes its own event if it is one, a digest
  * if it is more; nothing is composed before. What the manners of the person still hold back waits on.
  */
+import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { digestPayload, releasedPayload } from '../core/people/digest.ts'
 import { counted, type Manners, type MannerVerdict } from '../core/people/manners.ts'
@@ -12,6 +13,7 @@ import { withdrawnEvents as withdrawnAlarms } from '../store/alarms/slots.ts'
 import type { Db } from '../store/db/db.ts'
 import { inIndexOrder } from '../store/db/due.ts'
 import { withdrawnEvents as withdrawnIntents } from '../store/intents/slots.ts'
+import { changePerson } from '../store/people/change.ts'
 import {
   busySessions,
   dueParked,
@@ -30,6 +32,18 @@ import { BATCH, type Trigger } from './trigger.ts'
 export function parkedTrigger(zone: string): Trigger {
   return {
     type: 'digest',
+    /** It was right when it was asked for; what has become wrong since is left out, as the turns that share this commit go on. */
+    async wishes(tx, asked) {
+      const wishes = asked
+        .flatMap(({ session, wish: { ask } }) =>
+          'manners' in ask ? [{ userId: session.userId, wish: ask.manners }] : [],
+        )
+        .toSorted((a, b) => (a.userId < b.userId ? -1 : 1))
+      for (const { userId, wish } of wishes)
+        await changePerson(tx, userId, zone, () => wish).catch((error: unknown) => {
+          if (!(error instanceof Refusal)) throw error
+        })
+    },
     promote: (db) =>
       inIndexOrder(db, async (tx) => {
         const { taken, nextMs } = await dueParked(tx, BATCH)

@@ -1,26 +1,39 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
 import { newId } from '../core/ids.ts'
+import type { CaughtUp } from '../core/schedule/catch-up.ts'
 import { type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
-import { afterRun, ERROR_MAX, type FinishedRun, takeSlot } from '../core/work/work.ts'
+import {
+  afterRun,
+  caughtUp,
+  ERROR_MAX,
+  type FinishedRun,
+  notifySession,
+} from '../core/work/work.ts'
 import { inIndexOrder } from '../store/db/due.ts'
+import { recordMissed } from '../store/people/missed.ts'
 import {
   appendNotices,
   type EndedRun,
   type FreedSlot,
   lockByEvent,
   type Notice,
+  noteFailing,
   settleSlots,
+  type ToldWork,
+  toldWorks,
 } from '../store/work/settle.ts'
 import {
   beginRuns,
   dueSlots,
   type QueuedRun,
   queueRuns,
+  skipSlots,
   type WorkSlot,
   withdrawnEvents,
 } from '../store/work/slots.ts'
+import { givenUp, missedText } from './missed.ts'
 import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
 import { writeWorkAsks } from './work-asks.ts'
 
@@ -33,10 +46,21 @@ export const workTrigger: Trigger = {
 
   promote: (db) =>
     inIndexOrder(db, async (tx) => {
-      const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
-      await queueRuns(tx, slots.map(runOf))
-      const promoted = slots.length
-      return { promoted, more: promoted === BATCH, nextMs, rows: slots.map(rowOf) }
+      const { taken, nextMs } = await dueSlots(tx, BATCH)
+      const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
+      const runs = slots.flatMap(({ slot, caught }) => runOf(slot, caught))
+      const skipped = slots.filter(({ caught }) => caught.slot === null)
+      await queueRuns(tx, runs)
+      await skipSlots(
+        tx,
+        skipped.map(({ slot, caught }) => ({ ...slot, next_run_at: caught.nextAt })),
+      )
+      await recordMissed(
+        tx,
+        slots.flatMap(({ slot, caught }) => givenUp('work', slot, caught)),
+      )
+      const fired = slots.filter(({ caught }) => caught.slot !== null).map(({ slot }) => slot)
+      return { promoted: runs.length, more: taken.length === BATCH, nextMs, rows: fired.map(rowOf) }
     }),
 
   /** A failed run is not tried again: its output says why, and the schedule goes on. */
@@ -53,8 +77,19 @@ export const workTrigger: Trigger = {
       ended.push({ bucket, eventId, result: resultOf(outcome), missedMore })
     }
     const written = await settleSlots(tx, ended, freed)
-    const notices = outcomes.flatMap((outcome) =>
-      written.has(outcome.eventId) ? noticeOf(outcome, written.get(outcome.eventId) ?? null) : [],
+    const ran = outcomes.filter(({ eventId }) => written.has(eventId))
+    const works = await toldWorks(tx, ran)
+    const told = ran.flatMap((outcome) => {
+      const work = works.get(outcome.eventId)
+      return work === undefined ? [] : [{ outcome, work, failed: outputOf(outcome) === null }]
+    })
+    const turned = told.filter(({ work, failed }) => work.failing !== failed)
+    await noteFailing(
+      tx,
+      turned.map(({ work, failed }) => ({ ...work, failing: failed })),
+    )
+    const notices = told.flatMap(({ outcome, work }) =>
+      noticeOf(outcome, work, written.get(outcome.eventId) ?? null),
     )
     await appendNotices(tx, notices)
   },
@@ -72,12 +107,12 @@ function rowOf(slot: WorkSlot): PromotedRow {
   return promotedRow(latenessMs, { traceparent, session, triggerId, scheduledFor })
 }
 
-function runOf(work: WorkSlot): QueuedRun {
-  const { id: workId, next_run_at: at } = work
-  if (at === null) throw new Error(`work ${workId} is due without a time`)
-  const slot = { at, ...takeSlot(work, work.now) }
-  const ids = { workId, eventId: newId(), outputId: newId() }
-  return { session: sessionOfSlot(work), ...ids, slot, traceparent: null }
+function runOf(work: WorkSlot, caught: CaughtUp): QueuedRun[] {
+  const { slot: at, nextAt: nextRunAt, missedCount } = caught
+  if (at === null) return []
+  const slot = { at, nextRunAt, missedCount, missed: missedText(caught, work.now) }
+  const ids = { workId: work.id, eventId: newId(), outputId: newId() }
+  return [{ session: sessionOfSlot(work), ...ids, slot, traceparent: null }]
 }
 
 function resultOf(outcome: SlotOutcome): EndedRun['result'] {
@@ -91,9 +126,18 @@ function outputOf({ committed, asks }: SlotOutcome): FinishedRun | null {
   return asks.flatMap((ask) => ('output' in ask ? [ask.output] : [])).at(-1) ?? null
 }
 
-function noticeOf(outcome: SlotOutcome, traceparent: string | null): Notice[] {
-  const notice = outputOf(outcome)?.notice ?? null
-  return notice === null
-    ? []
-    : [{ ...notice, eventId: newId(), workId: outcome.triggerId, traceparent }]
+/** Of a row of failures only the first is told, and the success that ends it. */
+function noticeOf(outcome: SlotOutcome, work: ToldWork, traceparent: string | null): Notice[] {
+  const session = work.notify ? notifySession(work, work.user_id) : null
+  const output = outputOf(outcome)
+  if (session === null || (output === null && work.failing)) return []
+  const { id: workId, run_number, agent_type, task: title } = work
+  const failure = { notice: true, work_id: workId, run_number, agent_type, title, file_url: null }
+  const payload =
+    output === null
+      ? JSON.stringify({ ...failure, excerpt: outcome.error ?? '', failed: true })
+      : work.failing
+        ? JSON.stringify({ ...(JSON.parse(output.notice) as object), recovered: true })
+        : output.notice
+  return [{ session, payload, eventId: newId(), workId, traceparent }]
 }

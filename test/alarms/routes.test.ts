@@ -36,6 +36,8 @@ eachStore('alarms over HTTP', (store) => {
       description: 'once at 2026-01-01 00:01 UTC',
       next_fires: ['2026-01-01T00:01:00.000Z'],
       missed_count: 0,
+      catch_up: 'once',
+      catch_up_within_seconds: null,
     })
     const cron = await s.set({
       kind: 'cron',

@@ -51,6 +51,8 @@ eachStore('intents over HTTP', (store) => {
       timezone: 'UTC',
       agent_id: null,
       thread_id: null,
+      catch_up: 'once',
+      catch_up_within_seconds: null,
       schedule_description: 'every Monday at 09:00 (UTC)',
       next_checks: [
         '2026-01-05T09:00:00.000Z',

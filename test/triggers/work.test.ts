@@ -306,7 +306,7 @@ eachStore('work', (store) => {
       expect(JSON.parse(state?.checkpoint)).toEqual({ turns: 2 })
     })
 
-    it('several at once go to one session in order; a failed run tells nobody', async () => {
+    it('several at once go to one session in order, also that one failed', async () => {
       const parameters = { notify_session: 'local:bot:t' }
       for (const task of ['one', 'two', 'three']) await make({ task, parameters })
       await make({ agent_type: 'broken', parameters })
@@ -318,8 +318,13 @@ eachStore('work', (store) => {
         [1, 'work'],
         [2, 'work'],
         [3, 'work'],
+        [4, 'work'],
       ])
-      expect(events.map((e) => JSON.parse(e.payload).notice)).toEqual([true, true, true])
+      const payloads = events.map((e) => JSON.parse(e.payload))
+      expect(payloads.map(({ notice, failed = false }) => [notice, failed]).sort()).toEqual([
+        ...Array(3).fill([true, false]),
+        [true, true],
+      ])
     })
   })
 })

@@ -7,7 +7,7 @@ import { schemaOf, shownOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { describe } from '../../core/schedule/index.ts'
+import { describe, hasOffset } from '../../core/schedule/index.ts'
 import { LOCAL_USER, ownerDidOf } from '../../core/sessions/session.ts'
 import {
   type AlarmRow,
@@ -29,6 +29,7 @@ import {
   pageOf,
   tellIfSoon,
 } from '../contract.ts'
+import { zoneFor } from '../people/zone.ts'
 
 const SEARCH_MAX = 100
 /** What `kind` and its fields say together, `schedule` says alone. */
@@ -164,14 +165,18 @@ const createAlarmOp = operation({
     const userId = ctx.actor.userId ?? LOCAL_USER
     const { kind, fire_at, delay_seconds, cron_expr, schedule, agent_id, ...fields } = body
     const target = targetOf(ctx, agent_id)
+    // An instant or a delay means the same everywhere.
+    const anywhere = delay_seconds !== undefined || (fire_at !== undefined && hasOffset(fire_at))
+    const timezone =
+      body.timezone ?? (anywhere ? (ctx.app.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
     const { row, deduped, notes } = await ctx.app.setAlarm(
       {
         id: newId(),
         ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
         userId,
         agentId: target.agentId,
-        timing: timingOf(body, body.timezone),
-        fields,
+        timing: timingOf(body, timezone),
+        fields: { ...fields, timezone },
         errors: target.errors,
         traceparent: ctx.traceparent ?? null,
         audit: ctx.entry ?? null,

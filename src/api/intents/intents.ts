@@ -5,6 +5,7 @@ import { keyPart, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { changeIntent } from '../../core/intents/change.ts'
 import { intentWish, planIntent, termsFrom } from '../../core/intents/draft.ts'
+import { isConditionType } from '../../core/intents/intent.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/rules.ts'
 import { KEY_PART_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
@@ -28,6 +29,7 @@ import {
   ownerOf,
   tellIfSoon,
 } from '../contract.ts'
+import { zoneFor } from '../people/zone.ts'
 import { mergedArrays } from '../slices.ts'
 import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
 
@@ -91,7 +93,9 @@ const createIntentOp = operation({
   async run(ctx, { body }) {
     const owner = ownerOf(ctx.actor, body.user_id) ?? ''
     const { user_id, created_by = null, ...said } = body
-    const wish = intentWish(said)
+    const timed = isConditionType(said.trigger_type) && (said.expires_at ?? null) === null
+    const timezone = said.timezone ?? (timed ? 'UTC' : await zoneFor(ctx, owner))
+    const wish = intentWish({ ...said, timezone })
     const now = await databaseNow(ctx.db)
     const errors = [
       ...agentErrors(ctx, wish.agent_id),

@@ -191,7 +191,7 @@ function onGrid(alarm: AlarmPart, row: SlotRow): boolean {
 function passedIntent(intent: IntentPart, slot: Date, until: Date): number {
   const rest = { trigger_condition: null, expires_at: null, max_executions: null }
   const terms = termsOf({ ...intent, ...rest, execution_count: 0 })
-  const schedule = scheduleOf(terms)
+  const schedule = terms.catch_up === 'all' ? null : scheduleOf(terms)
   if (schedule === null || schedule instanceof ScheduleError) return 0
   const anchor = intent.anchor_at.getTime()
   const [first] = next(schedule, slot.getTime() - 1, { anchor })

@@ -2,10 +2,9 @@
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { RawJson } from '../../core/json/json.ts'
-import { changeManners, type MannerWish, pauseEnd } from '../../core/people/change.ts'
+import { type MannerWish, pauseEnd } from '../../core/people/change.ts'
 import { mannerFields, mannersOf, type PersonRow, quietWindow } from '../../core/people/fields.ts'
 import { PARK_RULES, unaskedToday } from '../../core/people/manners.ts'
-import { judgeParked } from '../../core/people/parked.ts'
 import { quietUntil } from '../../core/people/quiet.ts'
 import { mannerWords, RULE_WORDS } from '../../core/people/words.ts'
 import { formatLocal } from '../../core/schedule/index.ts'
@@ -13,17 +12,16 @@ import { REASONS } from '../../core/sessions/reason.ts'
 import { KEY_PART, KEY_PART_FORM, LOCAL_USER } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
+import { changePerson } from '../../store/people/change.ts'
 import {
   askForParked,
   listParked,
-  lockParked,
   type Moved,
-  moveParked,
   PARKED_KINDS,
   PARKED_STATUSES,
   type ParkedRow,
 } from '../../store/people/parked.ts'
-import { getPerson, lockOnePerson, writeManners } from '../../store/people/people.ts'
+import { getPerson } from '../../store/people/people.ts'
 import {
   type Actor,
   type Context,
@@ -111,28 +109,17 @@ async function change(
   userId: string,
   wishOf: (row: PersonRow, now: Date) => { wish: MannerWish; notes?: readonly string[] },
 ) {
+  let notes: readonly string[] = []
   const body = await ctx.db.tx(async (tx) => {
-    // Slots before people: who releases them holds a slot and waits for a session, whose commit waits for the person.
-    const slots = await lockParked(tx, userId)
-    const row = await lockOnePerson(tx, userId)
-    const now = await databaseNow(tx)
-    const { wish, notes = [] } = wishOf(row, now)
-    const { timezone, manners } = changeManners(row, wish, serverZone(ctx), now)
-    await writeManners(tx, userId, timezone, manners)
-    const moved = slots.flatMap((slot) => movedBy(slot, judgeParked(slot, manners, now), now))
-    await moveParked(tx, moved)
+    const { manners, moved } = await changePerson(tx, userId, serverZone(ctx), (row, now) => {
+      const asked = wishOf(row, now)
+      notes = asked.notes ?? []
+      return asked.wish
+    })
     return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, manners.timezone)])
   })
   ctx.app.changed('clock')
   return { body, about: { id: userId, owner: userId } }
-}
-
-function movedBy(slot: ParkedRow, verdict: ReturnType<typeof judgeParked>, now: Date): Moved[] {
-  const { bucket, id, rule, release_at } = slot
-  if (rule === 'late') return []
-  const next = verdict.move === 'park' ? verdict : { rule, until: now }
-  const same = release_at?.getTime() === next.until.getTime()
-  return same ? [] : [{ bucket, id, status: 'waiting', rule: next.rule, release_at: next.until }]
 }
 
 function movedWords(moved: readonly Moved[], timezone: string): string[] {

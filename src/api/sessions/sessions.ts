@@ -1,9 +1,9 @@
 /** Sessions: speak to an agent, and see what became of it. */
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
-import { sessionKey } from '../../core/fields.ts'
+import { sessionKey, timezone } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { localInstant } from '../../core/schedule/index.ts'
+import { isZone, localInstant, zoneError } from '../../core/schedule/index.ts'
 import { judge } from '../../core/sessions/gate.ts'
 import {
   bucketOf,
@@ -11,6 +11,7 @@ import {
   type SessionRef,
   TEXT_MAX_BYTES,
 } from '../../core/sessions/session.ts'
+import { rememberZone } from '../../store/people/people.ts'
 import type { Appended } from '../../store/sessions/events.ts'
 import { getSession, listSessions, type SessionHead } from '../../store/sessions/sessions.ts'
 import { listTimers, type TimerRow } from '../../store/sessions/timers.ts'
@@ -78,6 +79,9 @@ const postMessage = operation({
         `must be at most ${TEXT_MAX_BYTES} bytes`,
       ),
     id: z.string().min(1).max(CLIENT_ID_MAX).optional(),
+    timezone: timezone
+      .optional()
+      .describe('Where the person is, an IANA name: kept for them unless their zone is known.'),
   }),
   status: 202,
   creates: true,
@@ -87,6 +91,11 @@ const postMessage = operation({
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const payload = JSON.stringify({ text: body.text })
+    if (body.timezone !== undefined) {
+      if (!isZone(body.timezone)) throw new Refusal('rule', zoneError(body.timezone))
+      // Before the message: its own turn is to know it.
+      await rememberZone(ctx.db, session.userId, body.timezone)
+    }
     const row = await append(ctx, session, 'user_message', payload, body.id ?? null)
     if (!row.fresh && (row.type !== 'user_message' || row.payload !== payload)) {
       throw new Refusal(

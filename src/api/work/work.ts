@@ -33,6 +33,7 @@ import {
   page,
   pageOf,
 } from '../contract.ts'
+import { zoneFor } from '../people/zone.ts'
 import { queueRun, workRules } from './run.ts'
 import { outputSchema, outputView, workSchema, workView } from './view.ts'
 
@@ -85,7 +86,11 @@ const createWorkOp = operation({
   output: z.object({ work: workSchema, output: outputSchema.optional() }),
   async run(ctx, { body }) {
     const userId = ownerOf(ctx, body.user_id)
-    const { user_id, wait_seconds, ...fields } = body
+    const { user_id, wait_seconds, ...said } = body
+    const once = said.frequency.trim().toLowerCase() === 'once'
+    const timezone =
+      said.timezone ?? (once ? (ctx.app.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+    const fields = { ...said, timezone }
     const id = newId()
     const made = await ctx.db.tx(async (tx) => {
       const errors = workErrors(fields, workRules(ctx, userId))
@@ -183,12 +188,17 @@ const changes = z
   .object({
     is_active: z.boolean().optional().describe('false pauses, true resumes.'),
     frequency: workFields.frequency.unwrap().optional(),
-    timezone: workFields.timezone.unwrap().optional(),
+    timezone: workFields.timezone,
     task: workFields.task.optional(),
     parameters: workFields.parameters,
+    notify: workFields.notify.unwrap().optional(),
+    notify_session: workFields.notify_session,
+    catch_up: workFields.catch_up.unwrap().optional(),
+    catch_up_within_seconds: workFields.catch_up_within_seconds,
   })
   .refine((value) => Object.values(value).some((each) => each !== undefined), {
-    error: 'needs at least one of is_active, frequency, timezone, task and parameters',
+    error:
+      'needs at least one of is_active, frequency, timezone, task, parameters, notify, notify_session and catch_up',
   })
 
 const updateWorkOp = operation({
@@ -207,13 +217,23 @@ const updateWorkOp = operation({
   async run(ctx, { params, body }) {
     const row = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx, true)
-      const errors = workErrors({ parameters: body.parameters }, workRules(ctx, work.user_id))
+      const errors = workErrors(
+        { parameters: body.parameters, notify_session: body.notify_session },
+        workRules(ctx, work.user_id),
+      )
       const schedule = changeWork(work, body, work.now, errors)
       if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
       return updateWork(tx, work, {
         ...schedule,
         task: body.task ?? work.task,
         parameters: body.parameters?.text ?? work.parameters,
+        notify: body.notify ?? work.notify,
+        notify_session: body.notify_session ?? work.notify_session,
+        catch_up: body.catch_up ?? work.catch_up,
+        catch_up_within_seconds:
+          body.catch_up_within_seconds === undefined
+            ? work.catch_up_within_seconds
+            : body.catch_up_within_seconds,
       })
     })
     if (row.is_active) ctx.app.changed('clock')

@@ -7,7 +7,15 @@ import { ladderMs } from '../backoff.ts'
 import type { CallFault } from '../calls/lookup.ts'
 import { askedMs, type RetryAfter } from '../calls/retry.ts'
 import { newId } from '../ids.ts'
-import { cronSchedule, missed, nextTimes, parsedOf, ScheduleError } from '../schedule/index.ts'
+import { type CatchUpTerms, type CaughtUp, catchUp } from '../schedule/catch-up.ts'
+import {
+  cronSchedule,
+  formatLocal,
+  missed,
+  nextTimes,
+  parsedOf,
+  ScheduleError,
+} from '../schedule/index.ts'
 import { storableText } from '../text.ts'
 
 export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const
@@ -40,7 +48,7 @@ const RETRY_MAX_MS = 15 * 60_000
 const RETRY_AFTER_MAX_MS = 60 * 60_000
 
 /** What never changes, under the names of its columns. */
-export interface AlarmTerms {
+export interface AlarmTerms extends CatchUpTerms {
   readonly kind: AlarmKind
   readonly cron_expr: string
   readonly timezone: string
@@ -144,7 +152,9 @@ function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'fai
     return { ...stateOf(alarm), status: 'failed', due_at: null, last_error }
   }
   const slot = alarm.scheduled_for.getTime()
-  const ahead = missed(parsed.schedule, slot, now.getTime(), alarm.anchor_at.getTime())
+  // Who wants each of them goes on with the next, be it that its time has passed.
+  const from = alarm.catch_up === 'all' ? slot : now.getTime()
+  const ahead = missed(parsed.schedule, slot, from, alarm.anchor_at.getTime())
   const rest = { missed_count: ahead.missedCount, failure_count: 0 }
   if (ahead.nextAt === null) return { ...stateOf(alarm), ...rest, status: last, due_at: null }
   const at = new Date(ahead.nextAt)
@@ -160,11 +170,36 @@ function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'fai
 
 /** How many further slots have passed by now and go into the one in hand. */
 export function missedBy(alarm: AlarmTerms, scheduledFor: Date, now: Date): number {
-  if (alarm.kind === 'once') return 0
+  if (alarm.kind === 'once' || alarm.catch_up === 'all') return 0
   const schedule = cronSchedule(alarm)
   if (schedule === null) return 0
   const anchor = alarm.anchor_at.getTime()
   return missed(schedule, scheduledFor.getTime(), now.getTime(), anchor).missedCount
+}
+
+/** Which slot a due alarm fires for; another attempt is at the slot it has begun with. */
+export function caughtUp(alarm: AlarmTerms & AlarmState, now: Date): CaughtUp {
+  const begun = alarm.attempt > 0
+  const terms = begun ? { ...alarm, ...ONCE } : alarm
+  const schedule = alarm.kind === 'once' ? null : cronSchedule(alarm)
+  const caught = catchUp(terms, schedule, alarm.scheduled_for, now, alarm.anchor_at)
+  return begun && alarm.catch_up === 'all' ? { ...caught, missedCount: 0 } : caught
+}
+
+const ONCE = { catch_up: 'once', catch_up_within_seconds: null } as const
+
+/** An alarm none of whose slots fires now: on to the next, or at its end. */
+export function skippedAlarm(
+  alarm: AlarmTerms & AlarmState,
+  { nextAt, last }: CaughtUp,
+): AlarmState {
+  if (nextAt !== null) {
+    const fresh = { scheduled_for: nextAt, next_fire_at: nextAt, due_at: nextAt, missed_count: 0 }
+    return { ...stateOf(alarm), ...fresh, delivery_id: newId() }
+  }
+  const was = formatLocal(last.getTime(), alarm.timezone)
+  const last_error = `missed: it was due at ${was}, and its catch_up gave it up`
+  return { ...stateOf(alarm), status: 'failed', due_at: null, last_error }
 }
 
 /** The next times while it is active: the one it waits for, then what follows. */

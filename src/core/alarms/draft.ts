@@ -91,6 +91,7 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_F
     user_id: draft.userId,
     agent_id: draft.agentId,
     payload: draft.fields.payload?.text ?? '{}',
+    catch_up_within_seconds: draft.fields.catch_up_within_seconds ?? null,
     max_failures: draft.fields.max_failures ?? maxFailures,
     kind: plan.kind,
     fire_at: plan.fireAt,

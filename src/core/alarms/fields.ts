@@ -2,7 +2,16 @@
 import { z } from 'zod'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from '../backoff.ts'
 import { kept, said, shown, word } from '../columns.ts'
-import { cron, DELAY_MAX_SECONDS, instant, opaqueJson, timezone, words } from '../fields.ts'
+import {
+  catchUpFields,
+  cron,
+  DELAY_MAX_SECONDS,
+  instant,
+  opaqueJson,
+  timezone,
+  words,
+} from '../fields.ts'
+import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { KEY_PART, KEY_PART_FORM } from '../sessions/session.ts'
 import { ALARM_KINDS, ALARM_STATUSES } from './alarm.ts'
 
@@ -30,7 +39,7 @@ export const alarmTimes = {
 
 /** Kept as it is said, each under the name of its column. */
 export const alarmFields = {
-  timezone: timezone.default('UTC'),
+  timezone: timezone.optional().describe("An IANA name; the person's own unless said."),
   label: z.string().max(LABEL_MAX).default('').describe('A name for it.'),
   conversation_id: z
     .string()
@@ -52,9 +61,10 @@ export const alarmFields = {
     .describe(
       `Attempts at one wake; unless said, as many as the server is set to (${MAX_FAILURES}).`,
     ),
+  ...catchUpFields,
 }
 
-export type AlarmFields = z.output<z.ZodObject<typeof alarmFields>>
+export type AlarmFields = z.output<z.ZodObject<typeof alarmFields>> & { timezone: string }
 
 /** `next_fire_at` is shown too, while there is one. */
 export const ALARM = {
@@ -85,5 +95,7 @@ export const ALARM = {
   missed_count: shown('int'),
   attempt: kept('int'),
   delivery_id: kept('uuid'),
+  catch_up: word(CATCH_UPS),
+  catch_up_within_seconds: shown('int?'),
   traceparent: kept('text?'),
 }

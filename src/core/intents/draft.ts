@@ -32,6 +32,7 @@ const NOTHING = {
   metadata: '{}',
   agent_id: null,
   thread_id: null,
+  catch_up_within_seconds: null,
 }
 
 /** Of an intent, as much as was said. */

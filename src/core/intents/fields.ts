@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { kept, shown, word, wordOrNull } from '../columns.ts'
 import {
   bytes,
+  catchUpFields,
   cron,
   INT_MAX,
   instant,
@@ -14,6 +15,7 @@ import {
   timezone,
   words,
 } from '../fields.ts'
+import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './intent.ts'
 import { wordsOf } from './keywords.ts'
 
@@ -90,6 +92,8 @@ export const intentFields = {
   thread_id: keyPart
     .nullish()
     .describe('The conversation of that agent; a conversation of its own when left out.'),
+  catch_up: catchUpFields.catch_up.unwrap(),
+  catch_up_within_seconds: catchUpFields.catch_up_within_seconds,
 }
 
 export type IntentFields = z.output<z.ZodObject<typeof intentFields>>
@@ -100,7 +104,10 @@ export const newIntentFields = {
   action_type: intentFields.action_type.default('notify'),
   action_priority: intentFields.action_priority.default('normal'),
   enabled: intentFields.enabled.default(true),
-  timezone: intentFields.timezone.default('UTC'),
+  timezone: intentFields.timezone
+    .optional()
+    .describe("An IANA name; the person's own unless said."),
+  catch_up: catchUpFields.catch_up,
 }
 
 /** What its owner says of it, as it is kept; and what follows from that: when it is looked at. */
@@ -120,6 +127,8 @@ export const INTENT_PLAN = {
   timezone: shown('text'),
   agent_id: shown('text?'),
   thread_id: shown('text?'),
+  catch_up: word(CATCH_UPS),
+  catch_up_within_seconds: shown('int?'),
   anchor_at: kept('timestamptz'),
   next_check: shown('timestamptz?'),
 }

@@ -2,6 +2,7 @@
  * What becomes of an intent. Pure: what its row says, what a check came to and the database's time go in, the
  * row's next state comes out. The same rules settle a report from outside and a check of our own.
  */
+import type { CatchUpTerms } from '../schedule/catch-up.ts'
 import {
   describe,
   localInstant,
@@ -71,7 +72,7 @@ export interface IntentTrigger {
 }
 
 /** What its row says, under the names of its columns, JSON read. */
-export interface IntentTerms extends IntentTrigger {
+export interface IntentTerms extends IntentTrigger, CatchUpTerms {
   /** Where the grid of an interval begins. */
   readonly anchor_at: Date
   readonly expires_at: Date | null
@@ -104,6 +105,8 @@ export function termsOf(row: StoredTerms): IntentTerms {
     execution_count: row.execution_count,
     next_check: row.next_check,
     scheduled_for: row.scheduled_for,
+    catch_up: row.catch_up ?? 'once',
+    catch_up_within_seconds: row.catch_up_within_seconds ?? null,
   }
 }
 
@@ -208,7 +211,7 @@ function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
     case 'success':
       return isConditionType(terms.trigger_type)
         ? inMs(checkIntervalMs(terms))
-        : slotAfter(terms, now)
+        : slotAfter(terms, goesOnFrom(terms, now))
     case 'condition_not_met':
       return inMs(NOT_NOW_MS)
     case 'gate_blocked': {
@@ -222,6 +225,11 @@ function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
       return slot !== null && slot < later ? slot : later
     }
   }
+}
+
+/** Who wants each slot that was missed goes on with the next, be it that its time has passed. */
+function goesOnFrom({ catch_up, scheduled_for }: IntentTerms, now: Date): Date {
+  return catch_up === 'all' && scheduled_for !== null ? scheduled_for : now
 }
 
 function checkIntervalMs({ trigger_schedule }: IntentTerms): number {

@@ -1,6 +1,7 @@
 /** What becomes of an intent that Wakeful runs itself: the slot in hand, and the state after its turn. Pure. */
 
-import { missed, next, ScheduleError } from '../schedule/index.ts'
+import { type CaughtUp, catchUp } from '../schedule/catch-up.ts'
+import { next, ScheduleError } from '../schedule/index.ts'
 import {
   afterReport,
   type ExecutionStatus,
@@ -10,16 +11,19 @@ import {
   scheduleOf,
 } from './intent.ts'
 
-/** The slot a due intent stands for: the one that still waits to be fired, else the time it was due; a condition's is now. */
-export function slotOf(terms: IntentTerms, now: Date): { scheduledFor: Date; missedCount: number } {
-  if (isConditionType(terms.trigger_type)) return { scheduledFor: now, missedCount: 0 }
-  const scheduledFor = terms.scheduled_for ?? terms.next_check ?? now
+/**
+ * The slot a due intent stands for: the one that still waits to be fired, else the time it was due, as far as its catch_up has not
+ * given it up; a condition's is now.
+ */
+export function slotOf(terms: IntentTerms, now: Date): CaughtUp {
+  const alone = { missedCount: 0, givenUp: null, nextAt: null }
+  if (isConditionType(terms.trigger_type)) return { slot: now, last: now, ...alone }
+  const slot = terms.scheduled_for ?? terms.next_check ?? now
   const schedule = scheduleOf(terms)
-  if (schedule === null || schedule instanceof ScheduleError)
-    return { scheduledFor, missedCount: 0 }
-  const anchor = terms.anchor_at.getTime()
-  const { missedCount } = missed(schedule, scheduledFor.getTime(), now.getTime(), anchor)
-  return { scheduledFor, missedCount }
+  if (schedule === null || schedule instanceof ScheduleError) return { slot, last: slot, ...alone }
+  const begun = terms.scheduled_for !== null
+  const policy = begun ? ({ catch_up: 'once', catch_up_within_seconds: null } as const) : terms
+  return catchUp(policy, schedule.kind === 'once' ? null : schedule, slot, now, terms.anchor_at)
 }
 
 /** The slot that a failure leaves to be tried again: none where the next look is a slot of its own. */

@@ -15,6 +15,9 @@ import { quietErrors } from './quiet.ts'
 
 export type MannerWish = z.output<z.ZodObject<typeof mannerFields>>
 
+/** What a turn may ask of its person's manners. */
+export type MannerAsk = { readonly manners: MannerWish }
+
 export interface Changed {
   /** Null: nobody knows it. */
   readonly timezone: string | null

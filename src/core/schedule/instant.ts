@@ -40,6 +40,11 @@ export function localInstant(text: string, timezone: string): number | null {
   return at === null || at > LAST_INSTANT ? null : at
 }
 
+/** Whether a text that is an instant says where it is read. */
+export function hasOffset(text: string): boolean {
+  return /(?:[Zz]|[+-]\d{2}:?\d{2})$/.test(text.trim())
+}
+
 /** Of a text that is known to be an instant. An unknown zone has its own error: until then it is read as UTC. */
 export function instantIn(text: string, timezone: string): Date {
   return new Date(localInstant(text, isZone(timezone) ? timezone : 'UTC') ?? 0)

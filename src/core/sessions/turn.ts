@@ -9,6 +9,7 @@ import { TURN_ATTEMPTS_MAX, turnRetryMs } from '../backoff.ts'
 import { newId } from '../ids.ts'
 import type { IntentAsk } from '../intents/draft.ts'
 import { canonicalJson, RawJson } from '../json/json.ts'
+import type { MannerAsk } from '../people/change.ts'
 import type { WorkWish } from '../work/draft.ts'
 import type { WorkAsk } from '../work/work.ts'
 import { type Counters, type GatePolicy, nearsCap, pass, QUIET, type Verdict } from './gate.ts'
@@ -30,7 +31,7 @@ export type Wish =
   | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish
+export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk
 
 export interface TurnFacts {
   readonly sessionKey: string

@@ -30,6 +30,8 @@ export function newWork({ id, userId, fields, traceparent = null }: WorkDraft, p
     user_id: userId,
     project_id: fields.project_id ?? null,
     parameters: fields.parameters?.text ?? '{}',
+    catch_up_within_seconds: fields.catch_up_within_seconds ?? null,
+    notify_session: fields.notify_session ?? null,
     traceparent,
   }
 }
@@ -52,7 +54,7 @@ export interface WorkRules {
 
 /** What the rules have against it, all at once. What is undefined was accepted before. */
 export function workErrors(
-  asked: Partial<Pick<WorkFields, 'agent_type' | 'parameters'>>,
+  asked: Partial<Pick<WorkFields, 'agent_type' | 'parameters' | 'notify_session'>>,
   { types, missing, userId, told }: WorkRules,
 ): string[] {
   const errors: string[] = []
@@ -64,6 +66,11 @@ export function workErrors(
   }
   const why = type === undefined ? null : (missing?.(type) ?? null)
   if (why !== null) errors.push(`agent_type: ${type} can do nothing here: ${why}`)
+  if (asked.notify_session !== undefined) {
+    const session = notifySession(asked, userId)
+    const wrong = session === null ? told.whom : told.refuses(session.agentId)
+    if (wrong !== null) errors.push(`notify_session: ${wrong}`)
+  }
   const given = parameters === undefined ? {} : (JSON.parse(parameters.text) as object)
   if (Object.hasOwn(given, 'notify_session')) {
     const session = notifySession(given, userId)

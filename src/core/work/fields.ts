@@ -1,7 +1,8 @@
 /** What the owner of work may say of it, whoever asks: a request or a turn; and what is kept of it and of its runs. */
 import { z } from 'zod'
 import { kept, shown, word } from '../columns.ts'
-import { opaqueJson, shortName, timezone, words } from '../fields.ts'
+import { catchUpFields, opaqueJson, sessionKey, shortName, timezone, words } from '../fields.ts'
+import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { hasUnstorableText } from '../text.ts'
 import { OUTPUT_STATUSES } from './work.ts'
 
@@ -15,7 +16,7 @@ export const workFields = {
     .string()
     .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
     .default('once'),
-  timezone: timezone.default('UTC'),
+  timezone: timezone.optional().describe("An IANA name; the person's own unless said."),
   run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
   project_id: z
     .string()
@@ -28,9 +29,15 @@ export const workFields = {
     .refine((raw) => raw.text.trimStart().startsWith('{'), 'must be an object')
     .describe('For the executor, verbatim. `notify_session`: a session told when a run completes.')
     .optional(),
+  ...catchUpFields,
+  notify: z
+    .boolean()
+    .default(true)
+    .describe('Runs are told to the conversation it was made in, or to notify_session.'),
+  notify_session: sessionKey.optional().describe('The session that is told when a run ends.'),
 }
 
-export type WorkFields = z.output<z.ZodObject<typeof workFields>>
+export type WorkFields = z.output<z.ZodObject<typeof workFields>> & { timezone: string }
 
 export const WORK = {
   bucket: kept('smallint'),
@@ -48,6 +55,10 @@ export const WORK = {
   next_run_at: shown('timestamptz?'),
   last_run_at: shown('timestamptz?'),
   scheduled_for: kept('timestamptz?'),
+  catch_up: word(CATCH_UPS),
+  catch_up_within_seconds: shown('int?'),
+  notify: shown('boolean'),
+  notify_session: shown('text?'),
   traceparent: kept('text?'),
   created_at: shown('timestamptz'),
   updated_at: shown('timestamptz'),

@@ -3,6 +3,7 @@
  * what is to be written comes out. Status lives on outputs alone; the schedule goes on whatever a run came to.
  */
 import { Refusal } from '../errors.ts'
+import { type CatchUpTerms, type CaughtUp, catchUp } from '../schedule/catch-up.ts'
 import {
   cronSchedule,
   isZone,
@@ -30,7 +31,7 @@ export const WAITING_MAX = 100
 export const WAIT_MAX_SECONDS = 60
 
 /** What a row says of its schedule, under the names of its columns. */
-export interface WorkSchedule {
+export interface WorkSchedule extends CatchUpTerms {
   /** A cron expression or `@every …`; null for "once". */
   readonly frequency_cron: string | null
   readonly timezone: string
@@ -179,10 +180,19 @@ export function takeSlot(work: WorkSchedule, now: Date): Advance {
   return { nextRunAt, missedCount: ahead.missedCount }
 }
 
-/** A slot's run has ended, well or not. Times that passed while it ran are coalesced into it. */
+/** Which slot a due work runs for. */
+export function caughtUp(work: WorkSchedule, now: Date): CaughtUp {
+  const parsed = parsedSchedule(work)
+  const slot = work.next_run_at ?? now
+  const schedule = parsed instanceof ScheduleError ? null : parsed.schedule
+  return catchUp(work, schedule, slot, now, work.anchor_at)
+}
+
+/** A slot's run has ended, well or not. Times that passed while it ran are coalesced into it, unless each of them is wanted. */
 export function afterRun(work: WorkSchedule, now: Date): Advance {
   const { next_run_at: due } = work
-  if (due === null || due > now) return { nextRunAt: due, missedCount: 0 }
+  if (due === null || due > now || work.catch_up === 'all')
+    return { nextRunAt: due, missedCount: 0 }
   const { nextRunAt, missedCount } = takeSlot(work, now)
   return { nextRunAt, missedCount: missedCount + 1 }
 }
@@ -208,7 +218,7 @@ export function workSession(userId: string, agentType: string, workId: string): 
   return session
 }
 
-/** Whom to tell of a finished run: a session of the same user, or nobody. */
+/** Whom to tell of a run that has ended: a session of the same user, or nobody. */
 export function notifySession(parameters: unknown, userId: string): SessionRef | null {
   const { notify_session: key } = (parameters ?? {}) as { notify_session?: unknown }
   const session = typeof key === 'string' ? parseSessionKey(key) : null
@@ -229,8 +239,8 @@ export interface FinishedRun {
     readonly format: string
     readonly bytes: number
   } | null
-  /** Where an event says that it is ready. */
-  readonly notice: { readonly session: SessionRef; readonly payload: string } | null
+  /** JSON text of the event that says so where its work is told. */
+  readonly notice: string
 }
 
 /** What a turn over a run asks of work. */

@@ -6,7 +6,16 @@ import { Refusal } from '../../core/errors.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
-import { helpText, notesText, quoted, timeText, whyText } from './replies.ts'
+import {
+  helpText,
+  mannersText,
+  missedText,
+  notesText,
+  quoted,
+  timeText,
+  whyText,
+  zoneText,
+} from './replies.ts'
 import { outputs, pause, resume } from './tend.ts'
 
 const TRY =
@@ -14,10 +23,11 @@ const TRY =
 
 type Of<K extends Meaning['is']> = Extract<Meaning, { is: K }>
 
-/** The zone the user named; UTC until then. */
+/** The zone the user named here, else the one that is known of them, else the server's own. */
 export function placeOf(turn: Turn): Place {
   const { timezone } = turn.state
-  return { timezone: typeof timezone === 'string' ? timezone : 'UTC', now: turn.startedAt }
+  const zone = typeof timezone === 'string' ? timezone : turn.person.timezone
+  return { timezone: zone, now: turn.startedAt }
 }
 
 export async function act(turn: Turn, meaning: Meaning, said: string): Promise<Answer> {
@@ -53,9 +63,15 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
       return watch(turn, meaning, place)
     case 'zone':
       turn.state.timezone = meaning.zone
+      turn.setManners({ timezone: meaning.zone })
       return saying(
         `From now on I read times in ${meaning.zone}. What is planned already stays as it is.`,
       )
+    case 'manners':
+      turn.setManners({ ...meaning.wish, ...knownZone(turn, place) })
+      return { text: mannersText(meaning.wish, place), checkIn: false }
+    case 'missed':
+      return { text: missedText(await turn.parked(), place), checkIn: false }
     case 'planned':
       return tell(turn, meaning, place)
     case 'why':
@@ -80,22 +96,31 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
     case 'unclear':
       return saying(unclearText(turn, meaning, said, place))
     default:
-      return saying(talkText(meaning, place))
+      return saying(talkText(meaning, place, isZoneKnown(turn)))
   }
+}
+
+const isZoneKnown = (turn: Turn) =>
+  turn.person.timezoneKnown || typeof turn.state.timezone === 'string'
+
+/** A zone named here before there was a place to keep it. */
+function knownZone(turn: Turn, { timezone }: Place): { timezone?: string } {
+  return typeof turn.state.timezone === 'string' ? { timezone } : {}
 }
 
 /** What changes nothing. */
 function talkText(
   meaning: Of<'hello' | 'thanks' | 'help' | 'yes' | 'no' | 'pick'>,
   { timezone }: Place,
+  known: boolean,
 ): string {
   switch (meaning.is) {
     case 'hello':
-      return `Hello. I keep promises in time. ${TRY}`
+      return `Hello. I keep promises in time. ${zoneText(timezone, known)} ${TRY}`
     case 'thanks':
       return 'You are welcome.'
     case 'help':
-      return helpText(timezone)
+      return helpText(zoneText(timezone, known))
     case 'no':
       return 'All right, nothing was changed. Say “what is planned?” for what is.'
     case 'yes':
@@ -143,7 +168,6 @@ function report(turn: Turn, { phrase, parsed }: Of<'report'>, place: Place): Ans
     agent_type: 'reporting',
     frequency: phrase ?? 'once',
     timezone,
-    parameters: { notify_session: turn.session.key },
   })
   const text =
     parsed === null
@@ -160,7 +184,6 @@ function work(turn: Turn, { type, task, phrase, parsed }: Of<'work'>, place: Pla
     agent_type: type,
     frequency: phrase ?? 'once',
     timezone: place.timezone,
-    parameters: { notify_session: turn.session.key },
   })
   const what = `I will ${DOES[type]} this ${parsed === null ? 'now' : timeText(parsed, place)}: ${quoted(task)}`
   const then =

@@ -7,6 +7,7 @@ import type { Agent } from '../../agents/agent.ts'
 import { agent, type Turn } from '../../agents/function.ts'
 import { act, isIdle, placeOf } from './act.ts'
 import type { Fired } from './compose.ts'
+import { type Digest, gather, lateText, type Waited } from './digest.ts'
 import { initiate } from './initiate.ts'
 import type { Answer } from './plans.ts'
 import { type ModelMind, think } from './think.ts'
@@ -82,10 +83,12 @@ async function firstWords(turn: Turn, nudges: number, mind: ModelMind | null): P
     case 'alarm': {
       const { wake_message, missed_count: missed } = payload as Rung
       const more = missed > 0 ? ` (${missed} more were missed meanwhile)` : ''
-      return `Reminder: ${wake_message}${more}`
+      return `Reminder: ${wake_message}${more}${lateText(payload as Waited, placeOf(turn))}`
     }
     case 'intent':
       return initiate(turn, payload as Fired, mind)
+    case 'digest':
+      return gather(turn, payload as Digest, mind)
     default:
       return `Noted: ${type.replace('_', ' ')}.`
   }

@@ -15,13 +15,22 @@ const NOTE_MAX = 300
 const HEARD = 20
 const HEARD_MAX = 500
 
-export async function initiate(turn: Turn, fired: Fired, mind: ModelMind | null): Promise<string> {
-  const plain = composed(fired)
+export function initiate(turn: Turn, fired: Fired, mind: ModelMind | null): Promise<string> {
+  return compose(turn, composed(fired), mind, () => briefOf(turn, fired))
+}
+
+/** What the model makes of a brief; without one, and while it is away, plain words do. */
+export async function compose(
+  turn: Turn,
+  plain: string,
+  mind: ModelMind | null,
+  brief: () => Promise<ChatMessage[]>,
+): Promise<string> {
   if (mind === null) return plain
   const late = AbortSignal.timeout(THINK_MAX_MS)
   try {
     const signal = AbortSignal.any([turn.signal, late])
-    const said = bounded(await mind.model.ask(await briefOf(turn, fired), { signal }), [])
+    const said = bounded(await mind.model.ask(await brief(), { signal }), [])
     remember(turn, [{ role: 'assistant', content: said }])
     return said
   } catch (error) {

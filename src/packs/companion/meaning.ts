@@ -1,4 +1,5 @@
 /** What a sentence can mean to the companion. */
+import type { MannerRequest } from '../../agents/manners.ts'
 import type { Operator } from '../../core/intents/intent.ts'
 import type { Parsed } from '../../core/schedule/index.ts'
 
@@ -41,6 +42,9 @@ export type Meaning =
   | { readonly is: 'silence'; readonly hours: number; readonly span: string }
   | { readonly is: 'news'; readonly keywords: readonly string[] }
   | { readonly is: 'zone'; readonly zone: string }
+  /** When and how often they want to be written to. */
+  | { readonly is: 'manners'; readonly wish: MannerRequest }
+  | { readonly is: 'missed' }
   | ({ readonly is: 'cancel' | 'pause' | 'resume' | 'outputs' } & Target)
   /** To a time of its own, or later by a span. */
   | ({ readonly is: 'move'; readonly to: string } & Target)

@@ -1,5 +1,6 @@
 /** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
 
+import type { MannerRequest, Parked } from '../../agents/manners.ts'
 import type { Explained, Planned } from '../../agents/planned.ts'
 import { RULE_WORDS } from '../../core/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../core/schedule/index.ts'
@@ -27,9 +28,9 @@ export const EXAMPLES = [
   'my time zone is Europe/Berlin',
 ]
 
-export function helpText(timezone: string): string {
+export function helpText(zone: string): string {
   const list = EXAMPLES.map((example) => `- ${example}`).join('\n')
-  return `I keep promises in time. Write for example:\n${list}\nTimes are read in ${timezone}.`
+  return `I keep promises in time. Write for example:\n${list}\n${zone}`
 }
 
 export function quoted(text: string): string {
@@ -134,4 +135,36 @@ const CONDITION: Readonly<Record<string, string>> = {
 
 function conditionText(reason: string): string {
   return CONDITION[reason] ?? reason.replaceAll('_', ' ')
+}
+
+/** In which zone times are read, and how that is known. */
+export function zoneText(timezone: string, known: boolean): string {
+  return known
+    ? `Times are read in ${timezone}.`
+    : `I do not know your time zone: times are read in the server's, ${timezone}, until you say “my time zone is Europe/Berlin”.`
+}
+
+/** What was understood, with its times. */
+export function mannersText(wish: MannerRequest, { timezone }: Place): string {
+  const { quiet_hours, most_unasked_per_day: most, paused_until: until } = wish
+  if (until === null) return 'I may write again. What waited comes now.'
+  if (until !== undefined) {
+    return `I will not disturb you until ${formatLocal(Date.parse(until), timezone)}. I answer when you write, and what was to be said comes then.`
+  }
+  if (quiet_hours === null) return 'You have no quiet hours any more.'
+  if (quiet_hours !== undefined) {
+    const [window] = quiet_hours
+    return `Quiet from ${window?.from} to ${window?.to}, ${timezone}: then I only answer, remind you of what you gave a time, and tell what is critical. The rest comes after, in one message.`
+  }
+  return `At most ${most} messages a day that you did not ask for, from all agents together. What is beyond comes the next day.`
+}
+
+export function missedText(parked: readonly Parked[], { timezone }: Place): string {
+  if (parked.length === 0) return 'Nothing waits for you.'
+  const local = (at: Date) => formatLocal(Math.floor(at.getTime() / 1000) * 1000, timezone)
+  const lines = parked.map(({ name, scheduledFor, why, releaseAt }, index) => {
+    const comes = releaseAt === null ? '' : `, comes at ${local(releaseAt)}`
+    return `${index + 1}. ${quoted(name)}, due ${local(scheduledFor)} (${why}${comes})`
+  })
+  return `This waits for its moment:\n${lines.join('\n')}`
 }

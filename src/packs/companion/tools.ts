@@ -97,7 +97,7 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     takes: without(workFields, ['project_id']),
     changes: true,
     run(turn, given) {
-      const parameters = { ...objectOf(given.parameters), notify_session: turn.session.key }
+      const parameters = { ...objectOf(given.parameters) }
       const id = turn.createWork({ ...inZone<WorkRequest>(turn, given), parameters })
       return `Created work ${id}. Its results are told in this conversation.`
     },

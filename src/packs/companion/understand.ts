@@ -4,6 +4,7 @@
  */
 import { cancelling, moving, negation, tending } from './change.ts'
 import { asked, command } from './commands.ts'
+import { mannerly } from './manners.ts'
 import { type Meaning, type Place, UNCLEAR } from './meaning.ts'
 import { reporting } from './report.ts'
 import { framed } from './sentence.ts'
@@ -20,6 +21,7 @@ export function understand(text: string, place: Place): Meaning {
   const sentence = framed(said)
   const { text: plain } = sentence
   return (
+    mannerly(plain, place) ??
     command(plain, said) ??
     negation(plain, place) ??
     standing(plain) ??

@@ -162,7 +162,7 @@ export function draftOf(kept: KeptCron, id: string): AlarmDraft {
   }
 }
 
-const fields = z.object(alarmFields)
+const fields = z.object({ ...alarmFields, timezone })
 
 function timingOf({ schedule, end_time }: KeptCron): Pick<AlarmDraft, 'timing'> {
   const end = end_time === null ? '' : ` until ${end_time.toISOString()}`

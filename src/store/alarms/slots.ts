@@ -28,7 +28,8 @@ import { rowsOf, statement } from '../db/statement.ts'
 
 export const SLOT = `t.bucket, t.id, t.parent_id, t.user_id, t.agent_id, t.conversation_id, t.kind, t.cron_expr, t.timezone,
   t.anchor_at, t.max_failures, t.status, t.scheduled_for, t.missed_count, t.attempt, t.delivery_id,
-  t.failure_count, t.last_error, t.next_fire_at, t.due_at, t.last_fired_at, t.traceparent`
+  t.failure_count, t.last_error, t.next_fire_at, t.due_at, t.last_fired_at, t.traceparent, t.catch_up, t.catch_up_within_seconds,
+  left(coalesce(nullif(t.label, ''), t.wake_message), 200) as name`
 
 export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -38,6 +39,7 @@ export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly agent_id: string | null
   readonly conversation_id: string
   readonly traceparent: string | null
+  readonly name: string
   readonly now: Date
 }
 
@@ -46,7 +48,10 @@ export const dueSlots = dueFrom<AlarmSlot>(ALARMS, SLOT)
 /** What a due alarm becomes: an event of this session. */
 export interface AlarmEvent extends SlotEvent {
   readonly id: string
+  readonly scheduledFor: Date
   readonly missedCount: number
+  /** JSON text for its agent; null where it is on time and stands for no other. */
+  readonly missed: string | null
 }
 
 const TAKE = statement(
@@ -54,18 +59,20 @@ const TAKE = statement(
     i: rowsOf<Numbered<AlarmEvent>>({
       ...NUMBERED,
       id: ['uuid', ({ event }) => event.id],
+      scheduled_for: ['timestamptz', ({ event }) => event.scheduledFor],
       missed_count: ['int', ({ event }) => event.missedCount],
+      missed: ['json?', ({ event }) => event.missed],
     }),
   },
   ({ i }) => `with taken as (
     update wakeful.alarms a
     set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
-        missed_count = i.missed_count, updated_at = ${NOW}
+        scheduled_for = i.scheduled_for, missed_count = i.missed_count, updated_at = ${NOW}
     from ${i}
     where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
-      a.attempt, a.traceparent, i.event_id, i.session_key, i.seq),
-  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt'])}
+      a.attempt, a.traceparent, i.event_id, i.session_key, i.seq, i.missed),
+  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed'])}
   select 1`,
 )
 

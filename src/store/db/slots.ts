@@ -94,6 +94,8 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
   event_id: ['uuid', ({ event }) => event.eventId],
 }
 
+/** Left out where nothing was. */
+const MISSED = 'missed'
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 
 /**
@@ -101,11 +103,14 @@ const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T
  * members, the trigger's id first. So what an owner wrote goes from their row into the event's without leaving the database, verbatim.
  */
 export function appendTaken(type: EventType, members: readonly [string, ...string[]]): string {
-  const payload = members.map(
-    (name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`,
-  )
+  const payload = members
+    .filter((name) => name !== MISSED)
+    .map((name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`)
+  const missed = members.includes(MISSED)
+    ? ` || case when ${MISSED} is null then '' else ',"${MISSED}":' || ${MISSED}::text end`
+    : ''
   return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)} || '}')::json,
+    select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${missed} || '}')::json,
       ${members[0]}, scheduled_for, traceparent, ${NOW}
     from taken returning id)`
 }

@@ -20,7 +20,8 @@ import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/stateme
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
-  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent`
+  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.catch_up,
+  t.catch_up_within_seconds, t.action_priority, t.intent_name as name`
 
 export interface IntentSlot extends StoredTerms, Memory {
   readonly bucket: number
@@ -34,6 +35,8 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly evaluation_ms: number | null
   readonly quiet_execution: string | null
   readonly quiet_reason: string | null
+  readonly action_priority: string
+  readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
   /** The database's time when it was locked. */
@@ -182,6 +185,8 @@ export interface Fire extends SlotEvent {
   readonly slot: IntentSlot
   readonly scheduledFor: Date
   readonly missedCount: number
+  /** JSON text for its agent; null where it is on time and stands for no other. */
+  readonly missed: string | null
   /** JSON text. */
   readonly data: string
   readonly wasMet: boolean
@@ -201,6 +206,7 @@ const TAKE = statement(
       id: ['uuid', ({ event }) => event.slot.id],
       scheduled_for: ['timestamptz', ({ event }) => event.scheduledFor],
       missed_count: ['int', ({ event }) => event.missedCount],
+      missed: ['json?', ({ event }) => event.missed],
       was_met: ['boolean', ({ event }) => event.wasMet],
       seen_at: ['timestamptz?', ({ event }) => event.seenAt],
       again: ['json?', ({ event }) => event.again],
@@ -219,7 +225,7 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
-      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.data as trigger_data, i.session_key, i.seq),
+      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq),
   ${appendTaken('intent', [
     'intent_id',
     'intent_name',
@@ -231,6 +237,7 @@ const TAKE = statement(
     'scheduled_for',
     'missed_count',
     'metadata',
+    'missed',
   ])}
   select 1`,
 )
@@ -238,6 +245,21 @@ const TAKE = statement(
 /** Turns intents into events, within the transaction that holds their locks. */
 export async function takeSlots(tx: Db, fires: readonly Fire[]): Promise<void> {
   if (fires.length > 0) await TAKE.run(tx, { i: await numberEvents(tx, fires) })
+}
+
+const SKIP = statement(
+  { i: rows({ bucket: 'smallint', id: 'uuid', next_check: 'timestamptz?' }) },
+  ({ i }) => `update wakeful.scheduled_intents t
+    set next_check = i.next_check, enabled = i.next_check is not null, last_checked = ${NOW}, scheduled_for = null, updated_at = ${NOW}
+    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+)
+
+/** Of locked intents whose slots were given up: on to the next, or at their end. */
+export async function skipSlots(
+  tx: Db,
+  skipped: readonly { bucket: number; id: string; next_check: Date | null }[],
+): Promise<void> {
+  if (skipped.length > 0) await SKIP.run(tx, { i: skipped })
 }
 
 /** Of these events, those whose intent was deleted or disabled since. */

@@ -7,6 +7,7 @@ import type {
   ParkedFact,
   TurnFact,
 } from '../../core/ledger/ledger.ts'
+import type { CatchUp } from '../../core/schedule/catch-up.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
@@ -178,6 +179,7 @@ export interface AlarmPart {
   readonly timezone: string
   readonly anchor_at: Date
   readonly max_failures: number
+  readonly catch_up: CatchUp
   readonly status: 'active' | 'fired' | 'cancelled' | 'failed'
   readonly scheduled_for: Date
   readonly due_at: Date | null
@@ -187,7 +189,7 @@ export interface AlarmPart {
 }
 
 const ALARM = `a.id, a.parent_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}) as name, a.kind, a.cron_expr, a.timezone,
-  a.anchor_at, a.max_failures, a.status, a.scheduled_for, a.due_at, a.delivery_id, a.attempt, a.user_id`
+  a.anchor_at, a.max_failures, a.catch_up, a.status, a.scheduled_for, a.due_at, a.delivery_id, a.attempt, a.user_id`
 
 /** The alarms with these ids, and the extra wakes beside them. */
 export const alarmParts = look<SlotRow, AlarmPart>(
@@ -212,6 +214,7 @@ export interface IntentPart {
   readonly trigger_schedule: string | null
   readonly timezone: string
   readonly anchor_at: Date
+  readonly catch_up: CatchUp
 }
 
 /** Of those that still exist. */
@@ -220,7 +223,7 @@ export const intentParts = look<SlotRow, IntentPart>(
   (
     k,
   ) => `select i.id, i.intent_name, i.enabled, i.scheduled_for, i.next_check, i.agent_id, i.thread_id, i.trigger_type, i.trigger_schedule,
-      i.timezone, i.anchor_at
+      i.timezone, i.anchor_at, i.catch_up
     from (select distinct * from ${k}) k
     join wakeful.scheduled_intents i on ${keyIs('i.bucket', 'k.bucket')} and ${keyIs('i.id', 'k.id')}`,
 )

@@ -121,3 +121,12 @@ export async function writeManners(
     ],
   )
 }
+
+/** Where somebody's device says that they are: kept unless their zone is known. */
+export async function rememberZone(db: Db, userId: string, timezone: string): Promise<void> {
+  await db.query(
+    `insert into wakeful.people as p (bucket, user_id, timezone, created_at) values ($2, $3, $4, ${NOW})
+     on conflict (bucket, user_id) do update set timezone = excluded.timezone where p.timezone is null`,
+    [db.now(), bucketOf(userId), userId, timezone],
+  )
+}

@@ -10,7 +10,7 @@ import {
   numberEvents,
   type SlotEvent,
 } from '../db/slots.ts'
-import { rowsOf, statement } from '../db/statement.ts'
+import { rows, rowsOf, statement } from '../db/statement.ts'
 import { SLOT, type WorkSlot } from './slots.ts'
 
 /** Of works whose slot in hand these events are; a run that was asked for holds none. */
@@ -91,6 +91,56 @@ export async function settleSlots(
     i: ended,
   })
   return new Map(written.map((row) => [row.event_id, row.traceparent]))
+}
+
+/** A work whose run has ended, and what is known of who is told. */
+export interface ToldWork {
+  readonly event_id: string
+  readonly id: string
+  readonly bucket: number
+  readonly user_id: string
+  readonly agent_type: string
+  readonly task: string
+  readonly run_number: number
+  readonly notify: boolean
+  readonly notify_session: string | null
+  /** The run before failed. */
+  readonly failing: boolean
+}
+
+const TOLD = statement(
+  { h: rows({ bucket: 'smallint', eventId: 'uuid' }) },
+  ({
+    h,
+  }) => `select o.event_id, w.id, w.bucket, w.user_id, w.agent_type, left(w.task, 200) as task, o.run_number, w.notify,
+      coalesce(w.notify_session, w.parameters ->> 'notify_session') as notify_session, w.failing
+    from ${h}
+    join wakeful.work_outputs o on ${keyIs('o.bucket', 'h.bucket')} and ${keyIs('o.event_id', 'h.event_id')}
+    join wakeful.work w on ${keyIs('w.bucket', 'o.bucket')} and ${keyIs('w.id', 'o.work_id')}`,
+)
+
+/** By the events of their runs; the order of their session keeps runs of one work apart. */
+export async function toldWorks(
+  tx: Db,
+  events: readonly EventRef[],
+): Promise<Map<string, ToldWork>> {
+  const found = await TOLD.run<ToldWork>(tx, { h: events })
+  return new Map(found.map((row) => [row.event_id, row]))
+}
+
+const FAILING = statement(
+  { i: rows({ bucket: 'smallint', id: 'uuid', failing: 'boolean' }) },
+  ({ i }) => `update wakeful.work w set failing = i.failing from ${i}
+    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}`,
+)
+
+/** Of those whose runs begin to fail, or succeed again. */
+export async function noteFailing(
+  tx: Db,
+  works: readonly { bucket: number; id: string; failing: boolean }[],
+): Promise<void> {
+  const sorted = works.toSorted((a, b) => a.bucket - b.bucket || (a.id < b.id ? -1 : 1))
+  if (works.length > 0) await FAILING.run(tx, { i: sorted })
 }
 
 export interface Notice extends SlotEvent {

@@ -27,6 +27,8 @@ export interface QueuedRun extends SlotEvent {
     readonly at: Date
     readonly nextRunAt: Date | null
     readonly missedCount: number
+    /** JSON text for its executor; null where it is on time and stands for no other. */
+    readonly missed: string | null
   } | null
   /** The trace it was asked for in, if any; else it goes on in that of its work. */
   readonly traceparent: string | null
@@ -37,13 +39,14 @@ export interface WorkSlot extends WorkSchedule {
   readonly id: string
   readonly user_id: string
   readonly agent_type: string
+  readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
   readonly now: Date
 }
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_type, t.frequency_cron, t.timezone, t.anchor_at, t.is_active,
-  t.next_run_at, t.scheduled_for, t.traceparent`
+  t.next_run_at, t.scheduled_for, t.traceparent, t.catch_up, t.catch_up_within_seconds, left(t.task, 200) as name`
 
 export const dueSlots = dueFrom<WorkSlot>(WORK, SLOT)
 
@@ -56,6 +59,7 @@ const TAKE = statement(
       slot: ['timestamptz?', ({ event }) => event.slot?.at ?? null],
       next_run_at: ['timestamptz?', ({ event }) => event.slot?.nextRunAt ?? null],
       missed_count: ['int', ({ event }) => event.slot?.missedCount ?? 0],
+      missed: ['json?', ({ event }) => event.slot?.missed ?? null],
       traceparent: ['text?', ({ event }) => event.traceparent],
     }),
   },
@@ -70,14 +74,14 @@ const TAKE = statement(
     where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}
     returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent,
-      i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count,
+      i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count, i.missed,
       coalesce(i.slot, ${NOW_MS}) as scheduled_for),
   made as (
     insert into wakeful.work_outputs (bucket, id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent,
       created_at, updated_at)
     select bucket, output_id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent, ${NOW}, ${NOW}
     from taken),
-  ${appendTaken('work', ['work_id', 'run_number', 'task', 'parameters', 'timezone', 'scheduled_for', 'missed_count'])}
+  ${appendTaken('work', ['work_id', 'run_number', 'task', 'parameters', 'timezone', 'scheduled_for', 'missed_count', 'missed'])}
   select id from appended`,
 )
 
@@ -89,6 +93,22 @@ export async function queueRuns(tx: Db, runs: readonly QueuedRun[]): Promise<Set
   if (runs.length === 0) return new Set()
   const made = await TAKE.run<{ id: string }>(tx, { i: await numberEvents(tx, runs) })
   return new Set(made.map((row) => row.id))
+}
+
+const SKIP = statement(
+  { i: rows({ bucket: 'smallint', id: 'uuid', next_run_at: 'timestamptz?' }) },
+  ({
+    i,
+  }) => `update wakeful.work w set next_run_at = i.next_run_at, is_active = i.next_run_at is not null, updated_at = ${NOW}
+    from ${i} where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}`,
+)
+
+/** Of locked works whose slots were given up: on to the next, or at their end. */
+export async function skipSlots(
+  tx: Db,
+  skipped: readonly { bucket: number; id: string; next_run_at: Date | null }[],
+): Promise<void> {
+  if (skipped.length > 0) await SKIP.run(tx, { i: skipped })
 }
 
 /** Of these events, those whose output is gone or has ended. */

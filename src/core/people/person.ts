@@ -1,0 +1,38 @@
+/** A person as agents see them in a turn. Pure. */
+import { mannersOf, readPerson } from './fields.ts'
+import { unaskedToday } from './manners.ts'
+import type { QuietWindow } from './quiet.ts'
+
+export interface TurnPerson {
+  /** Of the person; while nobody knows it, the server's own. */
+  readonly timezone: string
+  readonly timezoneKnown: boolean
+  readonly quietHours: readonly QuietWindow[]
+  readonly mostUnaskedPerDay: number | null
+  readonly pausedUntil: Date | null
+  readonly mutedAgents: readonly string[]
+  readonly unaskedToday: number
+}
+
+/** `person`: JSON text of the row, or null. */
+export function turnPerson(person: string | null, zone: string, now: Date): TurnPerson {
+  if (person === null) return { ...UNKNOWN, timezone: zone }
+  const row = readPerson(person)
+  const { unasked: _, ...manners } = mannersOf(row, zone)
+  const { pausedUntil } = manners
+  return {
+    ...manners,
+    pausedUntil: pausedUntil !== null && pausedUntil > now ? pausedUntil : null,
+    timezoneKnown: row.timezone !== null,
+    unaskedToday: unaskedToday(mannersOf(row, zone), now),
+  }
+}
+
+const UNKNOWN = {
+  timezoneKnown: false,
+  quietHours: [],
+  mostUnaskedPerDay: null,
+  pausedUntil: null,
+  mutedAgents: [],
+  unaskedToday: 0,
+} as const

@@ -1,0 +1,122 @@
+/** Time that was missed (rule 6): one for all, none or each, told to the agent; several late ones come as one message. */
+import { expect, it } from 'vitest'
+import { agent } from '../../src/agents/function.ts'
+import { testWakeful } from '../../src/testing.ts'
+import { afterEachTest } from '../setup/ends.ts'
+import type { Loose } from '../setup/http.ts'
+import { eachStore } from '../setup/stores.ts'
+
+const HOUR = 3_600_000
+const START = '2026-10-05T09:00:00Z'
+
+eachStore('catching up', (store) => {
+  const open = async () => {
+    const heard: string[] = []
+    const app = await testWakeful({
+      database: await store.database(),
+      startAt: START,
+      agents: {
+        bot: agent((turn) => {
+          const payload = (turn.event.payload ?? {}) as Loose
+          const names = payload.items?.map(({ name }: Loose) => name).join('+')
+          const late = payload.missed === undefined ? '' : ` missed ${payload.missed.count}`
+          heard.push(`${turn.event.type} ${names ?? payload.label ?? payload.intent_name}${late}`)
+          turn.reply('ok')
+        }),
+      },
+      work: { report: async (run) => ({ title: run.task, content: `missed ${run.missedCount}` }) },
+      env: { LOG_LEVEL: 'silent', AUTONOMY_ENABLED: 'true' },
+    })
+    afterEachTest(() => app.stop())
+    /** Nothing runs until then: as if every process had been away. */
+    const away = async (ms: number) => {
+      const { engine } = app.app
+      const quiesce = engine.quiesce.bind(engine)
+      engine.quiesce = async () => null
+      await app.advanceBy(ms)
+      engine.quiesce = quiesce
+      await app.settle()
+    }
+    return { app, heard, away }
+  }
+  const hourly = (app: Loose, label: string, more: object) =>
+    app.call('set_alarm', {
+      ...{ kind: 'cron', cron_expr: '@every 1h', label, wake_message: label, agent_id: 'bot' },
+      ...{ conversation_id: label, ...more },
+    })
+
+  it('an alarm fires one for all, none, or each, by its catch_up; what was given up is in the ledger', async () => {
+    const { app, heard, away } = await open()
+    await hourly(app, 'one', {})
+    await hourly(app, 'none', { catch_up: 'skip' })
+    await hourly(app, 'each', { catch_up: 'all' })
+    await hourly(app, 'recent', { catch_up_within_seconds: 5400 })
+    await away(4.5 * HOUR)
+    expect(heard.filter((each) => each.includes('one'))).toEqual(['alarm one missed 4'])
+    expect(heard.filter((each) => each.includes('none'))).toEqual([])
+    // Two of the four are late together with another: those are gathered.
+    const each = heard.filter((one) => one.includes('each'))
+    expect(each.join(' ').match(/each/g)).toHaveLength(4)
+    expect(heard.filter((one) => one.includes('recent'))).toEqual(['alarm recent missed 2'])
+    const { data } = (await app.call('get_ledger', { outcome: 'missed', limit: 50 })) as Loose
+    const given = data.filter(({ outcome }: Loose) => outcome === 'missed')
+    expect(
+      given.map(({ trigger, reason }: Loose) => `${trigger.name} ${reason.count}`).sort(),
+    ).toEqual(['none 4', 'recent 2'])
+    heard.length = 0
+    await app.advanceBy(HOUR)
+    expect(heard.map((each) => each.split(' ').slice(0, 2).join(' ')).sort()).toEqual([
+      ...['alarm each', 'alarm none', 'alarm one', 'alarm recent'],
+    ])
+  })
+
+  it('slots of one session that are late after downtime are one message, each with its record', async () => {
+    const { app, heard, away } = await open()
+    for (const label of ['a', 'b', 'c'])
+      await app.call('set_alarm', {
+        ...{ kind: 'once', delay_seconds: 600, label, wake_message: label },
+        ...{ agent_id: 'bot', conversation_id: 'night' },
+      })
+    await away(8 * HOUR)
+    expect(heard).toEqual(['digest a+b+c'])
+    const { data } = (await app.call('get_ledger', { limit: 50 })) as Loose
+    expect(
+      data.map(({ outcome, words }: Loose) => `${outcome} ${/together with 2 others/.test(words)}`),
+    ).toEqual(Array(3).fill('sent true'))
+  })
+
+  it('intents and work keep to it as well', async () => {
+    const { app, heard, away } = await open()
+    const intent = (intent_name: string, more: object) =>
+      app.call('create_intent', {
+        ...{ user_id: 'local', intent_name, trigger_type: 'interval', agent_id: 'bot' },
+        ...{ trigger_schedule: { interval_minutes: 60 }, action_context: 'x', ...more },
+      })
+    await intent('one', {})
+    await intent('none', { catch_up: 'skip' })
+    await intent('each', { catch_up: 'all' })
+    const work = (task: string, more: object) =>
+      app.call('create_work', {
+        task,
+        agent_type: 'report',
+        frequency: '@every 1h',
+        run_first: false,
+        ...more,
+      })
+    const made = (await Promise.all([
+      work('one', {}),
+      work('none', { catch_up: 'skip' }),
+    ])) as Loose[]
+    await away(3.5 * HOUR)
+    expect(heard.filter((one) => one.includes('one'))).toEqual(['intent one missed 3'])
+    expect(heard.filter((one) => one.includes('none'))).toEqual([])
+    expect(heard.join(' ').match(/each/g)).toHaveLength(3)
+    const outputs = await Promise.all(
+      made.map(async ({ work: { id } }) => ((await app.call('get_work', { id })) as Loose).outputs),
+    )
+    expect(outputs.map((list) => list.map(({ content }: Loose) => content))).toEqual([
+      ['missed 2'],
+      [],
+    ])
+  })
+})
