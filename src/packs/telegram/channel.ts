@@ -5,7 +5,7 @@
 import { Api, GrammyError, HttpError } from 'grammy'
 import { z } from 'zod'
 import type { Button, Push, PushChannel, PushOutcome } from '../../channels/channel.ts'
-import { pushWaitMs, splitText } from '../../core/channels/text.ts'
+import { type PartOutcome, sendParts } from '../../channels/vendor.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
 
 /** The name that addresses begin with. */
@@ -110,27 +110,16 @@ export class TelegramChannel implements PushChannel {
   }
 
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
-    const chatId = Number(push.address)
-    const parts = splitText(push.content, TEXT_MAX)
-    const ids: string[] = []
-    let { partsSent } = push
-    try {
-      for (; partsSent < parts.length; partsSent++) {
-        const last = partsSent === parts.length - 1
-        const more = last && push.buttons.length > 0 ? keyboard(push.buttons) : {}
-        const text = parts[partsSent] ?? ''
-        const sent = await this.#api.sendMessage(
-          chatId,
-          text,
-          more,
-          within(SEND_TIMEOUT_MS, signal),
-        )
-        ids.push(String(sent.message_id))
+    return sendParts(push, TEXT_MAX, async ({ text, last }) => {
+      const more = last && push.buttons.length > 0 ? keyboard(push.buttons) : {}
+      try {
+        const late = within(SEND_TIMEOUT_MS, signal)
+        const sent = await this.#api.sendMessage(Number(push.address), text, more, late)
+        return { type: 'sent', id: String(sent.message_id) }
+      } catch (error) {
+        return outcomeOf(error)
       }
-      return { type: 'sent', ids }
-    } catch (error) {
-      return outcomeOf(error, { ...push, partsSent }, ids)
-    }
+    })
   }
 }
 
@@ -144,21 +133,15 @@ function within(ms: number, signal?: AbortSignal): GrammySignal {
   return (signal === undefined ? late : AbortSignal.any([signal, late])) as unknown as GrammySignal
 }
 
-function outcomeOf(
-  error: unknown,
-  { attempt, partsSent }: Push,
-  ids: readonly string[],
-): PushOutcome {
+function outcomeOf(error: unknown): PartOutcome {
   const text = telegramError(error)
-  if (!(error instanceof GrammyError))
-    return { type: 'later', waitMs: pushWaitMs(attempt, null), error: text, partsSent, ids }
+  if (!(error instanceof GrammyError)) return { type: 'later', waitMs: null, error: text }
   const { error_code: code, description } = error
   if (code === 403 || (code === 400 && NOBODY.test(description)))
     return { type: 'gone', error: text }
   if (code >= 400 && code < 500 && code !== 429 && !UNAUTHORIZED.has(code))
     return { type: 'dropped', error: text }
-  const waitMs = pushWaitMs(attempt, retryAfterMs(error))
-  return { type: 'later', waitMs, error: text, partsSent, ids }
+  return { type: 'later', waitMs: retryAfterMs(error), error: text }
 }
 
 /** How long Telegram asks to be left alone; null when it does not say. */
