@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { quickFolder } from './test/setup/memory.ts'
 import { SlowestFirst } from './test/setup/order.ts'
-import { SLICED, SLICED_ALWAYS } from './test/setup/sliced.ts'
+import { ONE_STORE, SLICED, SLICED_ALWAYS } from './test/setup/sliced.ts'
 
 // For this process, which starts PostgreSQL, and for the workers, which inherit it.
 process.env.TMPDIR = quickFolder()
@@ -23,6 +23,7 @@ const everythingSliced = process.env.WAKEFUL_TEST_SLICES === 'all'
 const slices = {
   ...{ ...shared, name: 'slices', provide: { stores: ['slices'] as const } },
   include: everythingSliced ? SLICED : SLICED_ALWAYS,
+  exclude: ONE_STORE,
 }
 const stores = {
   ...{ ...shared, name: 'stores', provide: { stores: ['pglite', 'postgres'] as const } },

@@ -142,18 +142,22 @@ export class SlicedCommits {
     const told = await Promise.allSettled(others.map((each) => this.#tell(each, signals, null)))
     for (const each of told) if (each.status === 'rejected') throw each.reason
     const parts = told.map((each) => (each.status === 'fulfilled' ? each.value : new Map()))
-    parts.push(await this.#tell(own, signals, tx))
+    parts.push(await this.#tell(own, signals, tx, 'recorded'))
     return signals.map((signal) => joined(parts.flatMap((part) => part.get(signal) ?? [])))
   }
 
   /** Those that concern this slice. Who told a fact for everybody is recorded once. */
-  async #tell(to: SharedCommits, signals: readonly NewSignal[], tx: Db | null) {
+  async #tell(
+    to: SharedCommits,
+    signals: readonly NewSignal[],
+    tx: Db | null,
+    recorded?: 'recorded',
+  ) {
     const concern = signals.filter(
       ({ userId }) => userId === null || this.slices.ofUser(userId) === to,
     )
-    const once = tx !== null || to === this.slices.home
     const told = concern.map((signal) =>
-      once || signal.userId !== null ? signal : { ...signal, audit: null },
+      recorded || signal.userId !== null ? signal : { ...signal, audit: null },
     )
     const taken = told.length === 0 ? [] : await to.takeSignals(told, tx)
     return new Map(concern.map((signal, index) => [signal, taken[index] as SignalTaken]))

@@ -41,11 +41,12 @@ import { mapService } from './slices.ts'
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
 const SUBSCRIPTIONS_MS = 1_000
+const SLICE_SUBSCRIPTIONS_MS = 2_000
 const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 /** It has nothing of its own to look for. */
 const INBOX_MS = 3_600_000
 /** So long the services of a slice may sleep where nothing is due: with a few loops, less than five transactions a second. */
-const SLICE_IDLE_MS = 2_500
+const SLICE_IDLE_MS = 4_000
 
 export interface AppOptions {
   readonly config: AppConfig
@@ -362,7 +363,7 @@ function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
 /** They are told of what happens even where nothing happens by itself: people still write. */
 function subscriptionsOf(
   config: Config,
-  { calls, meter, tracer }: Base,
+  { stores, calls, meter, tracer }: Base,
   store: Store,
 ): ExtraService[] {
   if (!config.services.includes('clock')) return []
@@ -371,7 +372,7 @@ function subscriptionsOf(
     ...{ claims: store.engine, commits: store.commits, leaseMs: config.leaseMs },
     ...{ meter, tracer, moments: SILENT, enabled: true },
   })
-  return [{ service, pollMs: SUBSCRIPTIONS_MS }]
+  return [{ service, pollMs: stores.several ? SLICE_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS }]
 }
 
 function policyOf(config: Config) {

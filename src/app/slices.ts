@@ -9,7 +9,7 @@ import { keepSetting, readSetting } from '../store/db/settings.ts'
 import { addSlices, holdMap, holdsPeople, type KeptSlice, readSlices } from '../store/slices/map.ts'
 
 /** How long a process may not know that people are on their way to another slice. */
-export const MAP_POLL_MS = 1_000
+export const MAP_POLL_MS = 2_000
 
 const EVERYTHING: SliceRange = { number: 0, first: 0, last: BUCKETS - 1 }
 
