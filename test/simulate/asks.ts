@@ -85,8 +85,10 @@ export class Asks {
         return ['post_signal', { kind: 'price', ticker: 'NVDA', price: 100 + (ask.nth % 5) * 20 }]
       case 'work':
         return ['create_work', workOf(user, ask.nth, ask.seconds)]
-      case 'push':
-        return null
+      case 'pause':
+        return ['pause', { user_id: user, for: ask.nth % 2 === 0 ? '1 minute' : '20 minutes' }]
+      case 'resume':
+        return ['end_pause', { user_id: user }]
     }
   }
 

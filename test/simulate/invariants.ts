@@ -15,6 +15,7 @@ export function* wrongs(before: Snapshot, now: Snapshot, witness: Witness): Gene
   yield* timers(before, now)
   yield* acknowledged(before, now, witness)
   yield* outputs(now)
+  yield* parking(now)
 }
 
 function grouped<T, K>(rows: readonly T[], keyOf: (row: T) => K): Map<K, T[]> {
@@ -65,9 +66,14 @@ function* turns(now: Snapshot): Generator<string> {
     if (seqs.length !== done_seq || !seqs.every((seq, n) => seq === n + 1))
       yield `2: ${key} has done ${done_seq} and ended ${seqs.join(' ')}`
     const kept = all.flatMap((turn) =>
-      turn.status === 'committed' && !notices.has(`${key} ${turn.seq}`) ? turn.seq : [],
+      turn.status === 'committed' && turn.held === null && !notices.has(`${key} ${turn.seq}`)
+        ? turn.seq
+        : [],
     )
-    if (key.includes(':bot:') && (seen ?? []).join() !== kept.join())
+    // Where nothing was to be said, the agent may or may not have been asked.
+    const dropped = new Set(all.flatMap((turn) => (turn.held === 'dropped' ? turn.seq : [])))
+    const saw = (seen ?? []).filter((seq) => !dropped.has(seq))
+    if (key.includes(':bot:') && saw.join() !== kept.join())
       yield `3: ${key} committed ${kept.join(' ')} and its state saw ${seen?.join(' ')}`
   }
 }
@@ -75,7 +81,9 @@ function* turns(now: Snapshot): Generator<string> {
 /** 3, 6, 11a: a committed turn's messages are there as it wished them, of any other there are none. */
 function* messages(now: Snapshot): Generator<string> {
   const kept = new Map(
-    now.turns.filter((t) => t.status === 'committed').map((t) => [`${t.key} ${t.seq}`, t]),
+    now.turns
+      .filter((turn) => turn.status === 'committed' && turn.held !== 'later')
+      .map((turn) => [`${turn.key} ${turn.seq}`, turn]),
   )
   const types = new Map(now.events.map((event) => [`${event.key} ${event.seq}`, event]))
   const said = grouped(now.effects, (effect) => `${effect.key} ${effect.seq}`)
@@ -87,13 +95,17 @@ function* messages(now: Snapshot): Generator<string> {
     const wished = behaviour(turn.key, turn.seq, turn.attempt)
     const effects = said.get(place) ?? []
     const sent = effects.flatMap((effect) => effect.content ?? [])
+    if (turn.held === 'dropped') {
+      if (sent.length > 0) yield `3: ${place} was to say nothing and sent ${sent}`
+      continue
+    }
     const allowed =
       event.type === 'user_message'
         ? wished.says
         : wished.says.filter((_, n) => turn.allowed[n] === true)
     if (wished.ends !== 'well') yield `3: ${place} attempt ${turn.attempt} cannot have committed`
     if (sent.join() !== allowed.join()) yield `3: ${place} sent ${sent} instead of ${allowed}`
-    if (event.type === 'alarm' && sent.length < wished.says.length)
+    if ((event.type === 'alarm' || event.type === 'digest') && sent.length < wished.says.length)
       yield `11a: ${place} was promised and said ${sent.length} of ${wished.says.length}`
     const timers = effects.filter((effect) => effect.type === 'schedule_timer').length
     if (timers !== wished.followUps.length)
@@ -178,6 +190,18 @@ function* acknowledged(before: Snapshot, now: Snapshot, witness: Witness): Gener
   }
 }
 
+/** 11a: what is parked waits for its moment or was released as an event, and was not parked for nothing. */
+function* parking({ parked, turns, sessions }: Snapshot): Generator<string> {
+  const last = new Map(sessions.map((session) => [session.key, session.last_seq]))
+  for (const { id, key, status, until, released_seq } of parked) {
+    if ((status === 'waiting') !== (until !== null)) yield `11a: ${id} is ${status} until ${until}`
+    if (released_seq !== null && released_seq > (last.get(key) ?? 0))
+      yield `11a: ${id} was released as ${key} ${released_seq}, which is not there`
+  }
+  const held = turns.filter((turn) => turn.held === 'later').length
+  if (held > 0 && parked.length === 0) yield `11a: ${held} turns were parked and nothing is`
+}
+
 /** 4, 11: of each work runs are 1, 2, 3 …, one at a time, one for each slot. */
 function* outputs({ outputs }: Snapshot): Generator<string> {
   for (const [work, runs] of grouped(outputs, (output) => output.work_id)) {
@@ -211,6 +235,8 @@ export function* unfinished(now: Snapshot, witness: Witness, nowMs: number): Gen
     if (status === 'pending' && fire_at <= nowMs) yield `stuck: timer ${timer_id} of ${key}`
   for (const { id, due, status } of now.alarms)
     if (status === 'active' && due !== null && due <= nowMs) yield `stuck: alarm ${id}`
+  for (const { id, key, until } of now.parked)
+    if (until !== null && until <= nowMs) yield `stuck: ${id} is parked in ${key}`
   for (const { work_id, run_number, status } of now.outputs)
     if (status !== 'completed' && status !== 'failed')
       yield `stuck: run ${run_number} of ${work_id}`

@@ -23,7 +23,7 @@ export type Step =
   | { readonly do: 'thaw'; readonly at: number }
 
 export type Ask =
-  | { readonly what: 'say' | 'tool' | 'push'; readonly nth: number }
+  | { readonly what: 'say' | 'tool' | 'pause' | 'resume'; readonly nth: number }
   | { readonly what: 'timer'; readonly nth: number; readonly seconds: number }
   | {
       readonly what: 'alarm'
@@ -54,7 +54,8 @@ const STEPS = {
 const ASKS = {
   say: 10,
   tool: 2,
-  push: 1,
+  pause: 1.5,
+  resume: 1,
   timer: 6,
   alarm: 5,
   cancel: 3,
@@ -117,7 +118,8 @@ function askOf(dice: Dice, nth: number): Ask {
   switch (what) {
     case 'say':
     case 'tool':
-    case 'push':
+    case 'pause':
+    case 'resume':
       return { what, nth }
     case 'timer':
       return { what, nth: dice.below(3), seconds }

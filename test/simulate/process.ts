@@ -16,6 +16,7 @@ import type { Store } from '../../src/store/db/open.ts'
 import { backToPending, positionOf } from '../../src/store/sessions/effects.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
+import { parkedTrigger } from '../../src/triggers/parked.ts'
 import { timerTrigger } from '../../src/triggers/timer.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
 import { botOf, scribeOf } from './agents.ts'
@@ -100,7 +101,7 @@ function engineOptions(
   return {
     store,
     agents: work.agents,
-    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, parkedTrigger('UTC')],
     channels: [channel],
     pushChannels: [deviceOf(mortal, world)],
     wakes: {

@@ -29,6 +29,8 @@ export interface TurnFact {
   readonly status: 'committed' | 'failed' | 'retrying'
   readonly cause: string | null
   readonly allowed: boolean[]
+  /** By manners: its slot comes later, or nothing is said. The agent was not woken, or not heard. */
+  readonly held: 'later' | 'dropped' | null
 }
 export interface EffectFact {
   readonly key: string
@@ -54,6 +56,14 @@ export interface AlarmFact {
   readonly due: number | null
   readonly in_flight: boolean
 }
+/** A slot whose moment has not come. */
+export interface ParkedFact {
+  readonly id: string
+  readonly key: string
+  readonly status: string
+  readonly until: number | null
+  readonly released_seq: number | null
+}
 export interface OutputFact {
   readonly work_id: string
   readonly run_number: number
@@ -69,6 +79,7 @@ export interface Snapshot {
   readonly timers: readonly TimerFact[]
   readonly alarms: readonly AlarmFact[]
   readonly outputs: readonly OutputFact[]
+  readonly parked: readonly ParkedFact[]
 }
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
@@ -81,12 +92,15 @@ const PARTS: Readonly<Record<keyof Snapshot, string>> = {
   events: `select session_key as key, seq, id, type, trigger_id, ${ms('scheduled_for')} as slot,
       (payload ->> 'attempt')::int as attempt, payload ->> 'timer_id' as timer_id from wakeful.events order by 1, 2`,
   turns: `select session_key as key, event_seq as seq, attempt, status, cause,
-      coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed
+      coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed,
+      (select case when (v ->> 'parked')::boolean then 'later' else 'dropped' end
+       from json_array_elements(verdicts) v where (v -> 'parked') is not null limit 1) as held
     from wakeful.turns order by 1, 2, 3`,
   effects: `select session_key as key, event_seq as seq, position, id, type, payload ->> 'content' as content, status, reason,
       ${ms('created_at')} as at from wakeful.effects order by 1, position`,
   timers: `select session_key as key, timer_id, ${ms('fire_at')} as fire_at, status from wakeful.autonomy_timers order by 1, 2`,
   alarms: `select id, status, kind, ${ms('due_at')} as due, in_flight is not null as in_flight from wakeful.alarms order by 1`,
+  parked: `select id, session_key as key, status, ${ms('release_at')} as until, released_seq from wakeful.parked order by 1`,
   outputs: `select work_id, run_number, status, ${ms('slot')} as slot from wakeful.work_outputs order by 1, 2`,
 }
 
