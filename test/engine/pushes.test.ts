@@ -1,10 +1,12 @@
 /** Pushes to any channel: a session says in its row where its messages go, and only who reaches it takes them. */
 import { beforeEach, expect, it } from 'vitest'
 import type { Push, PushChannel, PushOutcome } from '../../src/channels/channel.ts'
+import { newId } from '../../src/core/ids.ts'
 import type { DeliveryRecord, Meter } from '../../src/engine/meter.ts'
 import { SILENT } from '../../src/engine/moments.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
 import { makeLink } from '../../src/store/channels/links.ts'
+import { claimPushes, settlePush } from '../../src/store/sessions/pushes.ts'
 import { Client } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
@@ -12,6 +14,7 @@ import { ref, type World, world } from '../setup/worlds.ts'
 
 const ANN = 'ann:bot:t'
 const BEA = 'bea:bot:t'
+const LEASE_MS = 30_000
 
 class Recorded implements PushChannel {
   readonly got: string[] = []
@@ -37,7 +40,7 @@ beforeEach(() => told.splice(0))
 function pushes({ app }: World, channels: readonly PushChannel[]) {
   const { engine: claims, commits } = app.store
   const service = new PushesService({
-    ...{ channels, claims, commits, leaseMs: 30_000, meter, moments: SILENT },
+    ...{ channels, claims, commits, leaseMs: LEASE_MS, meter, moments: SILENT },
   })
   return async () => {
     const { did } = await service.tick()
@@ -86,6 +89,30 @@ eachStore('pushes', (store) => {
     const paper = new Recorded('paper')
     expect(await pushes(w, [paper])()).toBe(1)
     expect(paper.got).toHaveLength(1)
+  })
+
+  it('invariant 5: one that was sent under a lost lease settles nothing', async () => {
+    const w = await open()
+    await link(w, ANN, 'paper:1')
+    await w.say(ANN, 'hi')
+    await w.settle()
+    const { engine: claims } = w.app.store
+    const [lost, living] = [newId(), newId()]
+    const [late] = (await claimPushes(claims, ['paper'], 1, LEASE_MS, lost)).pushes
+    await w.advanceBy(LEASE_MS)
+    expect((await claimPushes(claims, ['paper'], 1, LEASE_MS, living)).pushes).toHaveLength(1)
+    const settled = (token: string) =>
+      settlePush(
+        claims,
+        {
+          ...{ bucket: ref(ANN).bucket, key: ANN, position: late?.position ?? 0, token },
+          ...{ channel: 'paper', outcome: 'sent', waitMs: 0, partsSent: 0, error: null },
+          ...{ tried: true, since: w.now() },
+        },
+        [],
+      )
+    expect(await settled(lost)).toBe(false)
+    expect(await settled(living)).toBe(true)
   })
 
   it('end where nobody is any more; what waits goes by the next link that is made', async () => {
