@@ -79,6 +79,8 @@ class Talk {
       ticket: async () => null,
     })
     this.#socket = client.connect(this.#key, {
+      // Who types here is here.
+      timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       onMessage: (message) => this.#hear(message),
       onError: (error) => this.#trouble(error),
       onState: (state) => this.#state(state),

@@ -46,6 +46,8 @@ export interface SocketHandlers {
   /** `waiting`: cut off, and about to try again. `closed`: for good. */
   readonly onState?: (state: 'open' | 'waiting' | 'closed') => void
   readonly onError?: (error: unknown) => void
+  /** Where the person is, an IANA name, told with the first message; a browser's own unless said, elsewhere none. */
+  readonly timezone?: string
 }
 
 export interface SessionSocket {
@@ -79,6 +81,12 @@ const OPEN = 1
 /** The server's words for "later". */
 const LATER: ReadonlySet<string> = new Set(['Temporarily unavailable', 'Too many requests'])
 
+/** A server that speaks for its users does not know where they are. */
+function browserZone(): string | undefined {
+  if (!('document' in globalThis)) return undefined
+  return Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
 interface Said {
   readonly frame: string
   readonly taken: () => void
@@ -96,6 +104,8 @@ export class Connection implements SessionSocket {
   #pings = 0
   #refusal: WakefulError | null = null
   #socket: SocketLike | null = null
+  /** Told once. */
+  #zone: string | undefined
   #attempt = 0
   #closed = false
   #lastSeq: number | null = null
@@ -107,11 +117,14 @@ export class Connection implements SessionSocket {
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#handlers = options.handlers
+    this.#zone = options.handlers.timezone ?? browserZone()
     this.#connect()
   }
 
   say(text: string, id: string = newClientId()): Promise<void> {
-    const frame = JSON.stringify({ type: 'user_message', text, id })
+    const timezone = this.#zone
+    this.#zone = undefined
+    const frame = JSON.stringify({ type: 'user_message', text, id, timezone })
     const said = new Promise<void>((taken, refused) => {
       const wrong = this.#whyNot(frame)
       if (wrong === null) this.#unsent.push({ frame, taken, refused })

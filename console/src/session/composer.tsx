@@ -43,7 +43,10 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   }, [drafts])
   const send = useMutation({
     mutationFn: (message: Message) =>
-      request(`${pathOf(sessionKey)}/messages`, { method: 'POST', body: message }),
+      request(`${pathOf(sessionKey)}/messages`, {
+        method: 'POST',
+        body: { ...message, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone },
+      }),
     onSuccess: (_answer, message) => {
       setText((now) => (now === message.text ? '' : now))
       return lookAgain(client, sessionKey)

@@ -47,6 +47,7 @@ function unanswered(count: number): string {
 
 const EVENT_NAMES: Readonly<Record<string, string>> = {
   user_message: 'Message from the user',
+  digest: 'Several things at once',
   timer: 'Timer',
   tool_result: 'Tool result',
   alarm: 'Alarm',

@@ -19,18 +19,16 @@ function personLine(item: Item): string {
   return [`${item.user_id}:`, ...said(item.words), ...said(item.notes), ...waits].join('\n  ')
 }
 
-/** "22:00-07:30" is what one would type. */
+/** "22:00-07:30" is what one would type; by weekday it is JSON. */
 function windowsOf(input: Item): Item {
-  const { quiet, ...rest } = input
-  if (typeof quiet !== 'string') return input
-  const quiet_hours =
-    quiet === 'none'
-      ? null
-      : quiet.split(',').map((window) => {
-          const [from = '', to = ''] = window.trim().split('-')
-          return { from, to }
-        })
-  return { ...rest, quiet_hours }
+  const { quiet_hours: said } = input
+  if (typeof said !== 'string') return input
+  if (said.startsWith('[')) return { ...input, quiet_hours: JSON.parse(said) as unknown }
+  const windows = said.split(',').map((window) => {
+    const [from = '', to = ''] = window.trim().split('-')
+    return { from, to }
+  })
+  return { ...input, quiet_hours: said === 'none' ? null : windows }
 }
 
 export const people: Resource = {
@@ -51,8 +49,11 @@ export const people: Resource = {
       args: ['<user_id>'],
       fields: [
         TIMEZONE,
-        text('quiet', 'hours such as 22:00-07:30, several with commas; none empties them'),
-        json('quiet_hours', 'the same by weekday: [{"days":["sat"],"from":"20:00","to":"10:00"}]'),
+        text(
+          'quiet_hours',
+          'hours such as 22:00-07:30, several with commas, as JSON by weekday; none empties them',
+          'quiet',
+        ),
         number('most_unasked_per_day', 'messages a day that nobody asked for', 'most'),
         json('muted_agents', 'agents that only answer, as a JSON array', 'mute'),
       ],
