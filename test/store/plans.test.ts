@@ -28,6 +28,7 @@ const IN_ORDER = new Set([
   'alarm_wakes_created_idx',
   'timers_cancelled_idx',
   'alarms_cancelled_idx',
+  'missed_at_idx',
 ])
 /** Read as a whole on purpose: an operator's few rows. */
 const WHOLE = ['migrations', 'settings', 'agents']

@@ -2,6 +2,8 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { newId } from '../../src/core/ids.ts'
+import { bucketOf } from '../../src/core/sessions/session.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../setup/http.ts'
 import { type Stage, sharedStage } from '../setup/listening-app.ts'
@@ -156,6 +158,17 @@ eachStore('events by polling', (store) => {
     expect(await next()).toMatchObject([
       { data: { trigger: 'alarm', trigger_id: alarm.id, name: 'tick', missed_count: 4 } },
     ])
+    // What was not caught up with never becomes an event: its own row tells of it.
+    const row = [bucketOf('local'), newId(), alarm.id, s.now()]
+    await s.query(
+      `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
+       values ($1, $2, 'local', 'alarm', $3, 'tock', $4, $4, 3, $4)`,
+      row,
+    )
+    expect(await next()).toMatchObject([
+      { eventId: row[1], data: { trigger_id: alarm.id, name: 'tock', missed_count: 3 } },
+    ])
+    expect(await next()).toEqual([])
   })
 
   it('tells what agents say to a person, and why', async () => {

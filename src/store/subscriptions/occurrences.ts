@@ -89,6 +89,22 @@ const WAKES = statement(
     order by k.place, w.created_at, w.delivery_id`,
 )
 
+/** What was not caught up with has no event, either. */
+const MISSED = statement(
+  LOOKS,
+  ({
+    k,
+    limit,
+  }: Looks) => `select k.place, m.id, m.missed_at as at, m.kind, m.user_id || '::' as session_key, m.trigger_id, m.scheduled_for,
+      json_build_object('label', m.name, 'missed_count', m.slots) as payload
+    from ${k} cross join lateral (
+      select * from wakeful.missed m
+      where m.bucket = k.bucket and m.user_id = k.user_id and m.missed_at >= k.since and k.agent_id is null
+        and ${asked('k.trigger_id', 'm.trigger_id')} and ${asked('k.word', 'm.kind')} and ${notTold('m.id')}
+      order by m.missed_at, m.id limit ${limit}) m
+    order by k.place, m.missed_at, m.id`,
+)
+
 /** Sessions of one person are one range of the primary key: ';' is the character after ':'. */
 const MOVED = `select s.bucket, s.session_key from wakeful.sessions s
   where s.bucket = k.bucket and s.session_key >= k.user_id || ':' and s.session_key < k.user_id || ';' and s.updated_at >= k.since
@@ -131,7 +147,7 @@ const OUTPUTS = statement(
 const READERS: Readonly<Record<EventName, readonly (typeof SLOTS)[]>> = {
   'alarm.due': [SLOTS, WAKES],
   'intent.met': [SLOTS],
-  'slot.missed': [SLOTS, WAKES],
+  'slot.missed': [SLOTS, WAKES, MISSED],
   'message.for_person': [MESSAGES],
   'work.finished': [OUTPUTS],
 }
