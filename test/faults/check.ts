@@ -135,13 +135,29 @@ async function heard(ask: Ask, all: readonly Heard[]): Promise<string[]> {
   return complaints
 }
 
-/** Agents were entered in the order of the log; again only where an attempt did not end in a commit. */
+/**
+ * Agents were entered in the order of the log. One that was held up between its claim and its agent may enter late, when another has
+ * taken its lease and gone on: its attempt is then lower than one that was there before, and what it does is not written.
+ */
 function inOrder(marks: readonly Mark[]): string[] {
   const last = new Map<string, number>()
-  return marks.flatMap(({ what, key, seq }) => {
+  const attempts = new Map<string, number>()
+  return marks.flatMap(({ what, key, seq, attempt, pid }) => {
     if (what !== 'start') return []
     const before = last.get(key) ?? 0
     last.set(key, Math.max(before, seq))
-    return seq < before ? [`${key}: event ${seq} was run after ${before}`] : []
+    const highest = attempts.get(`${key} ${seq}`) ?? 0
+    attempts.set(`${key} ${seq}`, Math.max(highest, attempt))
+    return seq < before && attempt >= highest
+      ? [
+          `${key}: event ${seq} (attempt ${attempt}, process ${pid}) was run after ${before}; ${historyOf(marks, key)}`,
+        ]
+      : []
   })
 }
+
+const historyOf = (marks: readonly Mark[], of: string) =>
+  marks
+    .filter(({ key }) => key === of)
+    .map(({ what, seq, attempt, pid }) => `${what} ${seq}/${attempt} by ${pid}`)
+    .join(', ')

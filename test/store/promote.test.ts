@@ -57,6 +57,15 @@ eachStore('promotion with a lease', (store) => {
     ])
   })
 
+  it('invariant 2: promoted twice under one lease, as when the newest go first, a session has one turn', async () => {
+    const { db } = await emptiedStore(store, () => new Date(START))
+    const token = newId()
+    await timer(db, 'ann:bot:t', 'a')
+    expect((await promote(db, token)).turns).toHaveLength(1)
+    await timer(db, 'ann:bot:t', 'b')
+    expect(await promote(db, token)).toMatchObject({ promoted: 1, turns: [] })
+  })
+
   it('invariant 2: a session that is ahead, and one of an agent unknown here, are only promoted', async () => {
     const { db } = await emptiedStore(store, () => new Date(START))
     await timer(db, 'ann:bot:t', 'a')

@@ -86,7 +86,9 @@ const promoting = (first: First) =>
           group by k.bucket, k.session_key) h
     where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
     returning s.bucket, s.session_key, s.user_id, s.agent_id, s.thread_id, s.checkpoint_id, s.attempt, s.deaths, s.due_at,
-      s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before, coalesce(s.claim_token = ${token}, false) as leased),
+      s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before,
+      -- Idle before, too: the same token may have leased it a moment ago, for the event that stands before these.
+      coalesce(s.claim_token = ${token}, false) and s.last_seq - h.total = s.done_seq as leased),
   numbered as (
     select h.*, unnest(h.timers) as timer, generate_subscripts(h.timers, 1) as n from heads h),
   fires as materialized (
