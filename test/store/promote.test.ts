@@ -44,7 +44,7 @@ eachStore('promotion with a lease', (store) => {
       expect(was_due_at).toEqual(new Date(START + 5))
       expect(rest).toMatchObject({ seq: 1, type: 'timer', deaths: 0 })
       for (const [name, value] of Object.entries(found ?? {}))
-        if (!['now', 'deaths', 'done_seq', 'next_ms'].includes(name))
+        if (!['now', 'deaths', 'done_seq', 'last_seq', 'next_ms'].includes(name))
           expect([name, turn[name as keyof typeof turn]]).toEqual([name, value])
       expect(found?.deaths).toBe(1)
     }
