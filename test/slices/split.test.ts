@@ -217,7 +217,7 @@ eachStore('a split', (store) => {
       expect(stays.sort()).toEqual([
         ...['agents', 'api_keys', 'auth_challenges', 'channel_readers'],
         // Moved by the names of their owners.
-        ...['idempotency_keys', 'migrations', 'settings', 'signals'],
+        ...['idempotency_keys', 'mcp_sources', 'migrations', 'settings', 'signals'],
         ...['slices', 'source_polls', 'tickets'],
       ])
       await Promise.all(stores.all.map((each) => each.close()))
