@@ -19,6 +19,7 @@ import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { callsOf } from '../../src/index.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
+import { parkedTrigger } from '../../src/triggers/parked.ts'
 import { timerTrigger } from '../../src/triggers/timer.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
 import { databaseEnv } from '../setup/stores.ts'
@@ -220,7 +221,7 @@ function engineOptions(app: App, recorder: Recorder, now: () => number): EngineO
   return {
     store: app.store,
     agents: work.agents,
-    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, parkedTrigger('UTC')],
     channels: [recorder],
     wakes: {
       source: alarmWakes({ url: 'http://127.0.0.1:9/', bearer: null }),

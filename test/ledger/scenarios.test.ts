@@ -72,8 +72,8 @@ async function run(house: House, seed: number): Promise<Life[]> {
       const moment = (['claimed', 'delivered', 'committed'] as const)[Math.floor(dice() * 3)]
       house.arm({ moment: moment ?? 'claimed', nth: Math.floor(dice() * 20) })
     }
-    // Away for a while: nothing runs, slots pass.
-    if (dice() < 0.15) house.sleep(25 * MINUTE)
+    // Away for a while: nothing runs, slots pass. Not so long that they are gathered: that is in test/people.
+    if (dice() < 0.15) house.sleep(13 * MINUTE)
     await house.advanceTo(Math.max(house.now(), START + minute * MINUTE + 7_000))
     for (const life of lives) await life.act(minute, STEP)
     await house.advanceTo(house.now() + 16_000)
