@@ -21,17 +21,20 @@ const folder = mkdtempSync(join(quickFolder(), 'wakeful-fuzz-'))
 const server = values.embedded ? null : await startPostgres(SETTINGS)
 if (server !== null) await makeTemplate(server.base)
 const watch = new Stopwatch()
+/** Also where the siege itself fails: no process and no folder is left behind. */
+async function end(): Promise<void> {
+  await endTest()
+  await endFile()
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
 const report = await siege({
   requests: Number(values.requests),
   seed: Number(values.seed),
   database: server === null ? 'memory:' : await copyOfTemplate(server.base),
   folder,
   say: (text) => console.log(`${text}, ${watch.text}`),
-})
-await endTest()
-await endFile()
-await server?.stop()
-rmSync(folder, { recursive: true, force: true })
+}).finally(end)
 
 for (const each of report.found.slice(0, 40))
   console.log(`${each.what}: ${each.request.slice(0, 600)}\n    → ${each.answer}`)
