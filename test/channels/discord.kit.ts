@@ -23,11 +23,12 @@ export async function discordKit(): Promise<Kit> {
     components?: unknown
   }[] = []
   const log: { s: number; t: string; d: Loose }[] = []
+  const nonces: { channel: string; nonce: string }[] = []
   let attempts = 0
   let next = 1
   let seq = 0
   const vendor = await startVendor(
-    ({ path, headers, body }) => {
+    async ({ path, headers, body }) => {
       if (headers.authorization !== `Bot ${TOKEN}`) return { status: 401, body: { message: 'no' } }
       if (path === '/gateway') return { body: { url: vendor.wsRoot } }
       if (path === '/users/@me/channels') return { body: { id: `9${body.recipient_id}` } }
@@ -39,10 +40,12 @@ export async function discordKit(): Promise<Kit> {
       if (refusal !== null) return ANSWERS[refusal]
       if (body.nonce?.length > 25) return ANSWERS.dropped
       const before = sent.find(({ nonce }) => body.enforce_nonce && nonce === body.nonce)
+      nonces.push({ channel, nonce: body.nonce })
       if (before !== undefined) return { body: { id: before.id } }
       const id = `70000000000000${next++}`
       const { content, nonce, components } = body
       sent.push({ channel, content, id, nonce, components })
+      await kit.taken(content)
       return { body: { id } }
     },
     (socket) => {
@@ -87,7 +90,10 @@ export async function discordKit(): Promise<Kit> {
         .filter(({ channel, content }) => channel === `9${address}` && !OWN.test(content))
         .map(({ content }) => content),
     attempts: () => attempts,
+    handles: (address) =>
+      nonces.filter(({ channel }) => channel === `9${address}`).map(({ nonce }) => nonce),
     refuse: () => null,
+    taken: () => undefined,
     laterMs: LATER_MS,
     once: true,
     channel: () => new DiscordChannel({ token: TOKEN, apiRoot: vendor.root }),

@@ -40,6 +40,7 @@ export async function emailKit(): Promise<MailKit> {
     arrivals.set(to, [...(arrivals.get(to) ?? []), text])
     return null
   }
+  smtp.kept = (raw) => kit.taken(textOf(raw))
   const options = {
     ...{ smtpUrl: smtp.url, from: FROM, secret: SECRET },
     publicUrl: 'https://wakeful.example',
@@ -74,7 +75,12 @@ export async function emailKit(): Promise<MailKit> {
     address: (n) => `ann${n}@people.example`,
     arrived: (address) => arrivals.get(address) ?? [],
     attempts: () => attempts,
+    handles: (address) =>
+      smtp.taken
+        .filter(({ to, raw }) => to === address && !OWN.test(textOf(raw)))
+        .map(({ raw }) => /^Message-ID: (.+)$/im.exec(raw)?.[1]?.trim() ?? ''),
     refuse: () => null,
+    taken: () => undefined,
     laterMs: 1_000,
     once: false,
     newest,

@@ -26,6 +26,10 @@ export interface Kit {
   attempts(): number
   /** Says of each text how it is refused; null lets it through. `later` asks for patience of `LATER_MS`. */
   refuse: (text: string) => Refusal | null
+  /** A message was taken, and its sender is not told yet; waited for. */
+  taken: (text: string) => void | Promise<void>
+  /** What each message that was taken is known by, where the vendor or the reader's program tells two of one apart by it. */
+  handles?(address: string): string[]
   /** How long `later` is waited for: what the vendor asks, or the first rung of our own ladder. */
   readonly laterMs: number
   /** It may be written to only after somebody wrote: they are linked by a code. */
@@ -271,7 +275,7 @@ export function channelLaws(
     )
 
     describe('crashes', () => {
-      it('kill -9 between the send and its note: it is sent again when the lease ends, once where the vendor knows its id; the late note writes nothing', async () => {
+      it('a sender that stands still between the send and its note: it is sent again when the lease ends, once where the vendor knows its id; the late note writes nothing', async () => {
         await link()
         await commitTurn('count 2')
         const dead = signal()
@@ -295,7 +299,7 @@ export function channelLaws(
         expect((await effects()).map((effect) => effect.status)).toEqual(['completed', 'completed'])
       })
 
-      it('two processes: each message once, in order', async () => {
+      it('two senders: each message once, in order', async () => {
         await link()
         await commitTurn('count 6')
         const two = [sender(() => undefined), sender(() => undefined)]

@@ -29,7 +29,7 @@ export function slackKit(socketMode: boolean): () => Promise<Kit> {
     let attempts = 0
     let next = 1
     const vendor = await startVendor(
-      ({ path, headers, body }) => {
+      async ({ path, headers, body }) => {
         const token = path === '/apps.connections.open' ? APP_TOKEN : TOKEN
         if (headers.authorization !== `Bearer ${token}`)
           return { body: { ok: false, error: 'invalid_auth' } }
@@ -45,6 +45,7 @@ export function slackKit(socketMode: boolean): () => Promise<Kit> {
         if (refusal !== null) return ANSWERS[refusal]
         const ts = `1700000000.${String(next++).padStart(6, '0')}`
         sent.push({ ...body, text: said, ts })
+        await kit.taken(said)
         return { body: { ok: true, channel: body.channel, ts } }
       },
       (socket) => {
@@ -90,6 +91,7 @@ export function slackKit(socketMode: boolean): () => Promise<Kit> {
           .map(({ text }) => text),
       attempts: () => attempts,
       refuse: () => null,
+      taken: () => undefined,
       laterMs: LATER_MS,
       once: false,
       channel: () =>

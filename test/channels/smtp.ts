@@ -15,6 +15,8 @@ export interface SmtpServer {
   recipient: (to: string) => string | null
   /** The same by the whole mail. */
   content: (raw: string, to: string) => string | null
+  /** It was taken, and its sender is not told yet; waited for. */
+  kept: (raw: string) => void | Promise<void>
   stop(): Promise<void>
 }
 
@@ -31,6 +33,7 @@ export async function startSmtp(): Promise<SmtpServer> {
     taken: [],
     recipient: () => null,
     content: () => null,
+    kept: () => undefined,
     stop: () =>
       new Promise((done) => {
         server.close(() => done())
@@ -58,10 +61,13 @@ function talk(socket: Socket, server: SmtpServer): void {
     if (verb !== 'QUIT') return say('250 ok')
     return socket.end('221 bye\r\n')
   }
-  const mail = (raw: string) => {
+  const mail = async (raw: string) => {
     const unstuffed = raw.replaceAll(/^\.\./gm, '.')
     const refusal = server.content(unstuffed, to)
-    if (refusal === null) server.taken.push({ to, raw: unstuffed })
+    if (refusal === null) {
+      server.taken.push({ to, raw: unstuffed })
+      await server.kept(unstuffed)
+    }
     say(refusal ?? '250 2.0.0 taken')
   }
   say('220 loopback ESMTP')
@@ -76,7 +82,7 @@ function talk(socket: Socket, server: SmtpServer): void {
       if (!inData) command(piece)
       else {
         inData = false
-        mail(piece)
+        void mail(piece)
       }
     }
   })

@@ -13,6 +13,7 @@ const ANSWERS: Record<Refusal, Failure | null> = {
 
 export async function telegramKit(): Promise<Kit> {
   const bot = (await BotApi.start()).keep()
+  bot.taken = ({ text }) => kit.taken(text)
   const updates = new Map<string, string>()
   const kit: Kit = {
     name: 'telegram',
@@ -21,6 +22,7 @@ export async function telegramKit(): Promise<Kit> {
     arrived: (address) => bot.texts(Number(address)).filter((text) => !OWN.test(text)),
     attempts: () => bot.attempts,
     refuse: () => null,
+    taken: () => undefined,
     laterMs: LATER_MS,
     once: false,
     channel: () => new TelegramChannel({ token: TOKEN, apiRoot: bot.root }),

@@ -26,7 +26,7 @@ export interface Vendor {
 }
 
 export async function startVendor(
-  answer: (asked: Asked) => Answered,
+  answer: (asked: Asked) => Answered | Promise<Answered>,
   greet: (socket: WebSocket) => void = () => undefined,
 ): Promise<Vendor> {
   const server: Server = createServer(async (request, response) => {
@@ -35,7 +35,8 @@ export async function startVendor(
     const text = Buffer.concat(chunks).toString('utf8')
     const { method = '', url: path = '', headers } = request
     const body = text === '' ? {} : (JSON.parse(text) as Loose)
-    const { status = 200, headers: more = {}, body: said } = answer({ method, path, headers, body })
+    const asked = { method, path, headers, body }
+    const { status = 200, headers: more = {}, body: said } = await answer(asked)
     response.writeHead(status, { 'content-type': 'application/json', ...more })
     response.end(said === undefined ? '' : JSON.stringify(said))
   })

@@ -12,6 +12,7 @@ const STATUS: Record<Refusal, number> = { later: 429, gone: 410, dropped: 413, c
 export async function webPushKit(): Promise<Kit> {
   const browsers = new Map<string, Browser>()
   const arrivals = new Map<string, string[]>()
+  const ids = new Map<string, string[]>()
   let attempts = 0
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -22,7 +23,7 @@ export async function webPushKit(): Promise<Kit> {
       response.writeHead(403).end()
       return
     }
-    const { body } = JSON.parse(browser.read(Buffer.concat(chunks)))
+    const { id, body } = JSON.parse(browser.read(Buffer.concat(chunks)))
     const refusal = kit.refuse(body)
     if (refusal !== null) {
       response.writeHead(STATUS[refusal], { 'retry-after': String(LATER_MS / 1000) }).end()
@@ -30,6 +31,8 @@ export async function webPushKit(): Promise<Kit> {
     }
     const { address } = browser
     arrivals.set(address, [...(arrivals.get(address) ?? []), body])
+    ids.set(address, [...(ids.get(address) ?? []), id])
+    await kit.taken(body)
     response.writeHead(201).end()
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -46,7 +49,10 @@ export async function webPushKit(): Promise<Kit> {
     },
     arrived: (address) => arrivals.get(address) ?? [],
     attempts: () => attempts,
+    // By this a browser puts the second in place of the first.
+    handles: (address) => ids.get(address) ?? [],
     refuse: () => null,
+    taken: () => undefined,
     laterMs: LATER_MS,
     once: false,
     channel: () =>

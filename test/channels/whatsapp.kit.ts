@@ -24,7 +24,7 @@ export async function whatsappKit(): Promise<Kit> {
   const sent: { to: string; text: string; id: string; type: string }[] = []
   let attempts = 0
   let next = 1
-  const vendor = await startVendor(({ path, headers, body }) => {
+  const vendor = await startVendor(async ({ path, headers, body }) => {
     if (headers.authorization !== `Bearer ${TOKEN}`) return refusal(190)
     if (path !== `/${PHONE}/messages` || body.messaging_product !== 'whatsapp') return refusal(100)
     const text = body.text?.body ?? body.interactive?.body.text ?? templateText(body.template)
@@ -33,6 +33,7 @@ export async function whatsappKit(): Promise<Kit> {
     if (refused !== null) return ANSWERS[refused]
     const id = `wamid.${next++}`
     sent.push({ to: body.to, text, id, type: body.type })
+    await kit.taken(text)
     return { body: { messaging_product: 'whatsapp', messages: [{ id }] } }
   })
   const options = {
@@ -62,6 +63,7 @@ export async function whatsappKit(): Promise<Kit> {
       sent.filter(({ to, text }) => to === address && !OWN.test(text)).map(({ text }) => text),
     attempts: () => attempts,
     refuse: () => null,
+    taken: () => undefined,
     laterMs: LATER_MS,
     once: false,
     opens: true,

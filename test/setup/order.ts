@@ -11,6 +11,7 @@ const SLOW = [
   'mcp/stdio',
   'process/work-kill',
   'process/many',
+  'channels/kill',
   'store/pglite',
   'sessions/delivery',
   'console/overview',

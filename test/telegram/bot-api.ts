@@ -28,6 +28,8 @@ export class BotApi {
   attempts = 0
   /** Says how a send fails; null lets it through. */
   refuse: (message: Sent) => Failure | null = () => null
+  /** It is sent, and whoever sent it is not told yet; waited for. */
+  taken: (message: Sent) => void | Promise<void> = () => undefined
   polls = 0
   mostPollers = 0
   readonly #server = createServer((request, response) => this.#take(request, response))
@@ -116,6 +118,7 @@ export class BotApi {
     const failure = this.refuse(message)
     if (failure !== null) return answer(response, failure)
     this.sent.push(message)
+    await this.taken(message)
     answer(response, {
       message_id: this.sent.length,
       date: 0,
