@@ -14,6 +14,7 @@ import type { Sliced } from '../core/slices/slices.ts'
 import { linkByCode } from '../store/channels/codes.ts'
 import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
+import { firstUse } from '../store/identity/idempotency.ts'
 import type { Appended, NewEvent } from '../store/sessions/events.ts'
 import { type Delivered, deliveredBy, unsend } from '../store/sessions/pushes.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
@@ -46,6 +47,8 @@ const HINT_EVERY_MS = 60_000
 const HINTS_MAX = 10_000
 const CLIENT_ID_MAX = 128
 const ERROR_MAX = 500
+/** What a word is for when no message stands there that it could be about. */
+const FOR_AGENT = 'agent'
 
 type Where = Pick<Heard, 'channel' | 'address'>
 
@@ -70,6 +73,8 @@ export class ChannelInbox implements Inbox, Service {
       case 'start':
         return this.#answer(message, WORDS.already)
       case 'stop':
+        // Told again after a new link it is about the old one.
+        if ((await this.#meant(message, link, link.id)) !== link.id) return
         await unlink(this.#dbOf(link), link, null)
         return this.#answer(message, WORDS.stopped)
       case 'none':
@@ -125,12 +130,27 @@ export class ChannelInbox implements Inbox, Service {
     const db = this.#dbOf(link)
     const word = readWord(text)
     if (word === null || this.onWord === null) return false
-    const about = await deliveredBy(db, link, message.to ?? null)
-    if (about === null || about.reason === 'answer') return false
+    const newest = await deliveredBy(db, link, message.to ?? null)
+    const target = newest === null || newest.reason === 'answer' ? FOR_AGENT : newest.effect_id
+    const meant = await this.#meant(message, link, target)
+    if (meant === FOR_AGENT) return false
+    const about = meant === target ? newest : await deliveredBy(db, link, null, meant)
+    // Of a link that has ended since: it was done then.
+    if (about === null) return true
     const words = await this.onWord(word, about, link.user_id, clientIdOf(message))
-    await db.tx((tx) => hear(tx, link))
     this.#answer(message, words)
     return true
+  }
+
+  /** What a word was about when it was told first: told again after a crash, other messages may have come since. */
+  async #meant(message: Heard, link: LinkRow, target: string): Promise<string> {
+    const claim = { owner: `user:${link.user_id}`, key: `heard ${clientIdOf(message)}` }
+    return this.#dbOf(link).tx(async (tx) => {
+      const { fresh, use } = await firstUse(tx, { ...claim, fingerprint: target })
+      // Told again it opens no window. For the agent it opens one when it is taken, and to leave is to open none.
+      if (fresh && use !== FOR_AGENT && use !== link.id) await hear(tx, link)
+      return use
+    })
   }
 
   async #take(message: Heard, link: LinkRow, text: string): Promise<void> {

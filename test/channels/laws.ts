@@ -399,6 +399,44 @@ export function channelLaws(
         expect(kit.arrived(address).slice(-2)).toEqual(['Stopped.', 'pills'])
       })
 
+      law(
+        ['write'],
+        'means the same when it is told again, whatever has come there since',
+        async (kit) => {
+          await link()
+          const every = (schedule: string) =>
+            s.set(
+              {
+                ...{ kind: 'cron', cron_expr: `@every ${schedule}`, wake_message: schedule },
+                ...{ agent_id: 'bot', conversation_id: 't' },
+              },
+              { 'wakeful-act-as': user() },
+            )
+          const [first, second] = [await every('60m'), await every('90m')]
+          const toAgent = await kit.write(s, address, 'stop this')
+          await s.advanceBy(3_600_000)
+          const toFirst = await kit.write(s, address, 'stop this')
+          await s.advanceBy(1_800_000)
+          const heard = ['you said: stop this', '60m', 'Stopped.', '90m']
+          expect(kit.arrived(address)).toEqual(heard)
+          for (const { id } of [toAgent, toFirst]) {
+            expect((await kit.write(s, address, 'stop this', id)).status).toBe(200)
+            await s.settle()
+          }
+          expect((await s.get(first.id)).status).toBe('cancelled')
+          expect((await s.get(second.id)).status).toBe('active')
+          expect(await s.query(`select 1 from wakeful.events where type = 'user_message'`)).toEqual(
+            [expect.anything()],
+          )
+          const { id } = await kit.write(s, address, 'unlink')
+          await s.settle()
+          await link()
+          await kit.write(s, address, 'unlink', id)
+          await s.settle()
+          expect(await links()).toMatchObject([{ address }])
+        },
+      )
+
       law(['forged'], 'is believed only with a signature that is right and young', async (kit) => {
         await link()
         const tried = await kit.forged(s, address, 'let me in')

@@ -72,10 +72,21 @@ export function slackKit(socketMode: boolean): () => Promise<Kit> {
       await taken
       return 200
     }
-    const signed = (s: Stage, body: string, secondsAgo = 0, secret = SECRET) => {
-      const at = Math.floor(s.now().getTime() / 1000) - secondsAgo
+    const signed = (
+      s: Stage,
+      body: string,
+      secondsAgo = 0,
+      secret = SECRET,
+      shown = secondsAgo,
+    ) => {
+      const [at, told] = [secondsAgo, shown].map(
+        (ago) => Math.floor(s.now().getTime() / 1000) - ago,
+      )
       const mac = createHmac('sha256', secret).update(`v0:${at}:${body}`).digest('hex')
-      const headers = { 'x-slack-request-timestamp': String(at), 'x-slack-signature': `v0=${mac}` }
+      const headers = {
+        'x-slack-request-timestamp': String(told),
+        'x-slack-signature': `v0=${mac}`,
+      }
       return post(url(s), body, { 'content-type': 'application/json', ...headers })
     }
     const kit: Kit = {
@@ -128,6 +139,9 @@ export function slackKit(socketMode: boolean): () => Promise<Kit> {
           ['wrong secret', await signed(s, body, 0, 'another')],
           ['old', await signed(s, body, 301)],
           ['from tomorrow', await signed(s, body, -301)],
+          ['of no time', await signed(s, body, Number.NaN)],
+          ['between two seconds', await signed(s, body, 0.5)],
+          ['made young again', await signed(s, body, 301, SECRET, 0)],
           ['malformed', await signed(s, '{"type":')],
           ['giant', await signed(s, GIANT)],
         ]

@@ -76,6 +76,18 @@ export async function completeKey(
   await COMPLETE.run(db, answer)
 }
 
+/** For what has no answer to keep: what the key was for when it came first, which is now where it is new. */
+export async function firstUse(
+  tx: Db,
+  claim: KeyClaim,
+): Promise<{ readonly fresh: boolean; readonly use: string }> {
+  const { owner, key, fingerprint } = claim
+  const fresh = await claimKey(tx, claim)
+  if (fresh) await completeKey(tx, { owner, key, status: 200, body: null })
+  const kept = fresh ? undefined : await keptAnswer(tx, owner, key)
+  return { fresh, use: kept?.fingerprint ?? fingerprint }
+}
+
 /** Returns how many went, at most `limit` at once so that no statement holds on for long. */
 export async function deleteExpired(db: Db, limit: number): Promise<number> {
   const rows = await db.query(

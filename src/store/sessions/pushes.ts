@@ -269,19 +269,20 @@ export interface Delivered {
 
 const DELIVERED = `d.created_at as delivered_at, e.bucket, e.session_key, e.position, e.reason, e.id as effect_id, e.event_seq, e.payload ->> 'content' as content, e.origin`
 
-/** By the channel's name for it; for null the newest one. */
+/** By the channel's name for it, or by its own id; for null the newest one. */
 export async function deliveredBy(
   db: Db,
   link: { readonly bucket: number; readonly id: string },
   providerId: string | null,
+  effectId: string | null = null,
 ): Promise<Delivered | null> {
   const [row] = await db.query<Delivered>(
     `select ${DELIVERED} from wakeful.deliveries d
      join wakeful.effects e on e.bucket = d.bucket and e.session_key = d.session_key and e.position = d.position
      where d.bucket = $1 and d.link_id = $2::uuid and d.outcome = 'sent'
-       and ($3::text is null or d.provider_id = $3)
+       and ($3::text is null or d.provider_id = $3) and ($4::uuid is null or e.id = $4)
      order by d.created_at desc, d.id desc limit 1`,
-    [link.bucket, link.id, providerId],
+    [link.bucket, link.id, providerId, effectId],
   )
   return row ?? null
 }
