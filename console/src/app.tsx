@@ -8,7 +8,7 @@ import { Frame } from './frame/frame.tsx'
 import { Later, later } from './frame/later.tsx'
 import { NowPage } from './now/now-page.tsx'
 import { Heading } from './parts/parts.tsx'
-import { keyIn, SESSION_KEY_FORM } from './session/key.ts'
+import { keyIn, partIn, SESSION_KEY_FORM } from './session/key.ts'
 import { sessionQuery } from './session/session-query.ts'
 
 const SessionsPage = later(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
@@ -19,6 +19,7 @@ const WorkPage = later(async () => (await import('./work/work-page.tsx')).WorkPa
 const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
 const TrendsPage = later(async () => (await import('./trends/trends-page.tsx')).TrendsPage)
 const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
+const PeoplePage = later(async () => (await import('./people/people-page.tsx')).PeoplePage)
 const LinksPage = later(async () => (await import('./links/links-page.tsx')).LinksPage)
 const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
 const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
@@ -62,6 +63,9 @@ function Pages() {
       </Route>
       <Route path="/rules">
         <Later page={RulesPage} props={{}} />
+      </Route>
+      <Route path="/people/*?">
+        {({ '*': user }) => <Later page={PeoplePage} props={{ named: partIn(user ?? '') }} />}
       </Route>
       <Route path="/links">
         <Later page={LinksPage} props={{}} />

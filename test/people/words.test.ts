@@ -129,7 +129,7 @@ eachStore('words and clocks', (store) => {
     )
     await app.advanceBy(HOUR)
     expect(await say(key, 'what did I miss?')).toMatch(
-      /1\. “drink”, due .* \(paused by the person, comes at 2026-11-17 10:00/,
+      /1\. “drink”, due .* \(paused, comes at 2026-11-17 10:00/,
     )
     const before = (await said(key)).length
     await app.advanceTo('2026-11-17T09:00:00Z')

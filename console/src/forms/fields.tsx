@@ -131,6 +131,7 @@ export function ZoneField(props: {
   value: string
   onChange: (value: string) => void
   fault?: string | undefined
+  hint?: string
 }) {
   return (
     <>

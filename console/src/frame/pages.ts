@@ -15,6 +15,7 @@ export const PAGES: readonly PageEntry[] = [
   { href: '/why', label: 'Why', letter: 'y' },
   { href: '/trends', label: 'Trends', letter: 't' },
   { href: '/rules', label: 'Rules', letter: 'r' },
+  { href: '/people', label: 'People', letter: 'p' },
   { href: '/links', label: 'Links', letter: 'l' },
   { href: '/keys', label: 'Keys', letter: 'k' },
   { href: '/health', label: 'Health', letter: 'h' },

@@ -44,7 +44,7 @@ export function mannerWords(manners: Manners, zoneKnown: boolean, now: Date): st
 export const RULE_WORDS: Readonly<Record<ParkRule, string>> = {
   quiet_hours: 'quiet hours',
   day_limit: 'enough was said that day',
-  paused: 'paused by the person',
+  paused: 'paused',
   agent_muted: 'the agent is muted',
   late: 'late after downtime, gathered with others',
 }
