@@ -28,6 +28,7 @@ const slices = {
 const stores = {
   ...{ ...shared, name: 'stores', provide: { stores: ['pglite', 'postgres'] as const } },
   include: ['test/**/*.test.ts'],
+  exclude: ['test/slices/**'],
 }
 
 export default defineConfig({

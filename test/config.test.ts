@@ -36,7 +36,10 @@ describe('readConfig', () => {
       webhookSecret: null,
       allowPrivateWebhooks: false,
       sources: { price: null, feeds: [], calendars: [] },
+      mcpEvents: { publicUrl: null, wanted: [] },
       migrate: 'auto',
+      // The machine's own, until a person's is known.
+      timezone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
       alarmMaxFailures: 5,
       sessionBacklog: 10_000,
       leaseMs: 30_000,

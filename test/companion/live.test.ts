@@ -119,7 +119,9 @@ eachStore('the companion', (store) => {
   })
 
   it('greets back, asks back when it is unclear, with examples, and says what a rule refuses', async () => {
-    expect(await say('hello')).toMatch(/^Hello\. I keep promises in time\. Try “remind me/)
+    expect(await say('hello')).toMatch(
+      /^Hello\. I keep promises in time\. I do not know your time zone: times are read in the server's, [\w/+-]+, until you say “my time zone is Europe\/Berlin”\. Try “remind me/,
+    )
     expect(await say('the weather')).toBe(
       'You said: “the weather”. I found no wish in it. Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.\nIf you stay silent, I will check in after 20 seconds.',
     )
