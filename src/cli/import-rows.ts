@@ -107,6 +107,9 @@ function checked(operation: string, input: Row): Row {
 
 type Reader = (row: Row, line: string, importing: Importing) => Read
 
+/** Times mean what they meant where a row comes from, whatever the zone of the person is here. */
+const THERE = { timezone: 'UTC' }
+
 const READERS: Readonly<Record<Shape, Reader>> = {
   alarms(row, line, { now, agent }) {
     if (row.status !== undefined && row.status !== 'active')
@@ -116,6 +119,7 @@ const READERS: Readonly<Record<Shape, Reader>> = {
     const at = instant(row.fire_at ?? row.next_fire_at)
     if (isOnce && new Date(at) <= now) return { leftOut: `its time has passed (${at})` }
     const input = {
+      ...THERE,
       idempotency_key: key,
       kind: isOnce ? 'once' : 'cron',
       ...(isOnce ? { fire_at: at } : some(row, ['cron_expr'])),
@@ -136,6 +140,7 @@ const READERS: Readonly<Record<Shape, Reader>> = {
 
   scheduled_intents(row, line, { now, agent }) {
     const input = {
+      ...THERE,
       ...some(row, ['user_id', 'intent_name', 'description', 'trigger_type', 'trigger_schedule']),
       ...some(row, ['trigger_condition', 'action_type', 'action_context', 'action_priority']),
       ...some(row, ['enabled', 'max_executions', 'metadata', 'timezone', 'created_by']),
@@ -166,6 +171,7 @@ const READERS: Readonly<Record<Shape, Reader>> = {
     const frequency = row.frequency_cron ?? row.frequency ?? 'once'
     if (frequency === 'once') return { leftOut: 'it runs once, so nothing is ahead of it' }
     const input = {
+      ...THERE,
       ...some(row, ['user_id', 'task', 'agent_type', 'timezone', 'project_id', 'parameters']),
       frequency,
       run_first: false,

@@ -65,6 +65,10 @@ eachStore('searching alarms', (store) => {
 
   it('what may be named here is told', async () => {
     const { body } = await get().call('GET', '/v1/capabilities')
-    expect(body).toEqual({ agents: ['bot'], agent_types: expect.arrayContaining(['echo']) })
+    expect(body).toEqual({
+      agents: ['bot'],
+      agent_types: expect.arrayContaining(['echo']),
+      channels: [],
+    })
   })
 })

@@ -170,7 +170,7 @@ test('trends plot what came due, what was held back by which rule, and how far w
   const id = '7f6b7c1e-0000-4000-8000-000000000001'
   await stage.query(
     `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, created_at)
-     values (7, 'fay:companion:t', 1, $1, 'timer', '{}', $1, now(), now())`,
+     values (7, 'fay:companion:t', 1, $1, 'timer', '{"timer_id":"check-in"}', $1, now(), now())`,
     [id],
   )
   await stage.query(

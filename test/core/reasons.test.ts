@@ -32,6 +32,7 @@ describe('a reason', () => {
       alarm: 'promise',
       intent: 'promise',
       work: 'notice',
+      digest: 'promise',
     })
     expect(new Set(Object.values(table))).toEqual(new Set(REASONS))
   })
