@@ -24,10 +24,12 @@ export async function backendKilled(ground: Ground): Promise<void> {
   await world.join()
   world.callers.flood(keysOf(6))
   await world.callers.more(30)
-  const [victim] = await world.ask<{ pid: number }>(
-    `select pid from pg_stat_activity where application_name = 'wakeful' and query ilike '%insert%' limit 1`,
-  )
-  if (victim === undefined) throw new Error('no connection of a server was found')
+  const victim = await until('a connection of a server has written', async () => {
+    const [found] = await world.ask<{ pid: number }>(
+      `select pid from pg_stat_activity where application_name = 'wakeful' and query ilike '%insert%' limit 1`,
+    )
+    return found
+  })
   process.kill(victim.pid, 'SIGKILL')
   const watch = new Stopwatch()
   await world.callers.more(10)
