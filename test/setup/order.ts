@@ -5,6 +5,12 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const SLOW = [
+  'simulate/simulate',
+  'frameworks/kill',
+  'faults/faults',
+  'docs/blocks',
+  'slices/split',
+  'channels/laws',
   'process/embedded-kill',
   'triggers/work-years',
   'ledger/scenarios',
