@@ -6,9 +6,10 @@ import pg from 'pg'
 import { afterAll, describe, inject } from 'vitest'
 import type { App } from '../../src/app/app.ts'
 import { newId } from '../../src/core/ids.ts'
+import { emptyCitus } from './citus.ts'
 import { copyOfTemplate } from './postgres.ts'
 
-export type StoreName = 'pglite' | 'postgres' | 'slices'
+export type StoreName = 'pglite' | 'postgres' | 'slices' | 'citus'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -67,6 +68,13 @@ export async function slicedDatabase(made: string[] = []): Promise<string> {
   return String(here)
 }
 
+/** Four slices behind the coordinator, spread over its nodes. There is one such database: a new one ends the last. */
+async function citusDatabase(): Promise<string> {
+  const url = await emptyCitus()
+  sliced.set(url, [url, url, url, url])
+  return url
+}
+
 /** The settings by which an app finds this database, with all of its slices. */
 export function databaseEnv(database: string): Record<string, string> {
   const slices = sliced.get(database)
@@ -80,6 +88,7 @@ const MAKERS: Record<StoreName, (made: string[]) => Promise<string>> = {
   pglite: async () => 'memory:',
   postgres: postgresDatabase,
   slices: slicedDatabase,
+  citus: citusDatabase,
 }
 
 const INSERTS = /^\s*(?:with\b[\s\S]*)?\binsert into\b/i

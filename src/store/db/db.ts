@@ -23,6 +23,8 @@ export const SCHEMA = 'wakeful'
 export interface Db {
   readonly kind: StoreKind
   readonly schema: string
+  /** The schema is on some node of Citus: see `slices/citus.ts`. */
+  readonly spread?: boolean
   /** Slice 0, where what belongs to nobody in particular is kept; left out where this is it. */
   readonly home?: Db
   /** All of them, for who reads and writes anybody's rows; left out where this is the only one. */

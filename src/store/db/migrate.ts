@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../root.ts'
+import { commandsOf, IN_SEQUENCE, MADE_WHOLE, spread } from '../slices/citus.ts'
 import type { Db } from './db.ts'
 import { ensureRoles } from './roles.ts'
 
@@ -43,6 +44,7 @@ const checksum = (sql: string) => createHash('sha256').update(sql).digest('hex')
 async function ensureHome(db: Db): Promise<void> {
   await db.tx(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    if (db.spread) await tx.exec(MADE_WHOLE)
     await tx.exec(`create schema if not exists wakeful;
       create table if not exists wakeful.migrations (
         version int primary key, name text not null, checksum text not null,
@@ -125,6 +127,7 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
   // Most starts find everything there: then a look is enough, without a lock.
   if ((await missingMigrations(db, all)).length === 0) {
     await ensureRoles(db)
+    if (db.spread) await handOver(db)
     return []
   }
   await ensureHome(db)
@@ -135,7 +138,7 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
       await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
       const mark = (await applied(tx)).get(migration.version)
       if (isApplied(migration, mark?.checksum)) return false
-      await tx.exec(migration.up)
+      await change(tx, migration.up)
       await tx.query(
         'insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)',
         [migration.version, migration.name, checksum(migration.up)],
@@ -144,7 +147,22 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
     })
     if (fresh) done.push(migration.name)
   }
+  if (db.spread) await handOver(db)
   return done
+}
+
+async function change(tx: Db, sql: string): Promise<void> {
+  if (!tx.spread) return tx.exec(sql)
+  await tx.exec(IN_SEQUENCE)
+  for (const command of commandsOf(sql)) await tx.exec(command)
+}
+
+async function handOver(db: Db): Promise<void> {
+  await db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.exec(IN_SEQUENCE)
+    await spread(tx)
+  })
 }
 
 function isApplied(migration: Migration, found: string | undefined): boolean {
@@ -168,7 +186,7 @@ export async function migrateDown(
     const ran = await db.tx(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
       if (!(await applied(tx)).has(migration.version)) return false
-      await tx.exec(migration.down)
+      await change(tx, migration.down)
       await tx.query('delete from wakeful.migrations where version = $1', [migration.version])
       return true
     })

@@ -1,5 +1,6 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
 import pg from 'pg'
+import { onItsNode } from '../slices/citus.ts'
 import {
   CommitUnknownError,
   type Db,
@@ -42,12 +43,14 @@ const prepared = new Map<string, Map<string, Prepared>>()
 let names = 0
 const NAMES_MAX = 2000
 
-function prepare(schema: string, text: string): Prepared {
-  const known = prepared.get(schema) ?? new Map<string, Prepared>()
-  if (known.size === 0) prepared.set(schema, known)
+function prepare({ schema, spread }: Asking, text: string): Prepared {
+  const place = spread ? `${schema} spread` : schema
+  const known = prepared.get(place) ?? new Map<string, Prepared>()
+  if (known.size === 0) prepared.set(place, known)
   const found = known.get(text)
   if (found !== undefined) return found
-  const made = { text: inSchema(schema, text), timed: text.includes(NOW) }
+  const written = inSchema(schema, text)
+  const made = { text: spread ? onItsNode(written) : written, timed: text.includes(NOW) }
   if (known.size >= NAMES_MAX) return made
   const kept = { ...made, name: `w${++names}` }
   known.set(text, kept)
@@ -67,16 +70,18 @@ interface Asking {
   readonly client: pg.PoolClient
   readonly schema: string
   readonly named: boolean
+  readonly spread: boolean
   /** The instant to say where a statement wants to know it. */
   readonly instant: () => string | Promise<string>
 }
 
 async function run<R extends object>(
-  { client, schema, named, instant }: Asking,
+  asking: Asking,
   written: string,
   values: readonly unknown[],
 ): Promise<R[]> {
-  const { text, name, timed } = prepare(schema, written)
+  const { client, named, instant } = asking
+  const { text, name, timed } = prepare(asking, written)
   const given = values.map(parameter)
   if (timed && given[0] === null) given[0] = await instant()
   const config = { text, values: given, ...(named && name !== undefined ? { name } : {}) }
@@ -92,6 +97,8 @@ export interface PoolDbOptions {
   readonly reading?: Reading | undefined
   /** Statements are kept under names. Not where the next one may be run on another connection. */
   readonly named?: boolean
+  /** The schema is on some node of Citus. */
+  readonly spread?: boolean
   readonly pulse?: Pulse
 }
 
@@ -102,18 +109,21 @@ interface Pooled {
   readonly time: StoreTime
   readonly schema: string
   readonly named: boolean
+  readonly spread: boolean
   /** What every `Db` over it says of itself. */
-  readonly self: Pick<Db, 'kind' | 'schema' | 'home'>
+  readonly self: Pick<Db, 'kind' | 'schema' | 'spread' | 'home'>
 }
 
 export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
   const { kind, time, reading, home, schema = SCHEMA, named = true, pulse = new Pulse() } = options
-  const self = { kind, schema, ...(home === undefined ? {} : { home }) }
-  const pooled = { pool, kind, time, schema, named, self }
+  const { spread = false } = options
+  const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
+  const pooled = { pool, kind, time, schema, named, spread, self }
   const asking = (client: pg.PoolClient): Asking => ({
     client,
     schema,
     named,
+    spread,
     instant: async () => instantText(await timeOf(time, client)),
   })
   return {
@@ -218,9 +228,10 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
-function clientDb({ time, schema, named, self }: Pooled, client: pg.PoolClient, atMs: number): Db {
+function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
+  const { time, schema, named, spread, self } = pooled
   const at = instantText(atMs)
-  const asking = { client, schema, named, instant: () => at }
+  const asking = { client, schema, named, spread, instant: () => at }
   const db: Db = {
     ...self,
     now: () => time.dictated(),

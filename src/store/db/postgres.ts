@@ -31,6 +31,9 @@ const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
  */
 const POOLED = /[?&]pgbouncer=true(?:&|$)/
 
+/** Said in the address as Citus itself wants it said: our schemas are spread over its nodes. */
+const SPREAD = /citus\.enable_schema_based_sharding(?:=|%3D)on\b/i
+
 function config(url: string): pg.PoolConfig {
   return {
     connectionString: url,
@@ -53,6 +56,7 @@ export function openServer(url: string, options: OpenOptions): Server {
   const pulse = new Pulse()
   const time = new StoreTime(options.now)
   const pooled = POOLED.test(url)
+  const spread = SPREAD.test(url)
   const pools = POOLS.map(({ name, max, reading: wanted }) => {
     const reading = pooled ? undefined : wanted
     // A migration may take its time; nothing else may.
@@ -76,7 +80,9 @@ export function openServer(url: string, options: OpenOptions): Server {
   return {
     store(schema, home) {
       const dbs = pools.map(({ pool, reading }) =>
-        poolDb(pool, { kind: 'postgres', time, schema, home, reading, named: !pooled, pulse }),
+        poolDb(pool, {
+          ...{ kind: 'postgres', time, schema, home, reading, named: !pooled, spread, pulse },
+        }),
       )
       // Who shares the connections of another does not tell of them a second time.
       const own = open++ === 0 ? pools : []

@@ -1,0 +1,31 @@
+/** How statements are said on Citus: the same ones, in forms that it runs on the node that has the rows. */
+import { expect, it } from 'vitest'
+import { commandsOf, onItsNode } from '../../src/store/slices/citus.ts'
+
+it('rows that are inserted are inserted by a part that gives something back, whatever is around it', () => {
+  expect(onItsNode('insert into a (b) select c from unnest($1::int[]) i(c)')).toBe(
+    'with put as (insert into a (b) select c from unnest($1::int[]) i(c) returning 1) select * from put',
+  )
+  expect(
+    onItsNode(
+      `with x as (update a set b = 'insert into (' returning b), y as (insert into c select 1) insert into d select f(b) from x returning e`,
+    ),
+  ).toBe(
+    `with x as (update a set b = 'insert into (' returning b), y as (insert into c select 1 returning 1), put as (insert into d select f(b) from x returning e) select * from put`,
+  )
+})
+
+it('what inserts no rows of a list stays as it is', () => {
+  for (const text of [
+    'select 1',
+    'insert into a (b) values ($1) on conflict (b) do nothing',
+    `with x as (insert into a select 1 returning b) select b from x`,
+  ])
+    expect(onItsNode(text)).toBe(text)
+})
+
+it('a migration comes apart into its commands, whatever is in its words and remarks', () => {
+  expect(
+    commandsOf(`-- one; two\ncreate table a (b text default 'x;''--y'); -- three\ndrop table a;\n`),
+  ).toEqual([`create table a (b text default 'x;''--y')`, 'drop table a'])
+})
