@@ -1,5 +1,7 @@
 /** How an effect leaves. A channel that holds connections asks for what its sessions have not heard yet. */
+
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
+import type { PushOutcome } from '../core/channels/settlement.ts'
 import type { Reason } from '../core/sessions/reason.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
@@ -42,22 +44,7 @@ export interface Button {
   readonly value: string
 }
 
-export type PushOutcome =
-  /** `ids`: the channel's own names for what was sent at this attempt. */
-  | { readonly type: 'sent'; readonly ids?: readonly string[] }
-  | {
-      readonly type: 'later'
-      readonly waitMs: number
-      readonly error: string
-      readonly partsSent: number
-      readonly ids?: readonly string[]
-    }
-  /** Nothing goes there before they write again. */
-  | { readonly type: 'closed'; readonly error: string }
-  /** This one will never go there. */
-  | { readonly type: 'dropped'; readonly error: string }
-  /** Nobody is there any more: the link ends. */
-  | { readonly type: 'gone'; readonly error: string }
+export type { PushOutcome }
 
 /** How a message leaves without a connection of its own, and how what people write there comes in. */
 export interface PushChannel {

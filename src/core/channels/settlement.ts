@@ -2,8 +2,9 @@
 import type { Reason } from '../sessions/reason.ts'
 import type { Candidate, Route } from './route.ts'
 
-/** What a channel said of one attempt. */
-export type Told =
+/** What a channel says of one attempt. */
+export type PushOutcome =
+  /** `ids`: the channel's own names for what was sent at this attempt. */
   | { readonly type: 'sent'; readonly ids?: readonly string[] }
   | {
       readonly type: 'later'
@@ -12,7 +13,15 @@ export type Told =
       readonly partsSent: number
       readonly ids?: readonly string[]
     }
-  | { readonly type: 'closed' | 'dropped' | 'gone'; readonly error: string }
+  /** Nothing goes there before they write again. */
+  | { readonly type: 'closed'; readonly error: string }
+  /** This one will never go there. */
+  | { readonly type: 'dropped'; readonly error: string }
+  /** Nobody is there any more: the link ends. */
+  | { readonly type: 'gone'; readonly error: string }
+
+export type Told =
+  | PushOutcome
   /** The channel is not to be had in this process. */
   | { readonly type: 'elsewhere' }
 
