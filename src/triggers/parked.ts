@@ -9,20 +9,18 @@ import { counted, type Manners, type MannerVerdict } from '../core/people/manner
 import { judgeParked } from '../core/people/parked.ts'
 import { isCondition } from '../core/people/utterance.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
-import { withdrawnEvents as withdrawnAlarms } from '../store/alarms/slots.ts'
 import type { Db } from '../store/db/db.ts'
 import { inIndexOrder } from '../store/db/due.ts'
-import { withdrawnEvents as withdrawnIntents } from '../store/intents/slots.ts'
 import { changePerson } from '../store/people/change.ts'
 import {
   busySessions,
   dueParked,
   type Moved,
   moveParked,
-  orphaned,
   type ParkedRow,
   type Release,
   releaseParked,
+  takenBackOf,
 } from '../store/people/parked.ts'
 import { readPeople } from '../store/people/people.ts'
 import { lookAgain } from './intent.ts'
@@ -75,7 +73,7 @@ async function release(
   const late = taken.filter(({ rule }) => rule === 'late')
   const busy = await busySessions(tx, late)
   const due = taken.filter(({ rule, session_key }) => rule !== 'late' || !busy.has(session_key))
-  const cancelled = await cancelledOf(tx, due)
+  const cancelled = await takenBackOf(tx, due)
   const left = due.filter(({ id }) => !cancelled.has(id))
   const people = await readPeople(
     tx,
@@ -98,21 +96,6 @@ async function release(
   )
   await releaseParked(tx, releases)
   return releases
-}
-
-async function cancelledOf(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
-  const gone = await orphaned(tx, slots)
-  for (const [kind, withdrawn] of [
-    ['alarm', withdrawnAlarms],
-    ['intent', withdrawnIntents],
-  ] as const) {
-    const events = slots
-      .filter((slot) => slot.kind === kind && slot.held)
-      .map(({ bucket, id: eventId }) => ({ bucket, eventId }))
-    if (events.length === 0) continue
-    for (const id of await withdrawn(tx, events)) gone.add(id)
-  }
-  return gone
 }
 
 const ended = ({ bucket, id, rule }: ParkedRow, status: Moved['status']): Moved => ({

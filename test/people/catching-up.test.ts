@@ -6,7 +6,8 @@ import { afterEachTest } from '../setup/ends.ts'
 import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const START = '2026-10-05T09:00:00Z'
 
 eachStore('catching up', (store) => {
@@ -16,11 +17,14 @@ eachStore('catching up', (store) => {
       database: await store.database(),
       startAt: START,
       agents: {
-        bot: agent((turn) => {
+        bot: agent(async (turn) => {
           const payload = (turn.event.payload ?? {}) as Loose
           const names = payload.items?.map(({ name }: Loose) => name).join('+')
           const late = payload.missed === undefined ? '' : ` missed ${payload.missed.count}`
           heard.push(`${turn.event.type} ${names ?? payload.label ?? payload.intent_name}${late}`)
+          if (payload.text === 'fail') throw new Error('not now')
+          if (payload.label === 'busy')
+            await app.call('post_message', { session_key: turn.session.key, text: 'fail' })
           turn.reply('ok')
         }),
       },
@@ -83,6 +87,40 @@ eachStore('catching up', (store) => {
     expect(
       data.map(({ outcome, words }: Loose) => `${outcome} ${/together with 2 others/.test(words)}`),
     ).toEqual(Array(3).fill('sent true'))
+  })
+
+  it('invariant 10: what is gathered and is cancelled meanwhile reads as cancelled at once, and is not told', async () => {
+    const { app, heard, away } = await open()
+    const thread = { agent_id: 'bot', conversation_id: 'night' }
+    const ids: Record<string, string> = {}
+    for (const label of ['a', 'b', 'c', 'busy']) {
+      const late = { delay_seconds: label === 'busy' ? 8 * 3600 - 60 : 600 }
+      const alarm = { kind: 'once', label, wake_message: label, ...late, ...thread }
+      ids[label] = ((await app.call('set_alarm', alarm)) as Loose).id
+    }
+    const intent = (await app.call('create_intent', {
+      ...{ user_id: 'local', intent_name: 'd', trigger_type: 'interval', max_executions: 1 },
+      ...{ trigger_schedule: { interval_minutes: 60 }, action_context: 'x' },
+      ...{ agent_id: 'bot', thread_id: 'night' },
+    })) as Loose
+    // The last of them keeps the session busy: its agent's user writes something that it fails over.
+    await away(8 * HOUR)
+    expect(heard).toEqual(['alarm busy', 'user_message undefined'])
+    const told = async () => {
+      const { data } = (await app.call('get_ledger', { limit: 50 })) as Loose
+      const late = data.filter(({ trigger }: Loose) => trigger.name !== 'busy')
+      return Object.fromEntries(late.map((slot: Loose) => [slot.trigger.name, slot.outcome]))
+    }
+    expect(await told()).toEqual({ a: 'parked', b: 'parked', c: 'parked', d: 'parked' })
+    await app.call('cancel_alarm', { id: ids.a })
+    await app.call('delete_intent', { id: intent.id })
+    const after = { a: 'cancelled', b: 'parked', c: 'parked', d: 'cancelled' }
+    expect(await told()).toEqual(after)
+    const waiting = (await app.call('list_parked', { user_id: 'me' })) as Loose
+    expect(waiting.data.map(({ name }: Loose) => name).sort()).toEqual(['b', 'c'])
+    await app.advanceBy(MINUTE)
+    expect(heard.at(-1)).toBe('digest b+c')
+    expect(await told()).toEqual({ ...after, b: 'sent', c: 'sent' })
   })
 
   it('intents and work keep to it as well', async () => {

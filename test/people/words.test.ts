@@ -137,4 +137,24 @@ eachStore('words and clocks', (store) => {
     expect(fresh).toHaveLength(1)
     expect(fresh[0]).toMatch(/^Meanwhile, in one message:\n.*reminder: drink\n.*reminder: eat$/)
   })
+
+  it('quiet hours for every day replace those for every day and say so; windows of single days stay and are told', async () => {
+    const { app, say } = await open()
+    const key = 'fay:companion:t'
+    const saturday = { days: ['sat'], from: '13:00', to: '15:00' }
+    await app.call('set_manners', {
+      ...{ user_id: 'fay', quiet_hours: [{ from: '23:00', to: '08:00' }, saturday] },
+    })
+    const answer = await say(key, 'quiet between 22:00 and 7:30')
+    expect(answer).toMatch(/^Quiet from 22:00 to 07:30, UTC: /)
+    expect(answer).toMatch(
+      /That is instead of 23:00 to 08:00\. You have quiet still from 13:00 to 15:00 on Saturday\.$/,
+    )
+    const known = async () =>
+      ((await app.call('get_manners', { user_id: 'fay' })) as Loose).quiet_hours
+    expect(await known()).toEqual([{ from: '22:00', to: '07:30' }, saturday])
+    expect(await say(key, 'quiet between 22:00 and 7:30')).not.toMatch(/instead/)
+    await say(key, 'no quiet hours')
+    expect(await known()).toEqual([])
+  })
 })

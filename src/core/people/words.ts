@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<(typeof WEEKDAYS)[number], string>> = {
   sat: 'Saturday',
 }
 
-function windowWords({ days, from, to }: QuietWindow): string {
+export function windowWords({ days, from, to }: QuietWindow): string {
   const on =
     days === undefined || days.length === 7 ? '' : ` on ${days.map((day) => NAMES[day]).join(', ')}`
   return `${from} to ${to}${on}`

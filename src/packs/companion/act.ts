@@ -4,6 +4,7 @@ import type { Turn } from '../../agents/function.ts'
 import { LABEL_MAX } from '../../core/alarms/fields.ts'
 import { Refusal } from '../../core/errors.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
+import { besideOthers } from './manners.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
 import {
@@ -67,9 +68,11 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
       return saying(
         `From now on I read times in ${meaning.zone}. What is planned already stays as it is.`,
       )
-    case 'manners':
-      turn.setManners({ ...meaning.wish, ...knownZone(turn, place) })
-      return { text: mannersText(meaning.wish, place), checkIn: false }
+    case 'manners': {
+      const asked = besideOthers(meaning.wish, turn.person.quietHours)
+      turn.setManners({ ...asked.wish, ...knownZone(turn, place) })
+      return { text: mannersText(asked, place), checkIn: false }
+    }
     case 'missed':
       return { text: missedText(await turn.parked(), place), checkIn: false }
     case 'planned':

@@ -1,4 +1,6 @@
 /** Sentences about when, and how often, somebody wants to be written to. */
+import type { MannerRequest } from '../../agents/manners.ts'
+import { type QuietWindow, WEEKDAYS } from '../../core/people/quiet.ts'
 import { parsePhrase, ScheduleError } from '../../core/schedule/index.ts'
 import { type Meaning, type Place, unclear } from './meaning.ts'
 
@@ -42,6 +44,21 @@ function quietHours(begin: string, end: string): Meaning {
   return from === null || to === null
     ? unclear('time', 'write hours such as “quiet between 22:00 and 7:30”')
     : { is: 'manners', wish: { quiet_hours: [{ from, to }] } }
+}
+
+/**
+ * Hours for every day take the place of those for every day. Windows of single days were meant apart, and stay. `kept` and `replaced`
+ * are for the answer.
+ */
+export function besideOthers(wish: MannerRequest, known: readonly QuietWindow[]) {
+  const { quiet_hours: asked } = wish
+  if (asked === undefined || asked === null) return { wish, kept: [], replaced: [] }
+  const ofDays = ({ days = WEEKDAYS }: QuietWindow) => days.length < WEEKDAYS.length
+  const kept = known.filter(ofDays)
+  const same = (window: QuietWindow) =>
+    asked.some(({ from, to }) => from === window.from && to === window.to)
+  const replaced = known.filter((window) => !ofDays(window) && !same(window))
+  return { wish: { ...wish, quiet_hours: [...asked, ...kept] }, kept, replaced }
 }
 
 /** `22:00`, `7:30`, `22`, `10pm`. */

@@ -1,9 +1,11 @@
 /** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
 
-import type { MannerRequest, Parked } from '../../agents/manners.ts'
+import type { Parked } from '../../agents/manners.ts'
 import type { Explained, Planned } from '../../agents/planned.ts'
-import { RULE_WORDS } from '../../core/people/words.ts'
+import type { QuietWindow } from '../../core/people/quiet.ts'
+import { RULE_WORDS, windowWords } from '../../core/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../core/schedule/index.ts'
+import type { besideOthers } from './manners.ts'
 import type { Place } from './meaning.ts'
 
 const QUOTED_MAX = 200
@@ -145,7 +147,10 @@ export function zoneText(timezone: string, known: boolean): string {
 }
 
 /** What was understood, with its times. */
-export function mannersText(wish: MannerRequest, { timezone }: Place): string {
+export function mannersText(
+  { wish, kept, replaced }: ReturnType<typeof besideOthers>,
+  { timezone }: Place,
+): string {
   const { quiet_hours, most_unasked_per_day: most, paused_until: until } = wish
   if (until === null) return 'I may write again. What waited comes now.'
   if (until !== undefined) {
@@ -154,10 +159,20 @@ export function mannersText(wish: MannerRequest, { timezone }: Place): string {
   if (quiet_hours === null) return 'You have no quiet hours any more.'
   if (quiet_hours !== undefined) {
     const [window] = quiet_hours
-    return `Quiet from ${window?.from} to ${window?.to}, ${timezone}: then I only answer, remind you of what you gave a time, and tell what is critical. The rest comes after, in one message.`
+    const others = [
+      ...(replaced.length === 0 ? [] : [`That is instead of ${windowsText(replaced)}.`]),
+      ...(kept.length === 0 ? [] : [`You have quiet still from ${windowsText(kept)}.`]),
+    ]
+    const meant =
+      'then I only answer, remind you of what you gave a time, and tell what is critical. The rest comes after, in one message.'
+    return [`Quiet from ${window?.from} to ${window?.to}, ${timezone}: ${meant}`, ...others].join(
+      ' ',
+    )
   }
   return `At most ${most} messages a day that you did not ask for, from all agents together. What is beyond comes the next day.`
 }
+
+const windowsText = (windows: readonly QuietWindow[]) => windows.map(windowWords).join(' and from ')
 
 export function missedText(parked: readonly Parked[], { timezone }: Place): string {
   if (parked.length === 0) return 'Nothing waits for you.'

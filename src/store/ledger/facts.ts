@@ -12,6 +12,7 @@ import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
 import { type List, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
+import { toldStatus } from '../people/parked.ts'
 import { SCHEDULED, type SlotRow } from './ledger.ts'
 import { EVENT_NAME } from './occasions.ts'
 
@@ -290,7 +291,7 @@ export const parkedParts = look<SlotKey, ParkedPart>(
   SLOT_KEYS,
   (
     k,
-  ) => `select p.id, p.bucket, p.session_key, p.status, p.rule, p.release_at, p.released_seq, p.updated_at,
+  ) => `select p.id, p.bucket, p.session_key, ${toldStatus('p')} as status, p.rule, p.release_at, p.released_seq, p.updated_at,
       (select count(*)::int from wakeful.parked o
        where o.bucket = p.bucket and o.session_key = p.session_key and o.released_seq = p.released_seq) as together
     from ${k}

@@ -46,6 +46,24 @@ export interface ParkedRow extends Omit<NewParked, 'release_at'> {
 const COLUMNS = `t.bucket, t.id, t.user_id, t.session_key, t.event_seq, t.kind, t.trigger_id, t.scheduled_for, t.name, t.payload, t.reason,
   t.timed, t.critical, t.held, t.rule, t.status, t.release_at, t.asked, t.released_seq, t.parked_at, t.traceparent`
 
+/**
+ * Whose trigger holds it no more, or is gone: it was cancelled, disabled or deleted, and so is the slot, which is marked so when its
+ * moment comes. Scalars, not `not exists`: those would become joins.
+ */
+function takenBack(t: string): string {
+  const holds = (table: string, that: string) =>
+    `(select f.id from ${table} f where f.bucket = ${t}.bucket and ${that} limit 1)`
+  return `(case when ${t}.kind = 'alarm' then ${holds('wakeful.alarms', `f.in_flight = ${t}.id`)}
+    when ${t}.kind = 'work' then ${holds('wakeful.work', `f.id = ${t}.trigger_id`)}
+    when ${t}.held then ${holds('wakeful.scheduled_intents', `f.in_flight = ${t}.id and f.enabled is not false`)}
+    else ${holds('wakeful.scheduled_intents', `f.id = ${t}.trigger_id`)} end) is null`
+}
+
+/** What a parked slot is to those who ask: who cancels its trigger takes it back at once. */
+export function toldStatus(t: string): string {
+  return `(case when ${t}.status = 'waiting' and ${takenBack(t)} then 'cancelled' else ${t}.status end)`
+}
+
 const PARK = statement(
   {
     i: rows({
@@ -201,13 +219,16 @@ export async function listParked(
   { userId, status, limit, after }: ParkedPage,
 ): Promise<(ParkedRow & { created_text: string })[]> {
   const [at, id] = after ?? [null, null]
-  return db.query(
-    `select ${COLUMNS}, ${placeOf('t.parked_at')} from wakeful.parked t
-     where t.bucket = $1 and t.user_id = $2 and ($3::text is null or t.status = $3)
+  const told = await db.query<ParkedRow & { told: ParkedStatus; created_text: string }>(
+    `select ${COLUMNS}, ${toldStatus('t')} as told, ${placeOf('t.parked_at')} from wakeful.parked t
+     where t.bucket = $1 and t.user_id = $2 and ($3::text is null or ${toldStatus('t')} = $3)
        and ($4::timestamptz is null or (t.parked_at, t.id) < ($4::timestamptz, $5::uuid))
      order by t.parked_at desc, t.id desc limit $6::int`,
     [bucketOf(userId), userId, status, at, id, limit],
   )
+  return told.map(({ told: status, release_at, ...row }) => ({
+    ...{ ...row, status, release_at: status === 'waiting' ? release_at : null },
+  }))
 }
 
 const ASK = statement(
@@ -247,24 +268,14 @@ export async function busySessions(tx: Db, slots: readonly ParkedRow[]): Promise
   )
 }
 
-const goneFrom = (table: string) =>
-  statement(
-    { k: rows({ bucket: 'smallint', id: 'uuid', trigger_id: 'uuid?' }) },
-    ({ k }) => `select k.id from ${k}
-      where (select t.id from ${table} t where t.bucket = k.bucket and t.id = k.trigger_id) is null`,
-  )
-const GONE = {
-  intent: goneFrom('wakeful.scheduled_intents'),
-  work: goneFrom('wakeful.work'),
-}
+const TAKEN_BACK = statement(
+  { k: rows({ bucket: 'smallint', id: 'uuid' }) },
+  ({ k }) => `select t.id from ${k}
+    join wakeful.parked t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} where ${takenBack('t')}`,
+)
 
-/** Of slots that nobody holds on, those whose trigger was deleted. */
-export async function orphaned(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
-  const gone = new Set<string>()
-  for (const kind of ['intent', 'work'] as const) {
-    const k = slots.filter((slot) => slot.kind === kind && !slot.held)
-    if (k.length === 0) continue
-    for (const { id } of await GONE[kind].run<{ id: string }>(tx, { k })) gone.add(id)
-  }
-  return gone
+/** Of these slots, those that wait for nothing any more. */
+export async function takenBackOf(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
+  if (slots.length === 0) return new Set()
+  return new Set((await TAKEN_BACK.run<{ id: string }>(tx, { k: slots })).map(({ id }) => id))
 }
