@@ -18,6 +18,7 @@ const SLOW = [
   'process/work-kill',
   'process/many',
   'channels/kill',
+  'people/race',
   'store/pglite',
   'sessions/delivery',
   'console/overview',
