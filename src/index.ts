@@ -14,10 +14,12 @@ import type { Source } from './sources/source.ts'
 export type { Agent } from './agents/agent.ts'
 export type { AlarmRequest } from './agents/alarm-request.ts'
 export type { Executor, WorkFile, WorkResult, WorkRun } from './agents/executor.ts'
-export { agent, type FollowUp, type PastEvent, type Turn } from './agents/function.ts'
+export type { FollowUp } from './agents/follow-up.ts'
+export { agent, type PastEvent, type Turn } from './agents/function.ts'
 export type { IntentRequest } from './agents/intent-request.ts'
 export type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from './agents/own.ts'
 export type { Explained, Planned } from './agents/planned.ts'
+export type { PromiseRequest } from './agents/promise.ts'
 export type { WorkRequest } from './agents/work-request.ts'
 export type {
   Button,

@@ -63,7 +63,7 @@ function aiSchema(jsonSchema: object): PlainTool['inputSchema'] {
  * user's and this agent's. `follow_up` is the turn's alone.
  */
 export function turnTools(turn: Turn): TurnTools {
-  const own = offeredTools([...toolsOf(operations).values()]).map(
+  const own = offeredTools([...toolsOf(operations).values()], 'speaking').map(
     ({ name, description, parameters }): [string, PlainTool<string>] => [
       name,
       {

@@ -4,11 +4,10 @@
  * forgotten `await` cannot speak in somebody else's turn.
  */
 import { Refusal, TerminalError } from '../core/errors.ts'
-import { DELAY_MAX_SECONDS } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
 import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { type TurnPerson, turnPerson } from '../core/people/person.ts'
-import { TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
+import { TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../store/alarms/alarms.ts'
@@ -31,6 +30,7 @@ import {
   type WorkChangeRequest,
   workChange,
 } from './changes.ts'
+import { type FollowUp, instant } from './follow-up.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
 import { digestTextOf, type MannerRequest, mannerWish, type Parked, parkedFor } from './manners.ts'
 import {
@@ -44,6 +44,8 @@ import {
   ownWork,
 } from './own.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
+import { type PromiseRequest, promiseWish } from './promise.ts'
+import { sayable } from './said.ts'
 import { type WorkRequest, workDraft } from './work-request.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
@@ -51,7 +53,6 @@ const HISTORY_MAX = 500
 const EXPLAINED_MAX = 100
 const OUTPUTS_MAX = 50
 const OVER = 'this turn is over: await everything you start'
-const YEAR_MAX_MS = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 export interface PastEvent {
   readonly id: string
@@ -59,12 +60,6 @@ export interface PastEvent {
   readonly type: string
   readonly payload: unknown
   readonly created_at: Date
-}
-
-export interface FollowUp {
-  readonly inSeconds?: number
-  readonly at?: Date | string
-  readonly payload?: unknown
 }
 
 /** What the function gets. */
@@ -132,13 +127,17 @@ export class Turn {
 
   /** Says something: delivered after the commit, in order, until acknowledged. */
   reply(text: string): void {
-    if (typeof text !== 'string' || text.trim() === '')
-      throw new TypeError('reply: takes a text that is not blank')
-    if (Buffer.byteLength(text) > TEXT_MAX_BYTES)
-      throw new TypeError(`reply: takes at most ${TEXT_MAX_BYTES} bytes of text`)
-    if (hasUnstorableText(text))
-      throw new TypeError('reply: the text holds a NUL or half of a surrogate pair')
-    this.#ask({ type: 'send_message', content: text })
+    this.#ask({ type: 'send_message', content: sayable('reply', text) })
+  }
+
+  /**
+   * Says that something will come and sets the alarm for it: both, or neither. Unless said, the alarm wakes with what was
+   * promised. Answers with the alarm's id at once. Throws a `Refusal` with all that is wrong with its time.
+   */
+  promise(text: string, request: PromiseRequest): string {
+    const { wish, id } = promiseWish(text, request, this.#input)
+    this.#ask(wish)
+    return id
   }
 
   /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */
@@ -330,24 +329,6 @@ export class Turn {
   static abandon(turn: Turn): void {
     turn.#over = true
   }
-}
-
-function instant(when: FollowUp): { fireAt: Date | null; delayMs: number | null } {
-  if ((when.inSeconds === undefined) === (when.at === undefined)) {
-    throw new TypeError('followUp: takes exactly one of inSeconds and at')
-  }
-  if (when.inSeconds !== undefined) {
-    const { inSeconds } = when
-    if (!Number.isFinite(inSeconds) || inSeconds < 0 || inSeconds > DELAY_MAX_SECONDS) {
-      throw new TypeError('followUp: inSeconds takes a number of seconds, 0 or more')
-    }
-    return { fireAt: null, delayMs: when.inSeconds * 1000 }
-  }
-  const at = new Date(when.at as string | Date)
-  if (Number.isNaN(at.getTime()) || at.getTime() > YEAR_MAX_MS) {
-    throw new TypeError('followUp: at takes a Date or an ISO instant before the year 10000')
-  }
-  return { fireAt: at, delayMs: null }
 }
 
 function stateText(state: unknown): string {

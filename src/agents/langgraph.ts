@@ -16,6 +16,7 @@ import type { EventType } from '../core/sessions/session.ts'
 import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { Turn } from './function.ts'
+import type { PromiseRequest } from './promise.ts'
 import { GraphSaver } from './saver.ts'
 
 /** What a run may save beyond the state it started from. */
@@ -48,6 +49,8 @@ export type GraphEffect =
         readonly payload?: unknown
       }
     }
+  /** A message and the alarm that keeps it: both, or neither. */
+  | { readonly type: 'promise'; readonly payload: PromiseRequest & { readonly content: string } }
 
 /** For the graph's state: what nodes return is appended; each turn starts with none. */
 export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
@@ -267,7 +270,13 @@ function ask(turn: Turn, effect: unknown): void {
     turn.reply(wanted.content as string)
     return
   }
-  if (type !== 'schedule_timer') throw new TypeError('type takes send_message or schedule_timer')
+  if (type === 'promise') {
+    const { content, ...request } = wanted
+    turn.promise(content as string, given(request))
+    return
+  }
+  if (type !== 'schedule_timer')
+    throw new TypeError('type takes send_message, promise or schedule_timer')
   const { timer_id: timerId, payload: own } = wanted
   // Null is absent: models fill in every field of a tool.
   const at = wanted.fire_at ?? undefined
@@ -278,6 +287,11 @@ function ask(turn: Turn, effect: unknown): void {
     ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
     ...(own === undefined ? {} : { payload: own }),
   })
+}
+
+/** Null is absent: models fill in every field of a tool. */
+function given<T extends object>(wanted: object): T {
+  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) as T
 }
 
 /** The same graph would ask for the same again: there is no use in a retry. */

@@ -4,6 +4,7 @@
  */
 import type { Wish } from '../core/sessions/turn.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
+import { promiseFor } from './promise.ts'
 
 const EXCERPT_LINES = 3
 const EXCERPT_MAX = 280
@@ -23,14 +24,15 @@ export interface NoticePayload {
   readonly recovered?: boolean
 }
 
-/** An agent as it runs here: notices are told for it, and it knows who does work. */
+/** An agent as it runs here: notices and promises from outside are told for it, and it knows who does work. */
 export function withNotices(agent: Agent, workTypes: readonly string[] = []): Agent {
   return {
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
-    run: (input) => {
+    run: async (input) => {
       const notice = noticeOf(input)
-      return notice === null ? agent.run({ ...input, workTypes }) : Promise.resolve(told(notice))
+      const own = notice === null ? promiseFor(input) : told(notice)
+      return own ?? agent.run({ ...input, workTypes })
     },
   }
 }

@@ -19,6 +19,7 @@ import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sess
 import type { Wish } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
+import { promiseWish } from './promise.ts'
 
 export interface RemoteAnswer {
   /** JSON text of an object; null leaves the state as it is. */
@@ -50,6 +51,11 @@ const scheduleTimer = z
 const cancelTimer = z.strictObject({ type: z.literal('cancel_timer'), timer_id: timerId })
 /** What it may hold is checked where every alarm of a turn is. */
 const setAlarm = z.looseObject({ type: z.literal('set_alarm'), payload })
+const promise = z.looseObject({
+  type: z.literal('promise'),
+  content: words(TEXT_MAX_BYTES),
+  payload,
+})
 const cancelAlarm = z.strictObject({
   type: z.literal('cancel_alarm'),
   id: z.string().refine(isUuid, 'must be the id of an alarm'),
@@ -59,6 +65,7 @@ const effectSchema = z.discriminatedUnion('type', [
   scheduleTimer,
   cancelTimer,
   setAlarm,
+  promise,
   cancelAlarm,
 ])
 type Effect = z.output<typeof effectSchema>
@@ -144,6 +151,11 @@ function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: 
         alarmDraft(request as unknown as AlarmRequest, input),
       )
       return set === undefined ? [] : [{ type: 'ask_trigger', trigger: 'alarm', ask: { set } }]
+    }
+    case 'promise': {
+      const { type: _, content, ...request } = effect
+      const made = tried(`effects[${index}]`, errors, () => promiseWish(content, request, input))
+      return made === undefined ? [] : [made.wish]
     }
   }
 }

@@ -17,6 +17,7 @@ import { people } from './people/people.ts'
 import { capabilities } from './service/capabilities.ts'
 import { doctor } from './service/doctor.ts'
 import { schedules } from './service/schedules.ts'
+import { promises } from './sessions/promises.ts'
 import { sessions } from './sessions/sessions.ts'
 import { timers } from './sessions/timers.ts'
 import { subscriptions } from './subscriptions/subscriptions.ts'
@@ -24,6 +25,7 @@ import { work } from './work/work.ts'
 
 const areas = [
   sessions,
+  promises,
   timers,
   alarms,
   intents,

@@ -40,6 +40,7 @@ const AREAS = {
     list: 'list_sessions',
     get: 'get_session',
     say: 'post_message',
+    promise: 'promise',
     toolResult: 'post_tool_result',
     events: 'list_events',
     effects: 'list_effects',

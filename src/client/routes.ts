@@ -12,6 +12,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   list_events: 'GET /v1/sessions/{session_key}/events',
   list_effects: 'GET /v1/sessions/{session_key}/effects',
   list_turns: 'GET /v1/sessions/{session_key}/turns',
+  promise: 'POST /v1/sessions/{session_key}/promises creates',
   put_timer: 'PUT /v1/sessions/{session_key}/timers/{timer_id}',
   cancel_timer: 'DELETE /v1/sessions/{session_key}/timers/{timer_id}',
   list_timers: 'GET /v1/sessions/{session_key}/timers',

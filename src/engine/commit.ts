@@ -302,7 +302,7 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
 
 function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): Asked[] {
   const { claim, result } = turn
-  const { traceparent } = row
+  const { traceparent, decision } = row
   const session = {
     key: claim.session_key,
     userId: claim.user_id,
@@ -310,13 +310,12 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     threadId: claim.thread_id,
     bucket: claim.bucket,
   }
-  return (result?.wishes ?? [])
+  const plain = (result?.wishes ?? [])
     .slice(0, EFFECTS_PER_TURN_MAX)
-    .flatMap((wish) =>
-      wish.type === 'ask_trigger' && wish.trigger === trigger
-        ? [{ session, wish, traceparent }]
-        : [],
-    )
+    .filter((wish) => wish.type === 'ask_trigger')
+  return [...plain, ...(decision.along ?? [])]
+    .filter((wish) => wish.trigger === trigger)
+    .map(({ ask }) => ({ session, wish: { type: 'ask_trigger', trigger, ask }, traceparent }))
 }
 
 /** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */

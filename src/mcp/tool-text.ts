@@ -72,6 +72,11 @@ function alarmTimes(view: Fields, now: number): string {
   return timesText(next.length > 0 ? next : first === null ? [] : [first], zone, now)
 }
 
+export const sayPromise: Say = (answer, args, now) =>
+  answer.status === 'said'
+    ? `Said: ${quoted(text(args, 'text'))}. ${saySetAlarm(fields(answer.alarm), args, now)}`
+    : 'The conversation is busy: it is said, and its alarm set, when what came before has had its turn. Look with list_alarms.'
+
 export const saySetAlarm: Say = (view, _args, now) => {
   const times = alarmTimes(view, now)
   const once = view.kind !== 'cron'

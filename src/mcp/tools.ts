@@ -15,6 +15,7 @@ import {
   sayLedger,
   sayManners,
   sayPreview,
+  sayPromise,
   saySetAlarm,
   sayUpdatedIntent,
   sayUpdatedWork,
@@ -35,7 +36,7 @@ export interface ToolRow {
 
 /** Told to clients once, for the system prompt. */
 export const INSTRUCTIONS =
-  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
+  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, promise to tell somebody so and set it at once, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
 
 const PHRASES =
   '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'
@@ -46,6 +47,12 @@ const ALARMS: readonly ToolRow[] = [
     title: 'Set an alarm',
     description: `Wake an agent at a time, once or again and again. Use it when somebody wants to be reminded, woken or contacted at a time. Say when with ONE of: schedule (a phrase such as ${PHRASES}); or kind "once" with fire_at or delay_seconds; or kind "cron" with cron_expr (five fields, or "@every 5m"). Pass timezone (IANA, the user's own) and wake_message: what the agent is told when it wakes, written so that it makes sense then. A phrase that has no exact meaning is refused with phrases that work. Pass an idempotency_key of your own if you may have to retry: the same key never sets a second alarm. Example: {"schedule":"tomorrow at 9am","timezone":"Europe/Berlin","wake_message":"Remind Ann to call the bank"}`,
     say: saySetAlarm,
+  },
+  {
+    name: 'promise',
+    title: 'Promise',
+    description: `Tell a person that something will come, and set the alarm for it: both happen, or neither. Use it instead of set_alarm where you have not told them yet: session_key is the conversation (user:agent:thread), text is what is said there now, and the alarm wakes the agent of that conversation then. Say when as for set_alarm: schedule (a phrase such as ${PHRASES}), fire_at, delay_seconds or cron_expr; pass timezone. A time that is refused means that nothing was said: correct it and call again. Example: {"session_key":"ann:companion:main","text":"I will remind you tomorrow at 9 to call the bank.","schedule":"tomorrow at 9am","timezone":"Europe/Berlin"}`,
+    say: sayPromise,
   },
   {
     name: 'list_alarms',

@@ -11,7 +11,7 @@ import {
 } from '../core/alarms/alarm.ts'
 import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from '../core/alarms/draft.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
-import { Refusal } from '../core/errors.ts'
+import { Refusal, TerminalError } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { CaughtUp } from '../core/schedule/catch-up.ts'
 import { bucketOf, sessionOf } from '../core/sessions/session.ts'
@@ -95,7 +95,11 @@ export const alarmTrigger: Trigger = {
     )
     // What a turn asks for was checked when it asked; what time has made impossible since is left out,
     // because a throw here would undo the turns that share this commit.
-    if (drafts.length > 0) await setAlarms(tx, await ofTheirAgents(tx, drafts), maxFailures)
+    const set =
+      drafts.length === 0 ? [] : await setAlarms(tx, await ofTheirAgents(tx, drafts), maxFailures)
+    // With a promise it is the whole turn that fails: its message must not be said without the alarm.
+    const broken = set.find((each, n) => drafts[n]?.promised && each instanceof Refusal)
+    if (broken instanceof Refusal) throw new TerminalError(broken.message)
     const cancelled = asked.flatMap(({ session, wish }) =>
       'cancel' in wish.ask
         ? [{ id: wish.ask.cancel, userId: session.userId, agentId: session.agentId }]

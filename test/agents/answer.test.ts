@@ -70,6 +70,12 @@ describe('a remote agent’s answer', () => {
       'Mars',
     ],
     [
+      'a promise whose time is refused',
+      '{"effects":[{"type":"promise","content":"I will","schedule":"often"}]}',
+      'effects[0]',
+    ],
+    ['a promise without words', '{"effects":[{"type":"promise","delay_seconds":5}]}', 'content'],
+    [
       'too many effects',
       `{"effects":[${Array(1001).fill('{"type":"cancel_timer","timer_id":"a"}')}]}`,
       'at most 1000 items',

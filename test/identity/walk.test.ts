@@ -18,6 +18,7 @@ const PLANTED = 'planted-7c1f0e'
 const BODIES: Record<string, object> = {
   post_message: { text: PLANTED },
   post_tool_result: { tool_id: 't', payload: { note: PLANTED } },
+  promise: { text: 'I will', delay_seconds: 3_600, wait_seconds: 0 },
   put_timer: { delay_seconds: 3600, payload: { note: PLANTED } },
   set_alarm: {
     kind: 'once',

@@ -46,6 +46,18 @@ eachStore('a LangGraph agent', (store) => {
     expect(await sent(made)).toEqual(['visit 0', 'visit 0,visit 1'])
   })
 
+  it('promises in its effects: the message and its alarm together; a refused time ends the turn with neither', async () => {
+    const graph = oneNode(({ event }) => {
+      const schedule = event.seq === 1 ? 'tomorrow at 9am' : 'often'
+      return { effects: [{ type: 'promise', payload: { content: 'I will', schedule } }] }
+    })
+    const made = await world(store, { graph: langGraphAgent(graph) })
+    await lines(made, 'one', 'two')
+    expect(await sent(made)).toEqual(['I will'])
+    expect(await count(made, 'alarms')).toBe(1)
+    expect((await turns(made)).map(({ status }) => status)).toEqual(['committed', 'failed'])
+  })
+
   it('reports the tokens of the messages that are new, with the turn', async () => {
     const usage_metadata = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
     const graph = oneNode(({ event }) =>

@@ -112,7 +112,7 @@ export function scopeOf(actor: Actor): AlarmScope {
   return { ownerDid, userId }
 }
 
-const view = schemaOf(ALARM).extend({
+export const alarmView = schemaOf(ALARM).extend({
   next_fire_at: z.iso.datetime().optional(),
   description: z.string(),
   next_fires: z.array(z.iso.datetime()).optional(),
@@ -121,7 +121,7 @@ const view = schemaOf(ALARM).extend({
 })
 
 /** The next times are told only while there are any. */
-function viewOf(row: AlarmRow) {
+export function alarmViewOf(row: AlarmRow) {
   const active = row.status === 'active'
   return {
     ...shownOf(ALARM, row),
@@ -132,7 +132,7 @@ function viewOf(row: AlarmRow) {
 
 /** With whose it is, for the audit log: an admin may have changed anybody's. */
 function told(row: AlarmRow) {
-  return { body: viewOf(row), about: { id: row.id, owner: row.user_id } }
+  return { body: alarmViewOf(row), about: { id: row.id, owner: row.user_id } }
 }
 
 function wordsFor(row: AlarmRow): string {
@@ -160,7 +160,7 @@ const createAlarmOp = operation({
   creates: true,
   audit: 'own',
   roles: ['admin', 'service', 'agent'],
-  output: view,
+  output: alarmView,
   async run(ctx, { body }) {
     const userId = ctx.actor.userId ?? LOCAL_USER
     const { kind, fire_at, delay_seconds, cron_expr, schedule, agent_id, ...fields } = body
@@ -183,9 +183,12 @@ const createAlarmOp = operation({
       },
       ctx.inTransaction ? ctx.db : null,
     )
-    if (deduped) return { status: 200, body: { ...viewOf(row), deduped } }
+    if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
     tellIfSoon(ctx.app, row.next_fire_at, row.now)
-    return { ...told(row), body: { ...viewOf(row), notes: notes.length > 0 ? notes : undefined } }
+    return {
+      ...told(row),
+      body: { ...alarmViewOf(row), notes: notes.length > 0 ? notes : undefined },
+    }
   },
 })
 
@@ -208,7 +211,7 @@ const listAlarmsOp = operation({
   }),
   across: mergedPages,
   roles: ['admin', 'service', 'agent', 'user'],
-  output: pageOf(view),
+  output: pageOf(alarmView),
   async run(ctx, { query }) {
     const asked = {
       scope: scopeOf(ctx.actor),
@@ -224,7 +227,7 @@ const listAlarmsOp = operation({
     const last = shown.at(-1)
     const next = rows.length > query.limit && last ? [last.created_text, last.id] : end
     const places = shown.map((row) => [row.created_text, row.id])
-    return { body: page(shown.map(viewOf), next), places }
+    return { body: page(shown.map(alarmViewOf), next), places }
   },
 })
 
@@ -236,11 +239,11 @@ const getAlarmOp = operation({
   summary: 'One alarm: its status, its next times, and what went wrong',
   params,
   roles: ['admin', 'service', 'agent', 'user'],
-  output: view,
+  output: alarmView,
   async run(ctx, { params }) {
     const row = await getAlarm(ctx.db, scopeOf(ctx.actor), params.id)
     if (row === null) throw notFound(params.id)
-    return { body: viewOf(row) }
+    return { body: alarmViewOf(row) }
   },
 })
 
@@ -252,7 +255,7 @@ const cancelAlarmOp = operation({
   summary: 'Cancel an alarm; one that has ended stays as it is',
   params,
   roles: ['admin', 'service', 'agent', 'user'],
-  output: view,
+  output: alarmView,
   async run(ctx, { params }) {
     const row = await cancelAlarm(ctx.db, scopeOf(ctx.actor), params.id)
     if (row === null) throw notFound(params.id)
@@ -271,7 +274,7 @@ const fireAlarmOp = operation({
   status: 202,
   creates: true,
   roles: ['admin', 'service', 'agent'],
-  output: view,
+  output: alarmView,
   async run(ctx, { params }) {
     const wake = { delivery: newId(), extra: newId(), traceparent: ctx.traceparent ?? null }
     const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, wake)

@@ -2,17 +2,10 @@
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { sessionKey, timezone } from '../../core/fields.ts'
-import { newId } from '../../core/ids.ts'
 import { isZone, localInstant, zoneError } from '../../core/schedule/index.ts'
 import { judge } from '../../core/sessions/gate.ts'
-import {
-  bucketOf,
-  type EventType,
-  type SessionRef,
-  TEXT_MAX_BYTES,
-} from '../../core/sessions/session.ts'
+import { bucketOf, TEXT_MAX_BYTES } from '../../core/sessions/session.ts'
 import { rememberZone } from '../../store/people/people.ts'
-import type { Appended } from '../../store/sessions/events.ts'
 import { getSession, listSessions, type SessionHead } from '../../store/sessions/sessions.ts'
 import { listTimers, type TimerRow } from '../../store/sessions/timers.ts'
 import {
@@ -24,8 +17,9 @@ import {
   page,
   pageOf,
 } from '../contract.ts'
+import { appendEvent } from './append.ts'
 import { eventSchema, eventView, sessionLists } from './lists.ts'
-import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './ref.ts'
+import { sessionNotFound, sessionOf, sessionParams } from './ref.ts'
 import { timerView, timerViewSchema } from './timers.ts'
 
 const CLIENT_ID_MAX = 128
@@ -43,23 +37,6 @@ const instantText = z.string().refine((text) => {
     date >= '0001'
   )
 })
-
-async function append(
-  ctx: Context,
-  session: SessionRef,
-  type: EventType,
-  payload: string,
-  clientId: string | null,
-): Promise<Appended> {
-  requireAgent(ctx, session)
-  const traceparent = ctx.traceparent ?? null
-  const event = { session, id: newId(), type, payload, clientId, traceparent }
-  if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })
-  const row = await ctx.app.append(event, ctx.db)
-  ctx.app.changed('turns')
-  ctx.app.changed('outbox', [session.key])
-  return row
-}
 
 const postMessage = operation({
   name: 'post_message',
@@ -96,7 +73,7 @@ const postMessage = operation({
       // Before the message: its own turn is to know it.
       await rememberZone(ctx.db, session.userId, body.timezone)
     }
-    const row = await append(ctx, session, 'user_message', payload, body.id ?? null)
+    const row = await appendEvent(ctx, session, 'user_message', payload, body.id ?? null)
     if (!row.fresh && (row.type !== 'user_message' || row.payload !== payload)) {
       throw new Refusal(
         'conflict',
@@ -124,7 +101,7 @@ const postToolResult = operation({
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const payload = `{"tool_id":${JSON.stringify(body.tool_id)},"payload":${body.payload.text}}`
-    const row = await append(ctx, session, 'tool_result', payload, null)
+    const row = await appendEvent(ctx, session, 'tool_result', payload, null)
     return { body: { event: eventView(row) } }
   },
 })

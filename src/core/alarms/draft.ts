@@ -60,6 +60,8 @@ export interface AlarmDraft extends Omit<Asked, 'timezone'> {
   readonly traceparent?: string | null
   /** Who asked, where an operation did: written with the alarm. */
   readonly audit?: AuditHead | null
+  /** A message says that it will come: it is set with that message or not at all. */
+  readonly promised?: boolean
 }
 
 export interface AlarmPlan {

@@ -51,7 +51,11 @@ export function fitting(
     if (wish.type !== 'send_message') continue
     const last = said.at(-1)
     if (last !== undefined && said.length === room)
-      said[said.length - 1] = { ...last, content: `${last.content}\n\n${wish.content}` }
+      said[said.length - 1] = {
+        ...last,
+        content: `${last.content}\n\n${wish.content}`,
+        along: [...(last.along ?? []), ...(wish.along ?? [])],
+      }
     else said.push(wish)
   }
   return [...said, ...unsaid(wishes)]

@@ -18,7 +18,13 @@ import { EFFECTS_PER_TURN_MAX, type EventType } from './session.ts'
 
 /** One thing a turn asked for, in the order it asked. */
 export type Wish =
-  | { readonly type: 'send_message'; readonly content: string; readonly channel?: string }
+  | {
+      readonly type: 'send_message'
+      readonly content: string
+      readonly channel?: string
+      /** Written if the message is, and only then. */
+      readonly along?: readonly Along[]
+    }
   | {
       readonly type: 'schedule_timer'
       readonly timerId: string
@@ -29,6 +35,12 @@ export type Wish =
   | { readonly type: 'cancel_timer'; readonly timerId: string }
   /** For the trigger of that type to write, in the turn's own transaction. */
   | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
+
+/** What is asked of a trigger together with a message: what holds the message back holds back this, too. */
+export interface Along {
+  readonly trigger: EventType
+  readonly ask: TriggerAsk
+}
 
 /** What a turn may ask of triggers, each of its own. */
 export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk
@@ -93,6 +105,8 @@ export interface Decision {
   readonly cancelledTimers: readonly string[]
   readonly verdicts: readonly Verdict[]
   readonly notes: readonly Note[]
+  /** What goes along with the messages that are sent. */
+  readonly along?: readonly Along[]
 }
 
 export const DEFAULT_CHANNEL = 'websocket'
@@ -114,6 +128,7 @@ export function decide(
   const timers = new Map<string, TimerRow>()
   const cancelled = new Set<string>()
   const verdicts: Verdict[] = []
+  const along: Along[] = []
   const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
@@ -157,6 +172,7 @@ export function decide(
     }
     const payload = JSON.stringify({ content: wish.content })
     effects.push(effectRow(facts, ordinal, wish.type, payload, wish.channel))
+    along.push(...(wish.along ?? []))
   })
   return {
     counters,
@@ -165,6 +181,7 @@ export function decide(
     cancelledTimers: [...cancelled],
     verdicts,
     notes,
+    along,
   }
 }
 
@@ -177,7 +194,7 @@ function tooMany(count: number): Note {
   }
 }
 
-function blockedText(verdict: Verdict & { allowed: false }): string {
+export function blockedText(verdict: Verdict & { allowed: false }): string {
   return verdict.rule === 'hard_cap_reached'
     ? `held back: ${verdict.count} unanswered follow-ups in a row, cap ${verdict.max}`
     : `held back: cooling down until ${verdict.until?.toISOString()}`

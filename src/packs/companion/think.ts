@@ -38,11 +38,11 @@ export interface OfferedTool {
   readonly inputSchema: { readonly properties?: Readonly<Record<string, object>> }
 }
 
-/** The tools as a turn takes them: only those it can carry out, and only the arguments it takes. */
-export function turnTools(tools: readonly OfferedTool[]): ToolSpec[] {
+/** The tools as a turn takes them: only those it can carry out, and only the arguments it takes. `speaking`: also those that say something themselves. */
+export function turnTools(tools: readonly OfferedTool[], speaking?: 'speaking'): ToolSpec[] {
   return tools.flatMap(({ name, description, inputSchema }) => {
     const own = Object.hasOwn(TURN_TOOLS, name) ? TURN_TOOLS[name] : undefined
-    if (own === undefined) return []
+    if (own === undefined || (own.speaks && speaking === undefined)) return []
     const { properties: all = {} } = inputSchema
     const kept = own.takes.filter((each) => all[each] !== undefined)
     const properties = Object.fromEntries(kept.map((each) => [each, all[each]]))

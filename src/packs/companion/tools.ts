@@ -7,6 +7,7 @@ import type { AlarmRequest } from '../../agents/alarm-request.ts'
 import type { IntentChangeRequest, WorkChangeRequest } from '../../agents/changes.ts'
 import type { Turn } from '../../agents/function.ts'
 import type { IntentRequest } from '../../agents/intent-request.ts'
+import type { PromiseRequest } from '../../agents/promise.ts'
 import type { WorkRequest } from '../../agents/work-request.ts'
 import { alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
 import { errorText, Refusal } from '../../core/errors.ts'
@@ -25,6 +26,8 @@ interface TurnTool {
   readonly takes: readonly string[]
   /** Something was wished for. */
   readonly changes: boolean
+  /** It says something by itself, beside what the model answers. */
+  readonly speaks?: boolean
   readonly run: (turn: Turn, given: Given) => string | Promise<string>
 }
 
@@ -71,14 +74,26 @@ function inZone<T>(turn: Turn, given: Given): T {
   return { ...given, timezone: given.timezone ?? placeOf(turn).timezone } as T
 }
 
+const ALARM_TAKES = without({ ...alarmTimes, ...alarmFields }, [
+  'conversation_id',
+  'payload',
+  'idempotency_key',
+  'max_failures',
+])
+
 export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
+  promise: {
+    takes: ['text', ...ALARM_TAKES],
+    changes: true,
+    speaks: true,
+    run(turn, { text, ...given }) {
+      const request = inZone<PromiseRequest>(turn, given)
+      const id = turn.promise(text as string, request)
+      return `Said, and alarm ${id} set: ${whenOf(turn, request)}, time zone ${request.timezone}. Do not say it again.`
+    },
+  },
   set_alarm: {
-    takes: without({ ...alarmTimes, ...alarmFields }, [
-      'conversation_id',
-      'payload',
-      'idempotency_key',
-      'max_failures',
-    ]),
+    takes: ALARM_TAKES,
     changes: true,
     run(turn, given) {
       const request = inZone<AlarmRequest>(turn, given)
@@ -157,7 +172,7 @@ function objectOf(given: unknown): object {
 
 function whenOf(
   turn: Turn,
-  { schedule, fire_at, delay_seconds, cron_expr, timezone }: AlarmRequest,
+  { schedule, fire_at, delay_seconds, cron_expr, timezone }: PromiseRequest,
 ): string {
   if (schedule === undefined) return String(fire_at ?? cron_expr ?? `in ${delay_seconds} seconds`)
   const place = { ...placeOf(turn), timezone: timezone ?? 'UTC' }
