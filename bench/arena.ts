@@ -2,14 +2,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import pg from 'pg'
 import { type Ended, type Said, type Setup, wallMs } from './contestants/contest.ts'
 import { counters } from './counters.ts'
 
+/** Built as the product is: a loader that keeps names would cost each call of a closure. */
 const FILES = {
-  wakeful: './contestants/wakeful.ts',
-  raw: './contestants/raw.ts',
-  bare: './contestants/bare.ts',
+  wakeful: './built/wakeful.js',
+  raw: './built/raw.js',
+  bare: './built/bare.js',
   graphile: './peers/graphile.mjs',
   boss: './peers/boss.mjs',
 } as const
@@ -19,6 +21,10 @@ const PATIENCE_MS = 120_000
 const LOOK_EVERY_MS = 5
 const LEAD_MS = 4_000
 const LEAD_MAX_MS = 32_000
+
+/** `BENCH_PROFILE=<folder>`: where each contestant's CPU profile goes. */
+const PROFILE = process.env.BENCH_PROFILE
+const PROFILED = PROFILE === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${PROFILE}`]
 
 type Answer<K> = Extract<Said, Record<K & string, unknown>>
 
@@ -33,7 +39,7 @@ class Child {
   constructor(who: Who, setup: Setup) {
     const file = fileURLToPath(new URL(FILES[who], import.meta.url))
     const stdio = ['pipe', 'pipe', 'inherit'] as const
-    this.#child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(setup)], {
+    this.#child = spawn(process.execPath, [...PROFILED, file, JSON.stringify(setup)], {
       stdio: [...stdio],
     })
     const { stdout } = this.#child
@@ -108,10 +114,25 @@ export interface Outcome {
   readonly ms: number
   readonly late: readonly number[]
   readonly rssMb: number
-  /** For each job, warm-up included. */
+  /** For each job, from the first due instant on: to load and begin is no job's. */
   readonly nodeMicros: number
+  /** For each job, warm-up included; so are the records. */
   readonly postgresMicros: number | null
   readonly walRecords: number | null
+}
+
+const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+
+/** Before anything is measured. */
+export async function buildContestants(): Promise<void> {
+  await build({
+    entryPoints: ['wakeful', 'raw', 'bare', 'contest', 'soaked'].map((name) =>
+      folder(`./contestants/${name}.ts`),
+    ),
+    outdir: folder('./built'),
+    ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', packages: 'external' },
+    logLevel: 'warning',
+  })
 }
 
 export class Arena {
@@ -194,7 +215,7 @@ export class Arena {
       ms,
       late: ended.flatMap(({ late }) => late).sort((a, b) => a - b),
       rssMb: Math.max(...ended.map(({ rssMb }) => rssMb)),
-      nodeMicros: each(cpu * 1000),
+      nodeMicros: (cpu * 1000) / Math.max(1, jobs - warmUp),
       postgresMicros: Number.isNaN(postgres) ? null : each(postgres * 1000),
       walRecords: Number.isNaN(wal) ? null : each(wal),
     }

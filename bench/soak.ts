@@ -44,8 +44,8 @@ const LAWS: readonly Law[] = [
 
 /** One store, one process, for the whole time. */
 async function live({ rate, samples, name }: Run, url: string): Promise<void> {
-  const file = fileURLToPath(new URL('./contestants/soaked.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', file, url, String(rate)], {
+  const file = fileURLToPath(new URL('./built/soaked.js', import.meta.url))
+  const child = spawn(process.execPath, [file, url, String(rate)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   createInterface({ input: child.stdout }).on('line', (line) => {

@@ -73,8 +73,6 @@ const server = await build({
   ],
   platform: 'node',
   splitting: true,
-  // Some know a class by its name: else node-fetch refuses the signal that grammy hands it, and no Telegram is reached.
-  keepNames: true,
   chunkNames: 'chunks/[name]-[hash]',
   external: [...outside, ...Object.keys(peerDependencies), ...NOT_THERE],
   plugins: [nativeBinary, ownAbort],

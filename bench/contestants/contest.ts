@@ -37,6 +37,7 @@ export type Said =
   | { readonly ended: Ended }
 
 export interface Ended {
+  /** Since the first was due. */
   readonly cpuMs: number
   readonly rssMb: number
   /** Handler entered − due, of what was not warm-up. */
@@ -87,7 +88,10 @@ export async function contest(contestant: Contestant): Promise<void> {
   await contestant.seed(setup, jobs)
   void say({ seeded: first })
   await hear()
-  const before = process.cpuUsage()
+  let before = process.cpuUsage()
+  setTimeout(() => {
+    before = process.cpuUsage()
+  }, first - wallMs())
   const late: number[] = []
   let handled = 0
   let told = 0

@@ -12,7 +12,7 @@ const CHATTY_MESSAGES = 20
 const SEED_ROWS = 5_000
 const FREELY = { AUTONOMY_MAX_CONSECUTIVE: '1000000', AUTONOMY_COOLDOWN_MS: '0' }
 
-const LEFT = `exists (select from wakeful.sessions where due_at is not null)
+const LEFT = `exists (select from wakeful.sessions where due_at is not null) or exists (select from wakeful.leases)
   or exists (select from wakeful.autonomy_timers where status = 'pending' and fire_at < now() + interval '1 day')`
 const UNACKNOWLEDGED = `exists (select from wakeful.effects where status <> 'completed')`
 

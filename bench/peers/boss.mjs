@@ -3,7 +3,7 @@
 
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import { contest } from '../contestants/contest.ts'
+import { contest } from '../built/contest.js'
 
 const QUEUE = 'bench'
 const WORKERS = 2

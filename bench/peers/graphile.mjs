@@ -2,7 +2,7 @@
 // often enough that jobs of the future are not late by seconds.
 import { makeWorkerUtils, run } from 'graphile-worker'
 import pg from 'pg'
-import { contest } from '../contestants/contest.ts'
+import { contest } from '../built/contest.js'
 
 const QUIET = { logger: undefined, noHandleSignals: true }
 const BATCH = 1_000

@@ -32,7 +32,8 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
     run: async (input) => {
       const notice = noticeOf(input)
       const own = notice === null ? promiseFor(input) : told(notice)
-      return own ?? agent.run({ ...input, workTypes })
+      // Not a copy: that would ask for its signal, which is made for who wants one.
+      return own ?? agent.run(Object.assign(input, { workTypes }))
     },
   }
 }

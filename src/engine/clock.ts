@@ -34,15 +34,18 @@ export interface Runner {
 
 export function clockService(options: ClockOptions): Service {
   const { trigger, hints, meter, tracer = UNTRACED } = options
-  /** It had more due than one batch holds when last looked at. */
+  /** It had more due than one batch holds when last looked at, and others at work on it. */
   let busy = false
+  let beside = false
   return {
     name: 'clock',
     async tick(): Promise<Tick> {
       if (!options.enabled) return IDLE
       const startedMs = performance.now()
-      const { promoted, more, nextMs, rows, turns = [] } = await take(options, busy)
+      const promotion = await take(options, busy, beside)
+      const { promoted, more, nextMs, rows, turns = [] } = promotion
       busy = more
+      beside = promotion.beside ?? false
       if (promoted > turns.length) hints.hint('turns')
       if (promoted > 0) {
         const latenessMs = rows.map((row) => row.latenessMs)
@@ -59,12 +62,13 @@ export function clockService(options: ClockOptions): Service {
 async function take(
   { db, trigger, turns: runner }: ClockOptions,
   busy: boolean,
+  beside: boolean,
 ): Promise<Promotion> {
   const lent = trigger.leases && runner !== undefined ? await runner.lend(busy) : null
   if (runner === undefined || lent === null) return promote(db, trigger, busy)
   let turns: readonly ClaimedTurn[] = []
   try {
-    const promotion = await trigger.promote(db, busy, lent)
+    const promotion = await trigger.promote(db, busy, lent, beside)
     turns = promotion.turns ?? []
     return promotion
   } finally {

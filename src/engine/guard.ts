@@ -88,10 +88,16 @@ export class Run {
   start<T>(work: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#fail = reject
-      const end = () => {
-        this.#over = true
-      }
-      withinTurn(work).finally(end).then(resolve, reject)
+      withinTurn(work).then(
+        (result) => {
+          this.#over = true
+          resolve(result)
+        },
+        (error) => {
+          this.#over = true
+          reject(error)
+        },
+      )
     })
   }
 }

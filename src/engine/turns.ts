@@ -3,10 +3,9 @@
  * a lease with heartbeat, and hands the outcome to the group commit.
  */
 import { performance } from 'node:perf_hooks'
-import type { Agent, TurnInput } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { newToken } from '../core/ids.ts'
-import { turnPerson } from '../core/people/person.ts'
 import type { HeldBack } from '../core/people/speak.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
@@ -18,10 +17,12 @@ import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { Lent } from '../triggers/trigger.ts'
+import { Batches, sooner } from './batches.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { AgentTimeoutError, failureOf, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
 import type { Hints } from './hints.ts'
+import { inputOf } from './input.ts'
 import { insist, Leased } from './leased.ts'
 import { heldWhenDue, isLate, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
@@ -83,6 +84,7 @@ export class TurnsService implements Service, Runner {
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
   readonly #places: Places
+  readonly #batches: Batches
   #deadlines: NodeJS.Timeout | null = null
   #closed = false
   /** More sessions waited than the last look had places for. */
@@ -100,6 +102,8 @@ export class TurnsService implements Service, Runner {
       meter: options.meter,
     })
     this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
+    const onError = (error: unknown) => options.meter.trouble('leases', error)
+    this.#batches = new Batches({ db: options.claims, leaseMs: options.leaseMs, onError })
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,
@@ -115,10 +119,11 @@ export class TurnsService implements Service, Runner {
   }
 
   async tick(): Promise<Tick> {
+    const soon = await this.#batches.look()
     const limit = Math.min(this.#places.free, CLAIM_MAX)
     if (limit <= 0) {
       this.#places.looked(true)
-      return { did: 0, more: false, nextMs: null }
+      return { did: 0, more: false, nextMs: soon }
     }
     const first = express(this.#behind, limit)
     const newest = first > 0 ? (await this.#claim(first, 'newest')).did : 0
@@ -126,7 +131,7 @@ export class TurnsService implements Service, Runner {
     const { did, nextMs } = await this.#claim(most, 'oldest')
     this.#behind = did === most
     this.#places.looked(this.#behind)
-    return { did: did + newest, more: this.#behind, nextMs }
+    return { did: did + newest, more: this.#behind, nextMs: sooner(nextMs, soon) }
   }
 
   /** Leases sessions that wait and begins their turns. */
@@ -152,11 +157,12 @@ export class TurnsService implements Service, Runner {
     const places = this.#closed ? 0 : await this.#places.lend(CLAIM_MAX, patient)
     if (places === 0) return null
     const { leaseMs, agents } = this.#options
-    return { places, leaseMs, token: newToken(), agentIds: [...agents.keys()] }
+    return { places, leaseMs, token: newToken(), agentIds: [...agents.keys()], together: patient }
   }
 
-  async take({ places, token }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
+  async take({ places, token, together }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
     this.#places.back(places)
+    if (together) this.#batches.begin(token, turns.length)
     if (!this.#closed) for (const claim of turns) this.#start(claim, token, false)
     else if (turns.length > 0)
       await releaseClaims(
@@ -166,8 +172,9 @@ export class TurnsService implements Service, Runner {
       )
   }
 
-  settle(): Promise<void> {
-    return this.#running.settle()
+  async settle(): Promise<void> {
+    await this.#running.settle()
+    await this.#batches.settle()
   }
 
   /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
@@ -176,6 +183,7 @@ export class TurnsService implements Service, Runner {
     const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
     if (left.length > 0) await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
+    await this.#batches.settle()
     if (this.#deadlines !== null) clearInterval(this.#deadlines)
     this.#deadlines = null
   }
@@ -205,15 +213,21 @@ export class TurnsService implements Service, Runner {
   async #take(running: Running): Promise<void> {
     let finished: Finished | null = null
     let committed: Committed | null = null
+    const { moments } = this.#options
+    const { session_key } = running.claim
     try {
-      await this.#options.moments.reach('claimed', running.claim.session_key)
+      const claimed = moments.reach('claimed', session_key)
+      if (claimed !== undefined) await claimed
       finished = await this.#run(running)
       if (finished === null) return
-      await this.#options.moments.reach('delivered', running.claim.session_key)
+      const delivered = moments.reach('delivered', session_key)
+      if (delivered !== undefined) await delivered
       committed = await this.#commit(finished, running)
       if (committed === null) return
+      if (committed.status !== 'lost') this.#batches.ended(running.token)
       running.last = this.#isLast(running.claim, committed)
-      await this.#options.moments.reach('committed', running.claim.session_key)
+      const told = moments.reach('committed', session_key)
+      if (told !== undefined) await told
       this.#report(finished, committed, running)
     } finally {
       endTurn(this.#tracer, running.span, finished, committed)
@@ -245,7 +259,9 @@ export class TurnsService implements Service, Runner {
       const agent = this.#options.agents.get(claim.agent_id)
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
-      const result = await span.run(() => run.start(() => agent.run(this.#input(claim, run))))
+      const result = await span.run(() =>
+        run.start(() => agent.run(inputOf(claim, run, this.#options))),
+      )
       return { claim, token, traceparent, result, failure: null, ...slots }
     } catch (error) {
       if (error instanceof LeaseLostError) {
@@ -265,35 +281,6 @@ export class TurnsService implements Service, Runner {
     const several =
       last_seq > claim.seq || (await isGathering(this.#options.claims, { bucket, key, userId }))
     return several ? { move: 'park', rule: 'late', until: now } : null
-  }
-
-  #input(claim: ClaimedTurn, run: Run): TurnInput {
-    return {
-      session: {
-        key: claim.session_key,
-        userId: claim.user_id,
-        agentId: claim.agent_id,
-        threadId: claim.thread_id,
-        bucket: claim.bucket,
-      },
-      event: {
-        id: claim.event_id,
-        seq: claim.seq,
-        type: claim.type,
-        payload: claim.payload,
-        createdAt: claim.event_created_at,
-        ...slotOf(claim),
-      },
-      state: claim.state,
-      checkpointId: claim.checkpoint_id,
-      attempt: claim.attempt + claim.deaths + 1,
-      startedAt: claim.now,
-      get signal() {
-        return run.signal
-      },
-      person: turnPerson(claim.person, this.#options.policy.timezone ?? 'UTC', claim.now),
-      db: this.#options.reads,
-    }
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {
@@ -380,10 +367,6 @@ const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
   key: claim.session_key,
   token,
 })
-
-function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: string } {
-  return id === null || at === null ? {} : { slot: `${id}:${at.getTime()}` }
-}
 
 const withdrawnText = (type: string) => `not run: the ${type} was cancelled before its turn began`
 const deathsText = (deaths: number) => `given up: the process died ${deaths} times during this turn`

@@ -10,18 +10,19 @@ const FEW = 20
 export const timerTrigger: Trigger = {
   type: 'timer',
   leases: true,
-  async promote(db, busy = false, lent = null) {
+  async promote(db, busy = false, lent = null, beside = false) {
     const most = busy ? BATCH : FEW
     const places = Math.min(most, lent?.places ?? most)
-    const first = express(busy, places)
-    const newest = first > 0 ? await promoteTimers(db, newIds(first), lent, 'newest') : null
-    const limit = places - (newest?.promoted ?? 0)
-    const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, newIds(limit), lent)
+    const few = newIds(express(busy, places))
+    const newest = few.length > 0 ? await promoteTimers(db, few, lent, { first: 'newest' }) : null
+    const ids = newIds(places - (newest?.promoted ?? 0))
+    const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, ids, lent, { beside })
     const all = [...(newest?.fires ?? []), ...fires]
     return {
       promoted: all.length,
       // Seen but not taken: somebody held its session a moment ago.
-      more: seen === limit || seen > promoted,
+      more: seen >= ids.length || seen > promoted,
+      beside: seen > promoted,
       nextMs: next_ms,
       rows: all.map(rowOf),
       turns: [...(newest?.turns ?? []), ...turns],

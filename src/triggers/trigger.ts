@@ -12,6 +12,8 @@ export interface Promotion {
   readonly promoted: number
   /** More is due than one batch held. */
   readonly more: boolean
+  /** Others held some of what is due. */
+  readonly beside?: boolean
   readonly nextMs: number | null
   /** Each of them. */
   readonly rows: readonly PromotedRow[]
@@ -22,6 +24,8 @@ export interface Promotion {
 /** Places that are kept for turns of sessions leased with their promotion. */
 export interface Lent extends SessionLease {
   readonly places: number
+  /** They are many, and found by one row for all of them where their process dies. */
+  readonly together: boolean
 }
 
 /** How many due rows are taken at once. */
@@ -98,8 +102,8 @@ export interface BegunEvent {
 
 export interface Trigger {
   readonly type: EventType
-  /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. */
-  promote(db: Db, busy?: boolean, lent?: Lent | null): Promise<Promotion>
+  /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. `beside`: others held some of it. */
+  promote(db: Db, busy?: boolean, lent?: Lent | null, beside?: boolean): Promise<Promotion>
   /** Its promotion leases the sessions it can: for a trigger that has nothing to ask before a turn (`withdrawn`, `began`). */
   readonly leases?: boolean
   /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */

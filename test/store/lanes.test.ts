@@ -90,7 +90,13 @@ eachStore('lanes', (store) => {
     await due('late', 500)
     await due('burst100', 501)
     const { engine } = w.app.store
-    const lent = { places: BATCH, leaseMs: 30_000, token: newId(), agentIds: ['bot'] }
+    const lent = {
+      places: BATCH,
+      leaseMs: 30_000,
+      token: newId(),
+      agentIds: ['bot'],
+      together: true,
+    }
     const { turns = [], promoted, more } = await timerTrigger.promote(engine, true, lent)
     expect([promoted, more]).toEqual([BATCH, true])
     const keys = turns.map((turn) => turn.session_key)

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Db } from '../../src/store/db/db.ts'
+import { endLeases, markHeld } from '../../src/store/sessions/leases.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { promoteTimers, putTimer } from '../../src/store/sessions/timers.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -15,9 +16,9 @@ function timer(db: Db, key: string, timerId: string, payload: string | null = nu
   return putTimer(db, ref(key), { id: newId(), timerId, fireAt: null, delayMs: 0, payload })
 }
 
-function promote(db: Db, token: string, agentIds = ['bot']) {
+function promote(db: Db, token: string, agentIds = ['bot'], together = false) {
   const ids = Array.from({ length: 10 }, newId)
-  return promoteTimers(db, ids, { leaseMs: LEASE_MS, token, agentIds })
+  return promoteTimers(db, ids, { leaseMs: LEASE_MS, token, agentIds, together })
 }
 
 const claim = (db: Db) => claimTurns(db, 10, LEASE_MS, newId(), ['bot', 'other'])
@@ -82,5 +83,50 @@ eachStore('promotion with a lease', (store) => {
     expect(await db.query(held)).toEqual(before)
     const { turns } = await claim(db)
     expect(turns.map((turn) => turn.session_key)).toEqual(['ann:other:t'])
+  })
+
+  it('rule 14: leased together, they are found when the row of their batch is over, and count a death', async () => {
+    let now = START
+    const { db } = await emptiedStore(store, () => new Date(now))
+    await timer(db, 'ann:bot:t', 'a')
+    await timer(db, 'bea:bot:t', 'b')
+    await timer(db, 'cleo:other:t', 'c')
+    const token = newId()
+    const { turns } = await promote(db, token, ['bot'], true)
+    expect(turns.map((turn) => turn.session_key).toSorted()).toEqual(['ann:bot:t', 'bea:bot:t'])
+    const due = `select session_key from wakeful.sessions where due_at is not null order by 1`
+    expect(await db.query(due)).toEqual([{ session_key: 'cleo:other:t' }])
+    expect(await markHeld(db)).toEqual({ marked: 0, nextMs: LEASE_MS })
+    // Somebody writes to one of them meanwhile: it is due, and still held.
+    await db.query(`update wakeful.sessions set due_at = $1 where session_key = 'bea:bot:t'`, [
+      new Date(now),
+    ])
+    expect((await claim(db)).turns.map((turn) => turn.session_key)).toEqual(['cleo:other:t'])
+    now += LEASE_MS
+    expect(await markHeld(db)).toEqual({ marked: 1, nextMs: null })
+    const found = (await claim(db)).turns.filter((turn) => turn.agent_id === 'bot')
+    expect(
+      found.map(({ session_key, seq, deaths }) => [session_key, seq, deaths]).toSorted(),
+    ).toEqual([
+      ['ann:bot:t', 1, 1],
+      ['bea:bot:t', 1, 1],
+    ])
+  })
+
+  it('rule 14: of a batch whose turns have all ended nothing is found, nor of sessions that others hold since', async () => {
+    let now = START
+    const { db } = await emptiedStore(store, () => new Date(now))
+    await timer(db, 'ann:bot:t', 'a')
+    const first = newId()
+    await promote(db, first, ['bot'], true)
+    await endLeases(db, [first])
+    expect(await markHeld(db)).toEqual({ marked: 0, nextMs: null })
+    await timer(db, 'bea:bot:t', 'b')
+    await promote(db, newId(), ['bot'], true)
+    await db.query(`update wakeful.sessions set claim_token = $1 where session_key = 'bea:bot:t'`, [
+      newId(),
+    ])
+    now += LEASE_MS
+    expect(await markHeld(db)).toEqual({ marked: 0, nextMs: null })
   })
 })

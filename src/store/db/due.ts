@@ -49,12 +49,14 @@ export async function databaseNow(db: Db): Promise<Date> {
  */
 const BY_KEY =
   'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off'
-const IN_ORDER = `${BY_KEY}; set local enable_sort = off; set local enable_bitmapscan = off`
+/** Since there is one way to read, what a plan costs is not worth asking anew each time: it took as long as a batch of a hundred. */
+const ONE_PLAN = 'set local plan_cache_mode = force_generic_plan'
+const IN_ORDER = `${BY_KEY}; ${ONE_PLAN}; set local enable_sort = off; set local enable_bitmapscan = off`
 const NO_WAIT = `${IN_ORDER}; set local synchronous_commit = off`
 
 /** The same for a connection that does nothing else. */
 export const CONNECTION: Record<Reading, string> = {
-  'by key': BY_KEY.replaceAll('set local', 'set'),
+  'by key': `${BY_KEY}; ${ONE_PLAN}`.replaceAll('set local', 'set'),
   'in order': NO_WAIT.replaceAll('set local', 'set'),
 }
 
@@ -126,6 +128,14 @@ export const SESSIONS: DueTable = {
   due: 'due_at',
   live: 'due_at is not null',
   lease: 'leased_until',
+}
+/** Batches of sessions that were leased together: see `sessions/leases.ts`. */
+export const LEASES: DueTable = {
+  name: 'wakeful.leases',
+  key: 'token',
+  keyType: 'uuid',
+  due: 'ends_at',
+  live: 'ends_at is not null',
 }
 export const TIMERS: DueTable = {
   name: 'wakeful.autonomy_timers',
@@ -204,10 +214,25 @@ export function dueRows(
   limit: string,
   options: { join?: string; lock?: string; where?: string; first?: First } = {},
 ): string {
-  const { join = '', lock = 't', where = 'true', first = 'oldest' } = options
+  return `${dueList(table, select, limit, options)} ${ifFree(options.lock ?? 't')}`
+}
+
+/** The same rows, of which none is locked: for who locks something else instead, by `ifFree`. */
+export function dueList(
+  table: DueTable,
+  select: string,
+  limit: string,
+  options: { join?: string; where?: string; first?: First } = {},
+): string {
+  const { join = '', where = 'true', first = 'oldest' } = options
   return `select ${select} from ${table.name} t ${join}
     where t.${table.live} and t.${table.due} <= ${NOW} and ${free(table)} and ${where}
-    order by t.${table.due}${first === 'oldest' ? '' : ' desc'} limit ${limit} for update of ${lock} skip locked`
+    order by t.${table.due}${first === 'oldest' ? '' : ' desc'} limit ${limit}`
+}
+
+/** Locks the rows of this table that nobody holds, and leaves the others out. */
+export function ifFree(table: string): string {
+  return `for update of ${table} skip locked`
 }
 
 /** Not leased, or its lease has run out. */
@@ -302,6 +327,10 @@ export async function extendClaims(
   return new Set(held.map((row) => row.key))
 }
 
+/** Due since it was, or since now. */
+const released = ({ lease, due }: DueTable) =>
+  lease === undefined ? `${due} = ${NOW}` : `${lease} = ${NOW}, ${due} = coalesce(t.${due}, ${NOW})`
+
 /** Gives rows back untouched, due at once, as on a clean stop. */
 export async function releaseClaims(
   db: Db,
@@ -311,7 +340,7 @@ export async function releaseClaims(
   const release = statement(
     { c: claimsOn(table) },
     ({ c }) =>
-      `update ${table.name} t set ${table.lease ?? table.due} = ${NOW}, claim_token = null, claimed_at = null
+      `update ${table.name} t set ${released(table)}, claim_token = null, claimed_at = null
        from ${c} where ${isHeld(table)}`,
   )
   await release.run(db, { c: claims })

@@ -2,18 +2,19 @@
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import {
-  dueRows,
+  dueList,
   type First,
+  ifFree,
   inMs,
   keyIs,
   NOW,
   nextDueMs,
   oneInOrder,
   TIMERS,
-  takenOf,
 } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 import { personOf } from '../people/people.ts'
+import { keepLeases } from './leases.ts'
 import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from './sessions.ts'
 
 export interface TimerRow {
@@ -30,82 +31,92 @@ export interface TimerRow {
 const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at, updated_at'
 
 /**
- * Promotes due timers to events, all in one statement: numbers are taken from the session
- * rows, which are locked first (another process's sessions are skipped), the timers are marked, and
- * an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status.
- * That re-check is written so that no index fits it: analysed while nothing was pending, the planner would look
- * for each timer by walking through all that are due (seen: 2.8 ms a timer instead of 0.06).
- * A session that was held elsewhere at its first due timer and free again at a later one is left alone as a whole, since its
- * timers fire in the order of their instants; the next look finds all of them. One look-up by key for each session.
+ * Promotes due timers to events, all in one statement: the first that are due are listed, their sessions locked (those that another
+ * process holds are left alone, with all their timers: these fire in the order of their instants), the timers marked, numbers taken from
+ * the session rows, and an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is
+ * written so that no index fits it. Timers are found again by where they lie; not their sessions, of which the newest version may be one
+ * that this statement's snapshot does not show.
+ * `reach`: how many are listed, more than `limit` where another process is known to hold some; what is beyond the limit is let go.
+ * From the newest end a session is taken only where none of its timers is older than those listed: one look-up by key for each.
  * Event ids come from the process, one for each row at most.
  *
  * With a token, an idle session of an agent known here is leased on the way, as a claim would: its event and state come back with
- * it, and its row is written once instead of twice. One whose log is ahead already is only promoted.
+ * it, and its row is written once instead of twice. One whose log is ahead already is only promoted. `together`: where its process dies
+ * it is found by the row of the whole batch (`leases.ts`) and not by `due_at`, which no index then hears of.
  */
 const promoting = (first: First) =>
   statement(
-    { limit: 'int', eventIds: 'uuid[]', leaseMs: 'int?', token: 'uuid?', agentIds: 'text[]' },
-    ({ limit, eventIds, leaseMs, token, agentIds }) => {
+    {
+      limit: 'int',
+      reach: 'int',
+      eventIds: 'uuid[]',
+      leaseMs: 'int?',
+      token: 'uuid?',
+      agentIds: 'text[]',
+      together: 'boolean',
+    },
+    ({ limit, reach, eventIds, leaseMs, token, agentIds, together }) => {
       const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
       const leased = (value: string, column: string) =>
         `${column} = case when ${leases} then ${value} else s.${column} end`
-      const forTurn = (...columns: string[]) =>
-        columns.map((column) => `case when f.leased then f.${column} end as ${column}`).join(', ')
+      const firstOnes =
+        first === 'oldest'
+          ? 'true'
+          : `(select true from wakeful.autonomy_timers e
+              where e.bucket = d.bucket and e.session_key = d.session_key and e.status || '' = 'pending'
+                and e.fire_at < d.first_at limit 1) is null`
       return `with due as materialized (
-    ${dueRows(TIMERS, 't.bucket, t.session_key, t.timer_id, t.fire_at', limit, {
-      join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
-      lock: 's',
-      first,
-    })}),
-  ours as materialized (
-    select d.bucket, d.session_key, unnest(d.timer_ids) as timer_id
-    from (select bucket, session_key, min(fire_at) as first_at, array_agg(timer_id) as timer_ids
+    ${dueList(TIMERS, 't.ctid as place, t.bucket, t.session_key, t.fire_at', reach, { first })}),
+  free as materialized (
+    select s.ctid as head, d.places, d.total
+    from (select bucket, session_key, array_agg(place) as places, count(*) as total, min(fire_at) as first_at
           from due group by bucket, session_key) d
-    where (select true from wakeful.autonomy_timers e
-           where e.bucket = d.bucket and e.session_key = d.session_key and e.status || '' = 'pending'
-             and e.fire_at < d.first_at limit 1) is null),
+    join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and ${keyIs('s.session_key', 'd.session_key')}
+    where ${firstOnes} ${ifFree('s')}),
   taken as (
     update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
-    from ours d
-    where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and t.timer_id = d.timer_id
-      and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
-    returning t),
+    from (select f.head, unnest(f.places[1:${limit} - f.before]) as place
+          from (select head, places, (sum(total) over (rows unbounded preceding) - total)::int as before from free) f
+          where f.before < ${limit}) d
+    where t.ctid = d.place and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
+    returning t, d.head),
   -- Gathered into one array for each session, so that numbering needs no join of one CTE with another: the planner knows
   -- nothing of their sizes and would compare every row with every other. Sorted once, before: an order within the
   -- aggregate is a sort for each session.
   heads as (
     update wakeful.sessions s
-    set last_seq = s.last_seq + h.total, due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW},
+    set last_seq = s.last_seq + h.total, updated_at = ${NOW},
+        due_at = case when ${together} and ${leases} then s.due_at else coalesce(s.due_at, ${NOW}) end,
         ${leased(inMs(leaseMs), 'leased_until')},
         ${leased(token, 'claim_token')},
         ${leased(NOW, 'claimed_at')}
-    from (select k.bucket, k.session_key, count(*)::int as total, array_agg(k.t) as timers,
+    from (select k.head, count(*)::int as total, array_agg(k.t) as timers,
                  (sum(count(*)) over (rows unbounded preceding) - count(*))::int as before
-          from (select t, (t).bucket, (t).session_key from taken
-                order by (t).bucket, (t).session_key, (t).fire_at, (t).id) k
-          group by k.bucket, k.session_key) h
-    where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
-    returning s.bucket, s.session_key, s.user_id, s.agent_id, s.thread_id, s.checkpoint_id, s.attempt, s.deaths, s.due_at,
+          from (select head, t from taken order by head, (t).fire_at, (t).id) k
+          group by k.head) h
+    where ${keyIs('s.bucket', '(h.timers[1]).bucket')} and ${keyIs('s.session_key', '(h.timers[1]).session_key')}
+    returning s.bucket, s.session_key, s.user_id, s.checkpoint_id, s.attempt, s.deaths,
       s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before,
       -- Idle before, too: the same token may have leased it a moment ago, for the event that stands before these.
       coalesce(s.claim_token = ${token}, false) and s.last_seq - h.total = s.done_seq as leased),
   numbered as (
     select h.*, unnest(h.timers) as timer, generate_subscripts(h.timers, 1) as n from heads h),
   fires as materialized (
-    select h.bucket, h.session_key, h.user_id, h.agent_id, h.thread_id, h.checkpoint_id, h.attempt, h.deaths,
-      h.last_user_seq, h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.due_at as was_due_at, h.leased and h.n = 1 as leased, h.base + h.n as seq, (${eventIds})[h.before + h.n] as event_id,
+    select h.bucket, h.session_key, h.user_id, h.checkpoint_id, h.attempt, h.deaths, h.last_user_seq,
+      h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.leased and h.n = 1 as leased, h.base + h.n as seq, h.before + h.n as place,
       '{"timer_id":' || to_json((h.timer).timer_id)::text ||
         case when (h.timer).payload is null then '' else ',"payload":' || (h.timer).payload::text end || '}' as payload,
       (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent
     from numbered h),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select bucket, session_key, seq, event_id, 'timer', payload::json, trigger_id, scheduled_for, traceparent, ${NOW} from fires)
-  select n.seen, n.next_ms, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for, f.traceparent,
-    extract(epoch from ${NOW} - f.scheduled_for)::float8 * 1000 as lateness_ms, 'timer' as type, f.seq, f.attempt, f.deaths,
-    f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at,
-    ${forTurn('user_id', 'agent_id', 'thread_id', 'checkpoint_id', 'was_due_at', 'event_id', 'payload', 'pushed_to')},
-    case when f.leased then ${NOW} end as now, case when f.leased then ${NOW} end as event_created_at,
+    select bucket, session_key, seq, (${eventIds})[place], 'timer', payload::json, trigger_id, scheduled_for, traceparent, ${NOW} from fires),
+  kept as (${keepLeases({ token, leaseMs, from: `heads where leased and ${together}` })})
+  -- What is true of the whole batch stands in its first row alone, and what the process knows by itself in none.
+  select case when f.place > 1 then null else n.seen end as seen, case when f.place > 1 then null else n.next_ms end as next_ms,
+    case when f.place > 1 then null else ${NOW} end as now, f.place, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for,
+    f.traceparent, f.seq, f.attempt, f.deaths, f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at, f.checkpoint_id,
+    f.pushed_to, case when f.leased then f.payload end as payload,
     case when f.leased then ${stateOf('f')} end as state, case when f.leased then ${personOf('f')} end as person
   from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
     },
@@ -135,36 +146,97 @@ export interface Promoted {
   readonly next_ms: number | null
 }
 
-type PromotedTimer = Fire &
-  ClaimedTurn & {
-    readonly seen: number
-    readonly next_ms: number | null
-    readonly trigger_id: string
-    readonly scheduled_for: Date
-    /** All of `ClaimedTurn` is there only then. */
+/** One row of the answer. */
+type PromotedTimer = Omit<Fire, 'lateness_ms'> &
+  Pick<
+    ClaimedTurn,
+    | 'seq'
+    | 'attempt'
+    | 'deaths'
+    | 'last_user_seq'
+    | 'consecutive_autonomous_msgs'
+    | 'last_autonomous_at'
+    | 'checkpoint_id'
+    | 'pushed_to'
+    | 'payload'
+    | 'state'
+    | 'person'
+  > & {
+    /** From 1; null where nothing was due. */
+    readonly place: number | null
     readonly leased: boolean
+    /** These of the first row alone. */
+    readonly seen: number | null
+    readonly next_ms: number | null
+    readonly now: Date | null
   }
 
-const NO_LEASE = { leaseMs: null, token: null, agentIds: [] }
+/** How many times as far is looked where others hold what is due. */
+const BESIDE = 3
+const NO_LEASE = { leaseMs: null, token: null, agentIds: [], together: false }
 
-/** As many as there are ids for their events. */
+/** As many as there are ids for their events. `beside`: others hold some of what is due, so it is looked further. */
 export async function promoteTimers(
   db: Db,
   eventIds: readonly string[],
-  lease: SessionLease | null = null,
-  first: First = 'oldest',
+  lease: (SessionLease & { readonly together?: boolean }) | null = null,
+  { first = 'oldest', beside = false }: { readonly first?: First; readonly beside?: boolean } = {},
 ): Promise<Promoted> {
-  const { leaseMs, token, agentIds } = lease ?? NO_LEASE
+  const { leaseMs, token, agentIds, together = false } = lease ?? NO_LEASE
   const promote = PROMOTE[first]
-  const values = promote.values(db, { limit: eventIds.length, eventIds, leaseMs, token, agentIds })
-  const answer = await oneInOrder<PromotedTimer>(db, promote.text, values)
-  const { taken: fires, nextMs } = takenOf<PromotedTimer>(answer)
+  const limit = eventIds.length
+  const reach = beside ? BESIDE * limit : limit
+  const given = { limit, reach, eventIds, leaseMs, token, agentIds, together }
+  const answer = await oneInOrder<PromotedTimer>(db, promote.text, promote.values(db, given))
+  const batch = answer.find((row) => row.seen !== null)
+  const now = batch?.now
+  if (batch === undefined || now === null || now === undefined)
+    throw new Error('a promotion was not answered')
+  const fires: Fire[] = []
+  const turns: ClaimedTurn[] = []
+  for (const row of answer) {
+    if (row.place === null) continue
+    fires.push(fireOf(row, now))
+    if (row.leased) turns.push(turnOf(row, eventIds[row.place - 1] ?? '', now))
+  }
+  return { seen: batch.seen ?? 0, promoted: fires.length, fires, turns, next_ms: batch.next_ms }
+}
+
+function fireOf(row: PromotedTimer, now: Date): Fire {
+  const { bucket, session_key, trigger_id, scheduled_for, traceparent } = row
+  const lateness_ms = now.getTime() - scheduled_for.getTime()
+  return { bucket, session_key, trigger_id, scheduled_for, lateness_ms, traceparent }
+}
+
+/** As a claim would have brought it. */
+function turnOf(row: PromotedTimer, eventId: string, now: Date): ClaimedTurn {
+  const { session_key } = row
+  const [user_id = '', agent_id = '', thread_id = ''] = session_key.split(':')
   return {
-    seen: answer[0]?.seen ?? 0,
-    promoted: fires.length,
-    fires,
-    turns: lease === null ? [] : fires.filter((fire) => fire.leased),
-    next_ms: nextMs,
+    bucket: row.bucket,
+    session_key,
+    user_id,
+    agent_id,
+    thread_id,
+    checkpoint_id: row.checkpoint_id,
+    attempt: row.attempt,
+    deaths: row.deaths,
+    was_due_at: now,
+    event_id: eventId,
+    seq: row.seq,
+    type: 'timer',
+    payload: row.payload,
+    event_created_at: now,
+    trigger_id: row.trigger_id,
+    scheduled_for: row.scheduled_for,
+    traceparent: row.traceparent,
+    state: row.state,
+    person: row.person,
+    last_user_seq: row.last_user_seq,
+    consecutive_autonomous_msgs: row.consecutive_autonomous_msgs,
+    last_autonomous_at: row.last_autonomous_at,
+    pushed_to: row.pushed_to,
+    now,
   }
 }
 

@@ -128,6 +128,11 @@ export async function settleIn(to: Db, range: Range): Promise<void> {
       for (const table of [...tables, ...Object.keys(BY_OWNER)])
         await tx.exec(`insert into wakeful.${table} select * from ${arriving(table)} on conflict do nothing;
           drop table ${arriving(table)}`)
+    // Of what ran there the row of its batch stayed behind.
+    await tx.query(
+      `update wakeful.sessions set due_at = ${NOW} where due_at is null and done_seq < last_seq and ${within('sessions', range)}`,
+      [tx.now()],
+    )
     await fence(tx, tables, range)
   })
 }

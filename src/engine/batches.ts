@@ -1,0 +1,70 @@
+/**
+ * Batches of sessions that this process has leased together, and the look for those of processes that died. The row of a batch goes
+ * when all of its turns were committed; where one was not, it stays, and is found when its time is over.
+ */
+import type { Db } from '../store/db/db.ts'
+import { endLeases, markHeld } from '../store/sessions/leases.ts'
+
+/** How many times within a lease it is looked for batches whose time is over. */
+const LOOKS = 3
+
+export interface BatchesOptions {
+  readonly db: Db
+  readonly leaseMs: number
+  readonly onError: (error: unknown) => void
+}
+
+export class Batches {
+  readonly #options: BatchesOptions
+  /** By token, how many turns have not ended. */
+  readonly #open = new Map<string, number>()
+  #lookedMs = Number.NEGATIVE_INFINITY
+  #nextMs: number | null = null
+  #ending: Promise<void> = Promise.resolve()
+
+  constructor(options: BatchesOptions) {
+    this.#options = options
+  }
+
+  begin(token: string, turns: number): void {
+    if (turns > 0) this.#open.set(token, turns)
+  }
+
+  /** A turn under this token was committed. */
+  ended(token: string): void {
+    const left = this.#open.get(token)
+    if (left === undefined) return
+    if (left > 1) {
+      this.#open.set(token, left - 1)
+      return
+    }
+    this.#open.delete(token)
+    const end = () => endLeases(this.#options.db, [token])
+    // A row that stays is looked at once more when its time is over, and nothing is found to be held.
+    this.#ending = this.#ending.then(end).catch(this.#options.onError)
+  }
+
+  settle(): Promise<void> {
+    return this.#ending
+  }
+
+  /** A test clock is told when the next is over; else there is always one look within the next third of a lease. */
+  async look(): Promise<number | null> {
+    const { db, leaseMs } = this.#options
+    const dictatedMs = db.now()?.getTime()
+    const nowMs = dictatedMs ?? performance.now()
+    if (
+      dictatedMs === undefined ? nowMs - this.#lookedMs < leaseMs / LOOKS : nowMs === this.#lookedMs
+    )
+      return this.#nextMs
+    this.#lookedMs = nowMs
+    const { nextMs } = await markHeld(db)
+    this.#nextMs = dictatedMs === undefined ? null : nextMs
+    return this.#nextMs
+  }
+}
+
+export function sooner(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}
