@@ -1,6 +1,9 @@
 /** The command line as people and programs use it: what it prints, where, and how it ends. */
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { folder } from '../process/server.ts'
 import { type Live, openLive } from '../sessions/live.ts'
+import { eachStore } from '../setup/stores.ts'
 import { type RunOptions, wakeful } from './stage.ts'
 
 let house: Live
@@ -195,10 +198,18 @@ describe('how it ends', () => {
   })
 })
 
-describe('migrate down', () => {
+eachStore('migrate down', (store) => {
   it('deletes nothing unless --yes is said, also where nobody could be asked', async () => {
-    const refused = await run('migrate down')
+    const embedded = `pglite:${join(folder(), 'data')}`
+    const env = { DATABASE_URL: store.name === 'pglite' ? embedded : await store.database() }
+    const migrate = (args: string) => wakeful(['migrate', ...args.split(' ')], { env })
+    expect(await migrate('up')).toMatchObject({ code: 0 })
+    const before = await migrate('status')
+    const refused = await migrate('down')
     expect(refused.code).not.toBe(0)
     expect(refused.stderr).toContain('say --yes')
+    expect(await migrate('status')).toEqual(before)
+    expect(await migrate('down --yes')).toMatchObject({ code: 0 })
+    expect((await migrate('status')).stdout).not.toBe(before.stdout)
   })
 })

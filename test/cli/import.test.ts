@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readRow } from '../../src/cli/import-rows.ts'
 import { type Live, openLive } from '../sessions/live.ts'
+import { eachStore } from '../setup/stores.ts'
 import { wakeful } from './stage.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -108,11 +109,11 @@ describe('rows', () => {
   })
 })
 
-describe('the command', () => {
+eachStore('the command', (store) => {
   let house: Live
   let folder: string
   beforeAll(async () => {
-    house = await openLive('memory:', { bot: () => undefined })
+    house = await openLive(await store.database(), { bot: () => undefined })
     folder = await mkdtemp(join(tmpdir(), 'wakeful-import-'))
   })
   afterAll(async () => {
