@@ -76,7 +76,7 @@ class Race {
     for (const [kit, session] of [
       [first, 'one:alarms-0'],
       [second, 'two:alarms-1'],
-      [third, 'one:nudges'],
+      [third, 'one:alarms-2'],
     ] as const)
       await ask('POST', '/v1/links', {
         ...{ channel: kit?.name, address: kit?.address(nth), session_key: `${name}:${session}` },

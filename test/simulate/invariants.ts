@@ -1,5 +1,5 @@
 /** The invariants of ARCHITECTURE.md, by their numbers, as questions to two snapshots and to the witness. Answers with what is wrong. */
-import { behaviour } from './agents.ts'
+import { type Behaviour, behaviour } from './agents.ts'
 import { POLICY } from './process.ts'
 import type { EffectFact, Snapshot, TurnFact } from './snapshot.ts'
 import type { Witness } from './witness.ts'
@@ -104,7 +104,11 @@ function* messages(now: Snapshot): Generator<string> {
         ? wished.says
         : wished.says.filter((_, n) => turn.allowed[n] === true)
     if (wished.ends !== 'well') yield `3: ${place} attempt ${turn.attempt} cannot have committed`
-    if (sent.join() !== allowed.join()) yield `3: ${place} sent ${sent} instead of ${allowed}`
+    if (event.type === 'digest' && wishesNothing(wished)) {
+      // What several promised is said in plain words where the agent has none.
+      if (sent.length !== 1 || !sent[0]?.startsWith(GATHERED)) yield `11a: ${place} sent ${sent}`
+    } else if (sent.join() !== allowed.join())
+      yield `3: ${place} sent ${sent} instead of ${allowed}`
     if ((event.type === 'alarm' || event.type === 'digest') && sent.length < wished.says.length)
       yield `11a: ${place} was promised and said ${sent.length} of ${wished.says.length}`
     const timers = effects.filter((effect) => effect.type === 'schedule_timer').length
@@ -112,6 +116,10 @@ function* messages(now: Snapshot): Generator<string> {
       yield `3: ${place} set ${timers} timers instead of ${wished.followUps.length}`
   }
 }
+
+const GATHERED = 'While you were not to be disturbed'
+const wishesNothing = ({ says, followUps, cancels }: Behaviour) =>
+  says.length === 0 && followUps.length === 0 && cancels === null
 
 /** 7: between two turns over a person's messages never more follow-ups than the cap, never two within the cooldown. */
 function* gates(now: Snapshot): Generator<string> {
