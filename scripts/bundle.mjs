@@ -17,7 +17,7 @@ const SYSTEMS = [
   'win32-arm64',
   'win32-x64',
 ]
-/** There for its types, which are part of ours; its code is bundled, since it would load fifty languages one by one. */
+/** There for its types, which are part of ours. */
 const TYPES_ALONE = ['zod']
 /** Packages that others look for and do without. */
 const NOT_THERE = ['pg-native', 'bufferutil', 'utf-8-validate']
@@ -50,6 +50,16 @@ const ownAbort = {
   },
 }
 
+/** Our messages are in English; the other fifty languages would be read at every start. */
+const oneLanguage = {
+  name: 'one language',
+  setup({ onLoad }) {
+    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    }))
+  },
+}
+
 const shared = {
   bundle: true,
   format: 'esm',
@@ -75,7 +85,7 @@ const server = await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   external: [...outside, ...Object.keys(peerDependencies), ...NOT_THERE],
-  plugins: [nativeBinary, ownAbort],
+  plugins: [nativeBinary, ownAbort, oneLanguage],
   // Packages written for require still find Node's own modules.
   banner: {
     js: "import { createRequire as wakefulRequire } from 'node:module'\nconst require = wakefulRequire(import.meta.url)",
@@ -83,6 +93,10 @@ const server = await build({
 })
 // For browsers too, so without anything of Node's.
 const client = await build({ ...shared, entryPoints: ['src/client.ts'], platform: 'neutral' })
+
+/** The embedded store looks for these beside its code; of the package's 26 MB, the 16 that are needed. */
+for (const file of ['pglite.wasm', 'pglite.data', 'initdb.wasm'])
+  cpSync(`node_modules/@electric-sql/pglite/dist/${file}`, `dist/chunks/${file}`)
 
 mkdirSync('dist/native', { recursive: true })
 for (const system of SYSTEMS)

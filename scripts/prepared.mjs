@@ -1,5 +1,5 @@
-// Writes dist/prepared.tar.br: an embedded data directory with all migrations applied. Three of its databases are nearly the
-// same, megabytes apart, which a window of 16 MB sees and gzip's of 32 kB does not: 2 MB instead of 5.
+// Writes dist/prepared.tar.br: an embedded data directory with all migrations applied, and without the databases that others
+// would be made from: nobody makes any here, and a first start writes half as many files.
 import { rmSync, writeFileSync } from 'node:fs'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
@@ -26,6 +26,10 @@ const db = {
   },
 }
 await migrateUp(db)
+for (const template of ['template0', 'template1']) {
+  await lite.exec(`update pg_database set datistemplate = false where datname = '${template}'`)
+  await lite.exec(`drop database ${template}`)
+}
 await lite.exec('checkpoint')
 const tar = Buffer.from(await (await lite.dumpDataDir('none')).arrayBuffer())
 const params = {

@@ -60,5 +60,6 @@ vi.mock('@electric-sql/pglite', async (original) => {
     }
     return lite
   }
-  return { ...real, PGlite: { create } }
+  const { defaultStartParams } = real.PGlite
+  return { ...real, PGlite: { create, defaultStartParams } }
 })

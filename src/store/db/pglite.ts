@@ -7,8 +7,9 @@ import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileS
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
 import { brotliDecompress } from 'node:zlib'
-import { PGlite } from '@electric-sql/pglite'
+import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import { createPgConfig } from '@electric-sql/pglite/node-postgres'
 import pg from 'pg'
 import { errorText } from '../../core/errors.ts'
@@ -25,6 +26,13 @@ import { StoreTime } from './time.ts'
 const MAJOR = '18'
 /** Beyond this wait for the one connection, somebody used the pool inside a transaction. */
 const CONNECT_TIMEOUT_MS = 60_000
+/** Held in memory from the start, all of it; PostgreSQL's own 128 MB were no faster under load. What is not there is read from the system's cache. */
+const BUFFERS = '32MB'
+/**
+ * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: a hundred times as much as in Node 20, where
+ * a start spent half its time and 60 MB on functions that it needs a few times. Under load the same ones are compiled some seconds later.
+ */
+const COMPILED_ONCE_MORE = 300_000_000
 const decompressed = promisify(brotliDecompress)
 const PREPARED = `${ROOT}dist/prepared.tar.br`
 
@@ -93,7 +101,7 @@ async function openDirectory(path: string): Promise<PGlite> {
   if (existsSync(version)) {
     const found = readFileSync(version, 'utf8').trim()
     if (found !== MAJOR) throw new Error(otherVersion(path, found))
-    return PGlite.create({ dataDir: path }).catch((error: unknown) => {
+    return openLite({ dataDir: path }).catch((error: unknown) => {
       // What the database itself says there is a line for those who built it.
       throw new Error(
         `${path} could not be opened, its files may be damaged: keep a copy of it, and restore a backup (${errorText(error, 200)})`,
@@ -110,14 +118,20 @@ async function openDirectory(path: string): Promise<PGlite> {
   writeFileSync(unfinished, '')
   // Unpacked by us and then opened as any other, instead of file by file through the file system of PGlite.
   if (existsSync(PREPARED)) unpackTar(await prepared(), path)
-  const lite = await PGlite.create({ dataDir: path })
+  const lite = await openLite({ dataDir: path })
   rmSync(unfinished)
   return lite
 }
 
 async function openMemory(): Promise<PGlite> {
-  if (!existsSync(PREPARED)) return PGlite.create()
-  return PGlite.create({ loadDataDir: new Blob([new Uint8Array(await prepared())]) })
+  if (!existsSync(PREPARED)) return openLite({})
+  return openLite({ loadDataDir: new Blob([new Uint8Array(await prepared())]) })
+}
+
+function openLite(options: PGliteOptions): Promise<PGlite> {
+  setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
+  const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${BUFFERS}`]
+  return PGlite.create({ ...options, startParams })
 }
 
 async function prepared(): Promise<Buffer> {
