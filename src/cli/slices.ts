@@ -149,7 +149,7 @@ async function move(stores: Sliced<Store>, number: number, to: string): Promise<
   if (host === undefined || port === undefined) throw new UsageError('--to takes host:port')
   const store = stores.all[number]
   if (store === undefined) throw new UsageError(`WAKEFUL_SLICES names no slice ${number}`)
-  await moveSchema(store.migrations, host, Number(port))
+  await moveSchema(store.migrations, host, Number(port), { wait: (ms) => wait(ms), told: say })
   say(`slice ${number} is on ${to}`)
 }
 

@@ -6,12 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { openStores } from '../../src/app/slices.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
-import { evenRanges, type Sliced, SliceMap } from '../../src/core/slices/slices.ts'
+import { evenRanges, Sliced, SliceMap, schemaOf } from '../../src/core/slices/slices.ts'
+import type { Db } from '../../src/store/db/db.ts'
+import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import type { Store } from '../../src/store/db/open.ts'
+import { moveSchema } from '../../src/store/slices/citus.ts'
 import { BIN, folder, Server } from '../process/server.ts'
-import { onCitus } from '../setup/citus.ts'
+import { type CitusNode, killNode, onCitus } from '../setup/citus.ts'
 import { databaseEnv, eachStore } from '../setup/stores.ts'
-import { until } from '../setup/until.ts'
+import { jitter, until } from '../setup/until.ts'
 
 const APP = fileURLToPath(new URL('../process/app.mjs', import.meta.url))
 const SLICES = 4
@@ -70,22 +73,31 @@ async function move(env: Record<string, string>, slice: number, to: string): Pro
   return said.trim()
 }
 
-interface Node {
-  readonly host: string
-  readonly port: number
-}
-
-/** Where each schema is, and where else it could be. */
-async function nodes(slice: string): Promise<{ at: Node; other: Node }> {
-  const [at] = await onCitus<Node>(
-    `select nodename as host, nodeport::int as port from citus_shards where table_name = '${slice}.sessions'::regclass`,
+/** Where a slice is, and where else it could be. */
+async function nodes(slice: number): Promise<{ at: CitusNode; other: CitusNode }> {
+  const [at] = await onCitus<CitusNode>(
+    `select nodename as host, nodeport::int as port from citus_shards where table_name = '${schemaOf(slice)}.sessions'::regclass`,
   )
-  const workers = await onCitus<Node>(
+  const workers = await onCitus<CitusNode>(
     `select nodename as host, nodeport::int as port from pg_dist_node where groupid > 0 and isactive order by nodeid`,
   )
   const other = workers.find(({ port }) => port !== at?.port)
   if (at === undefined || other === undefined) throw new Error('a cluster of two workers or more')
   return { at, other }
+}
+
+/** A node dies, and is there again when those of the other have gone on. */
+async function loseNode(stores: Sliced<Store>): Promise<void> {
+  const { at } = await nodes(2)
+  const places = await Promise.all(stores.all.map((_, number) => nodes(number)))
+  const elsewhere = stores.all.filter((_, number) => places[number]?.at.port !== at.port)
+  const others = new Sliced(elsewhere, stores.map)
+  expect(elsewhere.length, 'slices on other nodes').toBeGreaterThan(0)
+  const before = await countAll(others, COMMITTED)
+  const start = await killNode(at)
+  await expect(countAll(stores, COMMITTED)).rejects.toThrow()
+  await until('the others go on', async () => (await countAll(others, COMMITTED)) > before)
+  await start()
 }
 
 /** Seq without gap, one committed turn and one effect for each event, in order. */
@@ -107,8 +119,49 @@ async function checkLog({ all }: Sliced<Store>): Promise<void> {
   }
 }
 
+/** The slices of a new database, all of them migrated and on their nodes. */
+async function freshStores(urls: readonly string[]): Promise<Sliced<Store>> {
+  const stores = await openStores(urls, { now: () => null, onError: () => undefined })
+  for (const { migrations } of stores.all) await ensureMigrated(migrations, 'auto')
+  return stores
+}
+
 eachStore('slices on nodes', (store) => {
-  it('20,000 timers of four slices: a process is killed, a slice moves to another node, and each comes once', async () => {
+  it('a move for which others wait is given up, and tried again until it is done', async () => {
+    const urls = String(databaseEnv(await store.database()).WAKEFUL_SLICES).split(' ')
+    const stores = await freshStores(urls)
+    const { db, migrations } = stores.all[1] as Store
+    const write = (to: Db) => to.query(`update wakeful.settings set value = value`)
+    const { at, other } = await nodes(1)
+    const told: string[] = []
+    let ends = () => {}
+    const ended = new Promise<void>((done) => {
+      ends = done
+    })
+    const moving = moveSchema(migrations, other.host, other.port, {
+      wait: jitter,
+      told: (line) => {
+        told.push(line)
+        ends()
+      },
+    })
+    // A transaction that goes on for long begins while the rows are copied, so that the move waits for it at its end.
+    const copying = `select 1 from pg_replication_slots where slot_name like 'citus_shard_move%' and confirmed_flush_lsn is not null`
+    await until('the rows are copied', async () => (await onCitus(copying, at)).length > 0)
+    const long = db.tx(async (tx) => {
+      await write(tx)
+      await ended
+    })
+    const behind = `select 1 from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and not granted`
+    await until('the move waits', async () => (await onCitus(behind)).length > 0)
+    const short = write(db)
+    await Promise.all([moving, long, short])
+    expect(told).toEqual([expect.stringContaining('try 1 of 5 was given up')])
+    expect((await nodes(1)).at).toEqual(other)
+    await Promise.all(stores.all.map((each) => each.close()))
+  })
+
+  it('20,000 timers of four slices: a process and a node are killed, a slice moves to another node, and each comes once', async () => {
     const database = await store.database()
     const env = databaseEnv(database)
     const home = folder()
@@ -126,15 +179,17 @@ eachStore('slices on nodes', (store) => {
       await reached(stores, TIMERS * 0.1)
       await first.end('SIGKILL')
       await reached(stores, TIMERS * 0.2)
-      const { other } = await nodes('wakeful_1')
+      const { other } = await nodes(1)
       const to = `${other.host}:${other.port}`
       const before = await countAll(stores, COMMITTED)
       const moving = move(env, 1, to)
       await Server.start(settings)
-      expect(await moving).toBe(`slice 1 is on ${to}`)
+      expect((await moving).split('\n').at(-1)).toBe(`slice 1 is on ${to}`)
       const during = (await countAll(stores, COMMITTED)) - before
       expect(during, 'turns while it moved').toBeGreaterThan(0)
-      expect((await nodes('wakeful_1')).at).toEqual(other)
+      expect((await nodes(1)).at).toEqual(other)
+      await reached(stores, TIMERS * 0.5)
+      await loseNode(stores)
       for (let left = TIMERS; left > 0; ) {
         const now = left
         left = await until('less is waiting', async () => {

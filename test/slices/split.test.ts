@@ -1,10 +1,10 @@
 /** A slice is split: every row is in one place, whoever was killed on the way, and what is due comes once. */
 import { spawn } from 'node:child_process'
-import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { openStores } from '../../src/app/slices.ts'
 import { splitSlice } from '../../src/app/split.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
+import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import { movedTables } from '../../src/store/slices/move.ts'
 import { BIN, ensureBuilt } from '../process/server.ts'
 import { type Stage, stage } from '../setup/listening-app.ts'
@@ -18,10 +18,10 @@ const as = (user: string) => ({ 'wakeful-act-as': user })
 /** Everything in the first slice, and two that have nobody yet. */
 async function oneFullSlice(store: StoreUnderTest): Promise<string> {
   const database = await store.database()
-  const client = new pg.Client({ connectionString: database })
-  await client.connect()
-  await client.query('insert into wakeful.slices values (0, 0, 1023, null, now())')
-  await client.end()
+  const { all, home } = await slicesOf(database)
+  await ensureMigrated(home.migrations, 'auto')
+  await home.db.query('insert into wakeful.slices values (0, 0, 1023, null, now())')
+  await Promise.all(all.map((each) => each.close()))
   return database
 }
 

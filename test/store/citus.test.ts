@@ -1,5 +1,6 @@
 /** How statements are said on Citus: the same ones, in forms that it runs on the node that has the rows. */
 import { expect, it } from 'vitest'
+import { openSlices } from '../../src/store/db/open.ts'
 import { commandsOf, onItsNode } from '../../src/store/slices/citus.ts'
 
 it('rows that are inserted are inserted by a part that gives something back, whatever is around it', () => {
@@ -28,4 +29,17 @@ it('a migration comes apart into its commands, whatever is in its words and rema
   expect(
     commandsOf(`-- one; two\ncreate table a (b text default 'x;''--y'); -- three\ndrop table a;\n`),
   ).toEqual([`create table a (b text default 'x;''--y')`, 'drop table a'])
+})
+
+it('slices behind one coordinator have connections of their own, those of a plain server share them', async () => {
+  const options = { now: () => null, onError: () => undefined }
+  const own = async (url: string) => {
+    const stores = await openSlices([url, url, url], options)
+    await Promise.all(stores.map((each) => each.close()))
+    return stores.map((each) => each.pools().length > 0)
+  }
+  const plain = 'postgres://nobody@127.0.0.1:1/none'
+  expect(await own(plain)).toEqual([true, false, false])
+  const spread = `${plain}?options=-c%20citus.enable_schema_based_sharding%3Don`
+  expect(await own(spread)).toEqual([true, true, true])
 })

@@ -31,6 +31,14 @@ it('a pooled connection whose backend was terminated is destroyed, and the next 
     expect(await db.query('select 1 as one')).toEqual([{ one: 1 }])
 })
 
+it('what waits for a lock is ended by the server itself, before we stop listening; a migration is not', async () => {
+  const { db, engine, commits, migrations } = await bareStore(await database())
+  const limits = await Promise.all(
+    [db, engine, commits, migrations].map((each) => each.query('show statement_timeout')),
+  )
+  expect(limits.flat().map((row) => Object.values(row)[0])).toEqual(['9s', '9s', '9s', '0'])
+})
+
 it('a backend terminated in the middle of a transaction fails that one alone, and the process lives', async () => {
   const url = await database()
   const store = await bareStore(url)

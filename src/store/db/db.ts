@@ -41,7 +41,7 @@ export interface Db {
   query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>
   /** All or nothing. Retried as a whole, bounded, after a serialization failure or a deadlock. */
   tx<T>(work: (tx: Db) => Promise<T>, options?: TxOptions): Promise<T>
-  /** Several statements without parameters, in one round trip. */
+  /** Several statements without parameters, in one round trip where the database takes them so. */
   exec(text: string): Promise<void>
 }
 

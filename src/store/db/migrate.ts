@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../root.ts'
-import { commandsOf, IN_SEQUENCE, MADE_WHOLE, spread } from '../slices/citus.ts'
+import { IN_SEQUENCE, MADE_WHOLE, spread } from '../slices/citus.ts'
 import type { Db } from './db.ts'
 import { ensureRoles } from './roles.ts'
 
@@ -152,9 +152,8 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
 }
 
 async function change(tx: Db, sql: string): Promise<void> {
-  if (!tx.spread) return tx.exec(sql)
-  await tx.exec(IN_SEQUENCE)
-  for (const command of commandsOf(sql)) await tx.exec(command)
+  if (tx.spread) await tx.exec(IN_SEQUENCE)
+  await tx.exec(sql)
 }
 
 async function handOver(db: Db): Promise<void> {

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { schemaOf } from '../../core/slices/slices.ts'
 import type { Db, StoreKind } from './db.ts'
-import { openPostgres, openServer } from './postgres.ts'
+import { isSpread, openPostgres, openServer, type Server } from './postgres.ts'
 import type { Pulse } from './pulse.ts'
 
 export interface OpenOptions {
@@ -39,16 +39,20 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
   return openPglite(embedded, options)
 }
 
-/** The slices, by their numbers. Those at one address share its connections. */
+/**
+ * The slices, by their numbers. Those at one address share its connections, unless it is that of Citus: behind it each is on a node
+ * that may be slow or away on its own, and nobody else is to wait for it.
+ */
 export async function openSlices(urls: readonly string[], options: OpenOptions): Promise<Store[]> {
   const [first = ''] = urls
   if (urls.length === 1) return [await openStore(first, options)]
-  const servers = new Map(urls.map((url) => [url, openServer(url, options)]))
+  const servers = new Map<string, Server>()
   const stores: Store[] = []
   for (const [number, url] of urls.entries()) {
     const home = stores[0]?.db
-    const store = servers.get(url)?.store(schemaOf(number), home)
-    if (store !== undefined) stores.push(store)
+    const server = servers.get(url) ?? openServer(url, options)
+    if (!isSpread(url)) servers.set(url, server)
+    stores.push(server.store(schemaOf(number), home))
   }
   return stores
 }

@@ -1,6 +1,6 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
 import pg from 'pg'
-import { onItsNode } from '../slices/citus.ts'
+import { commandsOf, onItsNode } from '../slices/citus.ts'
 import {
   CommitUnknownError,
   type Db,
@@ -89,6 +89,11 @@ async function run<R extends object>(
   return result.rows
 }
 
+async function execute({ schema, spread }: Pooled, client: pg.PoolClient, text: string) {
+  const commands = spread ? commandsOf(text) : [text]
+  for (const command of commands) await client.query(inSchema(schema, command))
+}
+
 export interface PoolDbOptions {
   readonly kind: StoreKind
   readonly time: StoreTime
@@ -138,12 +143,7 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
       retryContention(() =>
         pulse.of(withClient(pooled, (client) => run(asking(client), text, values))),
       ),
-    exec: (text) =>
-      pulse.of(
-        withClient(pooled, async (client) => {
-          await client.query(inSchema(schema, text))
-        }),
-      ),
+    exec: (text) => pulse.of(withClient(pooled, (client) => execute(pooled, client, text))),
     tx: (work, options) => retryContention(() => pulse.of(transact(pooled, work, options))),
   }
 }
@@ -237,9 +237,7 @@ function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
     now: () => time.dictated(),
     time: async () => time.dictated()?.getTime() ?? atMs,
     query: (text, values = []) => run(asking, text, values),
-    exec: async (text) => {
-      await client.query(inSchema(schema, text))
-    },
+    exec: (text) => execute(pooled, client, text),
     tx: (work) => work(db),
   }
   return db

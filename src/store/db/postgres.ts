@@ -14,6 +14,8 @@ import { StoreTime } from './time.ts'
 const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
 const QUERY_TIMEOUT_MS = 10_000
+/** The server gives up sooner: else what waits for a lock there would wait on for nobody, beside whoever asks again. */
+const STATEMENT_TIMEOUT_MS = 9_000
 const IDLE_TIMEOUT_MS = 60_000
 const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
   { name: 'api', max: 8 },
@@ -33,6 +35,7 @@ const POOLED = /[?&]pgbouncer=true(?:&|$)/
 
 /** Said in the address as Citus itself wants it said: our schemas are spread over its nodes. */
 const SPREAD = /citus\.enable_schema_based_sharding(?:=|%3D)on\b/i
+export const isSpread = (url: string): boolean => SPREAD.test(url)
 
 function config(url: string): pg.PoolConfig {
   return {
@@ -56,15 +59,22 @@ export function openServer(url: string, options: OpenOptions): Server {
   const pulse = new Pulse()
   const time = new StoreTime(options.now)
   const pooled = POOLED.test(url)
-  const spread = SPREAD.test(url)
+  const spread = isSpread(url)
   const pools = POOLS.map(({ name, max, reading: wanted }) => {
-    const reading = pooled ? undefined : wanted
+    // What is said for a connection to the coordinator of Citus, its connections to the nodes do not hear.
+    const reading = pooled || spread ? undefined : wanted
     // A migration may take its time; nothing else may.
-    const patience = name === 'migrations' ? { query_timeout: 0 } : {}
+    const patient = name === 'migrations'
+    const settings = [
+      ...(patient || pooled ? [] : [`set statement_timeout = ${STATEMENT_TIMEOUT_MS}`]),
+      ...(reading === undefined ? [] : [CONNECTION[reading]]),
+    ].join('; ')
     const onConnect = async (client: pg.ClientBase) => {
-      if (reading !== undefined) await client.query(CONNECTION[reading])
+      if (settings !== '') await client.query(settings)
     }
-    const pool = new pg.Pool({ ...config(url), ...patience, max, onConnect } as pg.PoolConfig)
+    const pool = new pg.Pool({
+      ...{ ...config(url), ...(patient ? { query_timeout: 0 } : {}), max, onConnect },
+    } as pg.PoolConfig)
     surviveBreaks(pool)
     // An idle client that breaks is dropped by the pool; without a listener it would end the process.
     pool.on('error', (error) => {

@@ -9,6 +9,7 @@ import type { SliceRange } from '../../core/slices/slices.ts'
 import { type Db, SLICE_FENCE } from '../db/db.ts'
 import { NOW } from '../db/due.ts'
 import { readSetting } from '../db/settings.ts'
+import { IN_SEQUENCE } from './citus.ts'
 
 type Range = Pick<SliceRange, 'first' | 'last'>
 
@@ -73,6 +74,7 @@ const arriving = (table: string) => `wakeful.arriving_${table}`
 export async function bring(from: Db, to: Db, range: Range): Promise<number> {
   let rows = 0
   await to.tx(async (target) => {
+    if (to.spread) await target.exec(IN_SEQUENCE)
     for (const table of [...(await movedTables(from)), ...Object.keys(BY_OWNER)]) {
       await target.exec(`drop table if exists ${arriving(table)};
         create table ${arriving(table)} (like wakeful.${table})`)
@@ -119,6 +121,7 @@ async function copyRows(
 /** From the waiting room to where it is served, at once. Not twice: the room is gone with it. */
 export async function settleIn(to: Db, range: Range): Promise<void> {
   await to.tx(async (tx) => {
+    if (to.spread) await tx.exec(IN_SEQUENCE)
     const tables = await movedTables(tx)
     const [room] = await tx.query(
       `select 1 from pg_tables where schemaname = $1 and tablename = 'arriving_sessions'`,
@@ -139,6 +142,7 @@ export async function settleIn(to: Db, range: Range): Promise<void> {
 
 /** Nobody reads or writes the slice's rows of people until the transaction ends. */
 export async function holdSlice(tx: Db): Promise<void> {
+  if (tx.spread) await tx.exec(IN_SEQUENCE)
   const tables = (await movedTables(tx)).map((table) => `wakeful.${table}`)
   await tx.exec(`lock table ${tables.join(', ')} in access exclusive mode`)
 }
