@@ -11,10 +11,13 @@ eachStore('the reach of an operation', (store) => {
     const seenBy = async (owner?: string) => {
       const caller = { requestId: 'r', signal: new AbortController().signal }
       const { db } = w.app.context(localActor(owner), caller)
-      const rows = await db.query<{ session_key: string }>(
-        'select session_key from wakeful.events order by 1',
+      const asked = (db.slices?.all ?? [db]).map((each) =>
+        each.query<{ session_key: string }>('select session_key from wakeful.events'),
       )
-      return rows.map((row) => row.session_key)
+      return (await Promise.all(asked))
+        .flat()
+        .map((row) => row.session_key)
+        .sort()
     }
     expect(await seenBy('ann')).toEqual(['ann:bot:t'])
     expect(await seenBy()).toEqual(['ann:bot:t', 'ben:bot:t'])

@@ -54,6 +54,12 @@ const output = z.object({
 
 type Activity = z.input<typeof output>
 
+/** By their hours, and within one by their names, as each slice tells them. */
+function inOrder<T>(found: ReadonlyMap<string, T>): T[] {
+  const ordered = [...found].sort(([a], [b]) => (a < b ? -1 : 1))
+  return ordered.map(([, each]) => each)
+}
+
 /** What each slice says, as one: hours added up, the latest of all, runs one after the other. */
 const mergedActivity: Across = async (slices, ask) => {
   const all = (await everywhere(slices, ask)).map(({ body }) => body as Activity)
@@ -74,7 +80,7 @@ const mergedActivity: Across = async (slices, ask) => {
     held.set(key, { ...each, messages: (held.get(key)?.messages ?? 0) + each.messages })
   }
   const runs = all.flatMap(({ runs }) => runs)
-  return { body: { ...all[0], slots: [...slots.values()], held: [...held.values()], runs } }
+  return { body: { ...all[0], slots: inOrder(slots), held: inOrder(held), runs } }
 }
 
 /** So many whole hours, the one that is not over yet among them. */
