@@ -61,6 +61,8 @@ export interface TurnResult {
 export interface Agent {
   readonly kind: string
   readonly timeoutMs: number
+  /** Calls nothing outside of its turn, so it may be run in rehearsals, too. */
+  readonly rehearses?: boolean
   run(input: TurnInput): Promise<TurnResult>
 }
 

@@ -340,11 +340,15 @@ function stateText(state: unknown): string {
 
 export type AgentFunction = (turn: Turn) => unknown
 
-export function agent(run: AgentFunction, options: { timeoutMs?: number } = {}): Agent {
+export function agent(
+  run: AgentFunction,
+  options: { timeoutMs?: number; rehearses?: boolean } = {},
+): Agent {
   if (typeof run !== 'function') throw new TypeError('agent: takes a function of a turn')
   return {
     kind: 'function',
     timeoutMs: options.timeoutMs ?? AGENT_TIMEOUT_MS,
+    rehearses: options.rehearses ?? false,
     async run(input): Promise<TurnResult> {
       const turn = new Turn(input)
       try {

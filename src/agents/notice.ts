@@ -29,6 +29,7 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
   return {
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
+    rehearses: agent.rehearses ?? false,
     run: async (input) => {
       const notice = noticeOf(input)
       const own = notice === null ? promiseFor(input) : told(notice)

@@ -33,8 +33,10 @@ async function performHere(op: Operation, ctx: Context, input: Input): Promise<A
   // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
   const reached = reaching(op, ctx, input)
   const scoped = ctx.whole !== undefined && ctx.whole !== reached.db
-  if (scoped) return inOneTransaction(op, ctx, input, (inside) => op.run(inside, input))
-  return op.run(reached, input)
+  const answer = scoped
+    ? await inOneTransaction(op, ctx, input, (inside) => op.run(inside, input))
+    : await op.run(reached, input)
+  return answer.later === undefined ? answer : answer.later()
 }
 
 /** The context with the rows that this operation may see. */

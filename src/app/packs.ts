@@ -8,6 +8,7 @@ import { emailPack } from '../packs/email/pack.ts'
 import { executorsPack } from '../packs/executors/pack.ts'
 import { langgraphCronsPack } from '../packs/langgraph-crons/pack.ts'
 import { mcpEventsPack } from '../packs/mcp-events/pack.ts'
+import { rehearsalPack } from '../packs/rehearsal/pack.ts'
 import { slackPack } from '../packs/slack/pack.ts'
 import { sourcesPack } from '../packs/sources/pack.ts'
 import { telegramPack } from '../packs/telegram/pack.ts'
@@ -19,6 +20,7 @@ export const PACKS = [
   executorsPack,
   langgraphCronsPack,
   mcpEventsPack,
+  rehearsalPack,
   sourcesPack,
   telegramPack,
   slackPack,

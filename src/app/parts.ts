@@ -35,8 +35,10 @@ import { workTrigger } from '../triggers/work.ts'
 import { AgentRuntime } from './agent-runtime.ts'
 import { SharedCommits, SlicedCommits } from './commits.ts'
 import { openHealth } from './health.ts'
+import type { PackApp } from './pack.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
 import { mapService } from './slices.ts'
+import { openStage, type StageOptions } from './stage.ts'
 
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
@@ -87,7 +89,11 @@ export async function openParts(options: AppOptions, stores: Sliced<Store>, trac
     () => runtime,
     (name) => pushChannels.get(name),
   )
-  const packs = await plugPacks(options, base, inbox)
+  const stage = (asked: StageOptions) => openStage({ ...base, ...asked, app: services.home })
+  const packs = await plugPacks(options, base, {
+    ...{ inbox, stage },
+    agents: () => runtime.agents,
+  })
   const pushChannels = namedOnce([...packs.pushChannels, ...(options.channels ?? [])])
   const runtime = openRuntime(options, base, packs)
   const channel = openSocketChannel(base, life, () => engine)
@@ -125,12 +131,12 @@ type Base = ReturnType<typeof openBase>
 function plugPacks(
   { config, now }: AppOptions,
   { store, stores, meter, fetcher, commits }: Base,
-  inbox: ChannelInbox,
+  parts: Pick<PackApp, 'inbox' | 'stage' | 'agents'>,
 ): Promise<OpenPacks> {
   const fetch = (request: FetchRequest) => fetcher.get(request)
   const takeSignals = (signals: readonly NewSignal[]) => commits.takeSignals(signals)
   const waits = now === undefined
-  return openPacks(config, { store, stores, meter, fetch, inbox, takeSignals, waits })
+  return openPacks(config, { store, stores, meter, fetch, takeSignals, waits, ...parts })
 }
 
 function openInbox(

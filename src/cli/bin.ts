@@ -41,6 +41,10 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     'watch what fires, and what came of it',
     async () => (await import('./tail.ts')).tailCommand(),
   ],
+  rehearse: [
+    'what the next days would bring, without anything happening',
+    async () => (await import('./rehearse.ts')).rehearseCommand(),
+  ],
   chat: ['talk to an agent', async () => (await import('./chat.ts')).chatCommand()],
   import: [
     'take over alarms, intents and work from rows of another system',

@@ -82,6 +82,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   delete_langgraph_cron: 'DELETE /runs/crons/{cron_id}',
   search_langgraph_crons: 'POST /runs/crons/search',
   count_langgraph_crons: 'POST /runs/crons/count',
+  rehearse: 'POST /v1/rehearsals',
   create_telegram_link: 'POST /v1/telegram/links',
   list_telegram_links: 'GET /v1/telegram/links',
   delete_telegram_link: 'DELETE /v1/telegram/links/{session_key}',

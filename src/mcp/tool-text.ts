@@ -132,6 +132,39 @@ export const sayPreview: Say = (view, args, now) => {
   )
 }
 
+/** Of a rehearsal so many are told one by one; the days are told in any case. */
+const REHEARSED_SHOWN = 40
+
+export const sayRehearsal: Say = (view, _args, now) => {
+  const zone = zoneOf(view)
+  const all = list(view.occurrences)
+  const line = (each: Fields) => {
+    const trigger = fields(each.trigger)
+    const at = instant(each.at)
+    const said = text(each, 'text')
+    const draft = trigger.draft === true ? ' (draft)' : ''
+    return `- ${at === null ? '' : dayText(at, zone, now)} ${text(trigger, 'kind')} ${quoted(text(trigger, 'name'))}${draft}: ${text(each, 'words')}${said === '' ? '' : ` ${quoted(said)}`}`
+  }
+  const counts = (each: Fields) =>
+    ['said', 'parked', 'gathered', 'dropped'].map((name) => `${number(each, name) ?? 0} ${name}`)
+  const cut = fields(view.cut)
+  const rest = all.length + (number(view, 'more') ?? 0) - Math.min(all.length, REHEARSED_SHOWN)
+  return [
+    `Rehearsed, nothing was set or sent. All in all: ${counts(fields(view.totals)).join(', ')}.`,
+    ...list(view.by_day).map((each) => `${text(each, 'day')}: ${counts(each).join(', ')}`),
+    ...all.slice(0, REHEARSED_SHOWN).map(line),
+    ...(rest > 0 ? [`… and ${rest} more.`] : []),
+    ...(view.cut === null || view.cut === undefined
+      ? []
+      : [
+          `It was cut there: too many ${text(cut, 'why')}; most often came ${quoted(text(fields(cut.busiest), 'name'))}.`,
+        ]),
+    notesText(view),
+  ]
+    .filter(Boolean)
+    .join('\n')
+}
+
 // Intents
 
 /** How many a list holds where no limit is given. */

@@ -16,6 +16,7 @@ import {
   sayManners,
   sayPreview,
   sayPromise,
+  sayRehearsal,
   saySetAlarm,
   sayUpdatedIntent,
   sayUpdatedWork,
@@ -180,6 +181,14 @@ export const TOOLS: readonly ToolRow[] = [
     title: 'Preview a schedule',
     description: `What a schedule means and when it would fire, without setting anything. Use it when you are not sure that a phrase says what the user meant, or to tell them the times before they decide. Give exactly one of schedule (a phrase such as ${PHRASES}), cron_expr and frequency, and the user's timezone.`,
     say: sayPreview,
+    readOnly: true,
+  },
+  {
+    name: 'rehearse',
+    title: 'Rehearse the next days',
+    description:
+      'What would the next days (14 unless said, at most 31) bring: what would be said, parked by quiet hours or limits, gathered into one message, or dropped, when and why? Use it before adding something ("would this be too much?"), with draft: {"alarms":[…],"intents":[…],"work":[…]}, each as set_alarm, create_intent and create_work take it; and to answer "what have I got coming?". facts feeds conditions: [{"at":"2030-01-31T09:00:00Z","signal":{"kind":"price","ticker":"NVDA","price":120}}]; without them conditions stay silent. Pass limit 30 to have no more than the first occurrences listed; counts by day are of all. Nothing is set, nobody is called, no message leaves.',
+    say: sayRehearsal,
     readOnly: true,
   },
   {

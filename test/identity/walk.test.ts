@@ -28,6 +28,7 @@ const BODIES: Record<string, object> = {
     payload: { p: PLANTED },
   },
   preview_schedule: { schedule: 'every monday at 9am' },
+  rehearse: { days: 1 },
   create_key: { role: 'user', user_id: 'ann' },
   create_challenge: { did: 'did:matrix:ann:00000000000000aa' },
   verify_challenge: {
@@ -120,6 +121,7 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
 /** Right requests that leave no entry in the audit log, and why. */
 const UNRECORDED: Record<string, string> = {
   preview_schedule: 'stores nothing',
+  rehearse: 'stores nothing',
   poll_events: 'changes nothing',
   create_challenge: 'a nonce that nobody has used changes nothing',
   search_langgraph_crons: 'reads',

@@ -66,7 +66,7 @@ export function pastMarks(entries: readonly LedgerEntry[]): Mark[] {
   }))
 }
 
-function addressOf(kind: Kind, id: string | null, sessionKey?: string): string {
+export function addressOf(kind: Kind, id: string | null, sessionKey?: string): string {
   if (kind === 'timer') return sessionKey === undefined ? '/sessions' : sessionAddress(sessionKey)
   const list = kind === 'work' ? '/work' : `/${kind}s`
   return id === null ? list : `${list}/${id}`

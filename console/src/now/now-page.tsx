@@ -1,13 +1,15 @@
 /** What happens now: the next hour, day or week in lanes, what has just been, and whether all is well. */
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
+import type { Kind } from '../api/ledger.ts'
+import type { Overview } from '../api/overview.ts'
 import { useNow } from '../parts/clock.ts'
 import { Empty, Heading, Panel } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 import { Figures } from './figures.tsx'
 import { Been, Coming, MarksTable, WantsALook } from './lists.tsx'
 import { type Mark, pastMarks, SPANS, type Span, upcomingMarks } from './marks.ts'
-import { Timeline } from './timeline.tsx'
+import { moreWords, Timeline } from './timeline.tsx'
 import { useNowData } from './use-now.ts'
 
 export function NowPage() {
@@ -59,10 +61,12 @@ export function NowPage() {
                 <Nothing span={span} />
               ) : (
                 <Timeline
-                  span={span}
+                  from={now - SPANS[span].pastMs}
                   now={now}
+                  to={now + SPANS[span].aheadMs}
+                  tickMs={SPANS[span].tickMs}
                   marks={[...been, ...coming]}
-                  lanes={overview.data.lanes}
+                  more={moreOf(overview.data)}
                 />
               )}
               {!bare && <MarksTable marks={[...been, ...coming]} now={now} />}
@@ -78,6 +82,11 @@ export function NowPage() {
       </div>
     </>
   )
+}
+
+function moreOf({ lanes }: Overview): Readonly<Record<Kind, string>> {
+  const of = (kind: Kind) => moreWords(lanes[kind])
+  return { timer: of('timer'), alarm: of('alarm'), intent: of('intent'), work: of('work') }
 }
 
 function isHeld({ past }: Mark): boolean {

@@ -4,28 +4,29 @@ import { KINDS, type Kind } from '../api/ledger.ts'
 import type { Overview } from '../api/overview.ts'
 import { KIND_NAMES, KindDot, outcomeLabel } from '../parts/outcome.tsx'
 import { lasting, timeOf } from '../parts/time.ts'
-import { type Cluster, clustered, lateWords, type Mark, SPANS, type Span, ticks } from './marks.ts'
+import { type Cluster, clustered, lateWords, type Mark, ticks } from './marks.ts'
 
 /** Closer than this marks would cover each other. */
 const APART_PX = 22
 /** Until it is measured. */
 const LANE_PX = 1_000
 const TOLD_MAX = 4
+const DAY_MS = 86_400_000
 /** The server counts no further. */
 const COUNTED_MAX = 1_000
 
 interface Props {
-  readonly span: Span
+  readonly from: number
   readonly now: number
+  readonly to: number
+  readonly tickMs: number
   readonly marks: readonly Mark[]
-  readonly lanes: Overview['lanes']
+  /** What its lane does not show. */
+  readonly more?: Readonly<Record<Kind, string>>
 }
 
-export function Timeline({ span, now, marks, lanes }: Props) {
-  const { pastMs, aheadMs, tickMs } = SPANS[span]
+export function Timeline({ from, now, to, tickMs, marks, more }: Props) {
   const [told, setTold] = useState<Cluster | null>(null)
-  const from = now - pastMs
-  const to = now + aheadMs
   const { lane, width } = useWidth()
   const share = (at: number) => `${(((at - from) / (to - from)) * 100).toFixed(3)}%`
   return (
@@ -40,7 +41,7 @@ export function Timeline({ span, now, marks, lanes }: Props) {
             key={kind}
             kind={kind}
             clusters={clustered(marks, kind, { from, now, to }, APART_PX / width)}
-            more={moreWords(lanes[kind])}
+            more={more?.[kind] ?? ''}
             now={share(now)}
             onTell={setTold}
           />
@@ -57,7 +58,7 @@ export function Timeline({ span, now, marks, lanes }: Props) {
                 style={{ left: share(at) }}
                 className="absolute top-1 -translate-x-1/2 whitespace-nowrap odd:max-sm:hidden"
               >
-                {tickWords(at, span)}
+                {tickWords(at, tickMs)}
               </span>
             )
           })}
@@ -85,7 +86,7 @@ function useWidth() {
 }
 
 /** What the lane does not show: whole triggers, or only later slots of those shown. */
-function moreWords({ more, triggers, slots }: Overview['lanes'][Kind]): string {
+export function moreWords({ more, triggers, slots }: Overview['lanes'][Kind]): string {
   if (!more) return ''
   const shown = new Set(slots.map(({ trigger_id }) => trigger_id)).size
   return triggers > shown
@@ -239,6 +240,6 @@ const hours = new Intl.DateTimeFormat(undefined, {
 })
 const days = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' })
 
-function tickWords(at: number, span: Span): string {
-  return (span === 'week' ? days : hours).format(at)
+function tickWords(at: number, tickMs: number): string {
+  return (tickMs >= DAY_MS ? days : hours).format(at)
 }

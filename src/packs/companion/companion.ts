@@ -28,8 +28,9 @@ const NO_WRITER =
 
 /** `mind`: a chat model with tools, asked first; while it is away plain words do. */
 export function createCompanion(mind: ModelMind | null = null): Agent {
-  return agent((turn) =>
-    turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind),
+  return agent(
+    (turn) => (turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind)),
+    { rehearses: mind === null },
   )
 }
 

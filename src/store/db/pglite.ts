@@ -14,7 +14,7 @@ import { createPgConfig } from '@electric-sql/pglite/node-postgres'
 import pg from 'pg'
 import { errorText } from '../../core/errors.ts'
 import { ROOT } from '../../root.ts'
-import { SCHEMA } from './db.ts'
+import { type Reading, SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
@@ -28,6 +28,7 @@ const MAJOR = '18'
 const CONNECT_TIMEOUT_MS = 60_000
 /** Held in memory from the start, all of it; PostgreSQL's own 128 MB were no faster under load. What is not there is read from the system's cache. */
 const BUFFERS = '32MB'
+export const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
 /**
  * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: a hundred times as much as in Node 20, where
  * a start spent half its time and 60 MB on functions that it needs a few times. Under load the same ones are compiled some seconds later.
@@ -41,7 +42,11 @@ export async function openPglite(directory: string | null, options: OpenOptions)
   const unlock = path === null ? () => {} : lockDirectory(path)
   try {
     const lite = path === null ? await openMemory() : await openDirectory(path)
-    return pgliteStore(lite, unlock, options)
+    const end = async () => {
+      await lite.close()
+      unlock()
+    }
+    return embeddedStore(createPgConfig(lite), end, options)
   } catch (error) {
     unlock()
     throw error
@@ -53,9 +58,15 @@ function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : path
 }
 
-function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): Store {
+/** A store over the one connection there is to an embedded database; `end` closes that. `reading`: what it was set up for. */
+export function embeddedStore(
+  connection: object,
+  end: () => Promise<unknown>,
+  options: OpenOptions,
+  reading?: Reading,
+): Store {
   const pool = new pg.Pool({
-    ...createPgConfig(lite),
+    ...connection,
     types: columnTypes,
     max: 1,
     // There is nothing to free: it would be the same connection again.
@@ -65,13 +76,12 @@ function pgliteStore(lite: PGlite, unlock: () => void, options: OpenOptions): St
   pool.on('error', options.onError)
   surviveBreaks(pool)
   const pulse = new Pulse()
-  const db = poolDb(pool, { kind: 'pglite', time: new StoreTime(options.now), pulse })
+  const db = poolDb(pool, { kind: 'pglite', time: new StoreTime(options.now), reading, pulse })
   let closing: Promise<void> | undefined
   const close = async () => {
     await pool.query('checkpoint').catch(options.onError)
     await pool.end()
-    await lite.close()
-    unlock()
+    await end()
   }
   return {
     kind: 'pglite',
@@ -124,14 +134,18 @@ async function openDirectory(path: string): Promise<PGlite> {
 }
 
 async function openMemory(): Promise<PGlite> {
-  if (!existsSync(PREPARED)) return openLite({})
-  return openLite({ loadDataDir: new Blob([new Uint8Array(await prepared())]) })
+  const directory = await preparedDirectory()
+  return openLite(directory === null ? {} : { loadDataDir: new Blob([directory]) })
+}
+
+/** The prepared directory as a tar, in memory of its own; null where none was prepared. */
+export async function preparedDirectory(): Promise<Uint8Array<ArrayBuffer> | null> {
+  return existsSync(PREPARED) ? new Uint8Array(await prepared()) : null
 }
 
 function openLite(options: PGliteOptions): Promise<PGlite> {
   setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
-  const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${BUFFERS}`]
-  return PGlite.create({ ...options, startParams })
+  return PGlite.create({ ...options, startParams: [...PGlite.defaultStartParams, ...OWN_PARAMS] })
 }
 
 async function prepared(): Promise<Buffer> {

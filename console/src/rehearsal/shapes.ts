@@ -1,0 +1,78 @@
+/** What a rehearsal tells, and what of it is known at an instant of it. Pure. */
+import type { LedgerEntry, Outcome } from '../api/ledger.ts'
+import { addressOf, type Mark } from '../now/marks.ts'
+
+export interface Counts {
+  readonly said: number
+  readonly parked: number
+  readonly gathered: number
+  readonly dropped: number
+}
+
+export interface Occurrence
+  extends Pick<
+    LedgerEntry,
+    'id' | 'at' | 'scheduled_for' | 'outcome' | 'words' | 'reason' | 'missed_count' | 'session_key'
+  > {
+  readonly trigger: LedgerEntry['trigger'] & { readonly draft: boolean }
+  readonly said_at: string | null
+  readonly text?: string
+  readonly parked?: { readonly rule: string; readonly from: string; readonly until: string | null }
+  readonly gathered?: { readonly into: string; readonly together: number }
+}
+
+export interface Rehearsal {
+  readonly user_id: string
+  readonly timezone: string
+  readonly from: string
+  readonly to: string
+  readonly occurrences: readonly Occurrence[]
+  readonly totals: Counts
+  readonly by_day: readonly ({ readonly day: string } & Counts)[]
+  readonly cut: { readonly why: string; readonly busiest: { readonly name: string } | null } | null
+  readonly notes: readonly string[]
+}
+
+/** What has been by then looks like what came of it; the rest is still to come. */
+export function marksAt({ user_id, occurrences }: Rehearsal, at: number): Mark[] {
+  return occurrences.map((each) => ({
+    key: each.id,
+    kind: each.trigger.kind,
+    at: Date.parse(each.at),
+    name: each.trigger.name,
+    who: user_id,
+    href: addressOf(each.trigger.kind, each.trigger.id, each.session_key),
+    past:
+      Date.parse(each.at) <= at
+        ? { ...each, user_id, attempts: 1, outcome: outcomeAt(each, at) }
+        : null,
+    repeats: false,
+    checks: false,
+  }))
+}
+
+/** What waits for its moment then comes later, whatever comes of it. */
+export function outcomeAt({ outcome, parked }: Occurrence, at: number): Outcome {
+  const until = parked?.until ?? null
+  return until !== null && Date.parse(until) > at ? 'parked' : outcome
+}
+
+/** Said, and waiting for their moment, by then. */
+export function standing({ occurrences }: Rehearsal, at: number) {
+  const by = (instant: string | null | undefined) => instant != null && Date.parse(instant) <= at
+  return {
+    said: occurrences.filter(({ said_at }) => by(said_at)).length,
+    waiting: occurrences.filter(
+      ({ parked }) => parked !== undefined && by(parked.from) && !by(parked.until),
+    ).length,
+  }
+}
+
+const DAY = new Map<string, Intl.DateTimeFormat>()
+
+/** `2026-11-17`, on the clock of that zone. */
+export function dayIn(instant: string | number, timeZone: string): string {
+  const known = DAY.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', { timeZone })
+  DAY.set(timeZone, known)
+  return known.format(new Date(instant))
+}

@@ -1,0 +1,192 @@
+/**
+ * A stage: the engine's own services over a store that holds a copy of somebody's rows, on a clock that whoever rehearses moves. Nothing
+ * on it reaches the outside: there is no channel, no source and no call, and who runs its turns is given.
+ */
+import type { AppServices } from '../api/contract.ts'
+import type { Policy } from '../core/sessions/turn.ts'
+import { UNTRACED } from '../core/trace/trace.ts'
+import { clockService } from '../engine/clock.ts'
+import { LocalHints } from '../engine/hints.ts'
+import type { Meter } from '../engine/meter.ts'
+import { SILENT } from '../engine/moments.ts'
+import type { Service } from '../engine/service.ts'
+import { type Agents, TurnsService } from '../engine/turns.ts'
+import { WakesService } from '../engine/wakes.ts'
+import {
+  ALARMS,
+  type DueTable,
+  INTENTS,
+  PARKED,
+  SESSIONS,
+  TIMERS,
+  WAKES,
+  WORK,
+} from '../store/db/due.ts'
+import type { Store } from '../store/db/open.ts'
+import { soonestDue } from '../store/db/soonest.ts'
+import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { intentTrigger } from '../triggers/intent.ts'
+import { parkedTrigger } from '../triggers/parked.ts'
+import { timerTrigger } from '../triggers/timer.ts'
+import type { Trigger } from '../triggers/trigger.ts'
+import { workTrigger } from '../triggers/work.ts'
+import { SharedCommits } from './commits.ts'
+
+/** Longer than any turn on a stage: its clock stands still meanwhile. */
+const LEASE_MS = 3_600_000
+
+export interface StageOptions {
+  readonly store: Store
+  readonly now: () => Date
+  readonly agents: Agents
+}
+
+export interface Stage {
+  /** For operations on its rows. */
+  readonly app: AppServices
+  /**
+   * Has those services look whose table has something due; answers how many slots became events, and when the next thing is due, which
+   * may be now. `written`: somebody else has written since it was asked last.
+   */
+  step(written: boolean): Promise<{ readonly promoted: number; readonly next: Date | null }>
+  close(): Promise<void>
+}
+
+export interface StageParts extends StageOptions {
+  /** The process's own: what it knows of agents and settings is as true here. */
+  readonly app: AppServices
+  readonly policy: Policy
+  readonly meter: Pick<Meter, 'trouble'>
+}
+
+export function openStage(parts: StageParts): Stage {
+  const { store, policy, now } = parts
+  const meter = silentMeter(parts.meter)
+  const hints = new LocalHints()
+  const commits = new SharedCommits({ store, policy, meter, hints })
+  const lanes = lanesOf(parts, meter, hints)
+  const step = steps(lanes, store, now)
+  return {
+    app: servicesOn(parts, commits),
+    step,
+    close: async () => {
+      await Promise.all([commits.idle(), ...lanes.map(({ service }) => service.close?.())])
+    },
+  }
+}
+
+/** A service, and the table whose due rows are its business. */
+interface Lane {
+  readonly table: DueTable
+  readonly service: Service
+}
+
+/** In the order in which an engine's round ticks them: turns come last. */
+function lanesOf({ store, agents, policy, app }: StageParts, meter: Meter, hints: LocalHints) {
+  const triggers: readonly (readonly [DueTable, Trigger])[] = [
+    [TIMERS, timerTrigger],
+    [ALARMS, alarmTrigger],
+    [INTENTS, intentTrigger],
+    [WORK, workTrigger],
+    [PARKED, parkedTrigger(policy.timezone ?? 'UTC')],
+  ]
+  const { engine: claims, commits, db: reads } = store
+  const shared = { meter, hints, tracer: UNTRACED, leaseMs: LEASE_MS, moments: SILENT }
+  const enabled = policy.autonomy
+  const turns = new TurnsService({
+    ...{ claims, commits, reads, agents, policy, ...shared },
+    triggers: new Map(triggers.map(([, trigger]) => [trigger.type, trigger])),
+  })
+  const clocks = triggers.map(([table, trigger]) => ({
+    table,
+    service: clockService({ db: claims, trigger, ...shared, enabled }),
+  }))
+  const wakes = new WakesService({
+    source: alarmWakes({ url: 'http://rehearsal.invalid', bearer: null }),
+    // Whoever would be called takes it.
+    call: async () => ({ taken: true }),
+    ...{ claims, commits, ...shared, enabled: enabled && app.wakesByUrl },
+  })
+  return [...clocks, { table: WAKES, service: wakes }, { table: SESSIONS, service: turns }]
+}
+
+/**
+ * As `Engine.round`, except that only those services look whose table has something due: most looks find nothing, and 14 days are
+ * a thousand instants.
+ */
+function steps(lanes: readonly Lane[], store: Store, now: () => Date): Stage['step'] {
+  const tables = lanes.map(({ table }) => table)
+  /** The soonest of each table, where nothing was written since. */
+  let known: readonly number[] | null = null
+  /** Those that had something due and could take nothing of it, with the instant of their next row. */
+  const stuck = new Map<Lane, number>()
+  const look = async () =>
+    (await soonestDue(store.engine, tables)).map((at) => at?.getTime() ?? NEVER)
+  return async (written) => {
+    if (written) stuck.clear()
+    const due: readonly number[] = (written ? null : known) ?? (await look())
+    const nowMs = now().getTime()
+    let [did, promoted] = [0, 0]
+    for (const [place, lane] of lanes.entries()) {
+      const isTurns = lane.table === SESSIONS
+      const ready = (stuck.get(lane) ?? due[place] ?? NEVER) <= nowMs
+      if (!ready && !(isTurns && did > 0)) continue
+      const tick = await lane.service.tick()
+      await lane.service.settle?.()
+      did += tick.did
+      if (!isTurns) promoted += tick.did
+      if (tick.did === 0 && !tick.more) stuck.set(lane, nowMs + waitMs(tick.nextMs))
+    }
+    known = did > 0 ? null : due
+    if (did > 0) stuck.clear()
+    const next =
+      did > 0 ? nowMs : Math.min(...lanes.map((l, at) => stuck.get(l) ?? due[at] ?? NEVER))
+    return { promoted, next: next === NEVER ? null : new Date(next) }
+  }
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+
+/** Whole milliseconds, never early, always forward. */
+function waitMs(nextMs: number | null): number {
+  return nextMs === null ? NEVER : Math.max(1, Math.ceil(nextMs - 1e-6))
+}
+
+/** What operations on a stage may ask for: its own writes, and of the process only what it knows. */
+function servicesOn({ app, store }: StageParts, commits: SharedCommits): AppServices {
+  const refused = async () => ({ error: 'nobody is called in a rehearsal' })
+  return {
+    ...app,
+    append: (event, tx) => commits.append(event, tx),
+    setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
+    takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
+    changed: () => undefined,
+    heldBack: () => undefined,
+    channels: new Map(),
+    tryLink: async () => ({ outcome: 'failed', ...(await refused()) }),
+    work: {
+      ...app.work,
+      dbOf: () => store.db,
+      ended: async () => undefined,
+      dropFiles: () => undefined,
+    },
+    remoteAgents: { ...app.remoteAgents, changed: async () => undefined },
+    callbacks: { ...app.callbacks, ask: refused },
+  }
+}
+
+/** What happens on a stage is counted and logged nowhere; what goes wrong with it is. */
+function silentMeter({ trouble }: StageParts['meter']): Meter {
+  const nothing = () => undefined
+  return {
+    promoted: nothing,
+    turn: nothing,
+    heldBack: nothing,
+    batch: nothing,
+    leasesLost: nothing,
+    delivered: nothing,
+    delivery: nothing,
+    polled: nothing,
+    trouble,
+  }
+}

@@ -1,0 +1,148 @@
+/** One rehearsal: the copy put on a stage, the draft set, and the clock moved from one instant to the next until the end or a bound. */
+import type { Context, Operation } from '../../api/contract.ts'
+import { perform } from '../../api/perform.ts'
+import type { PackApp, Stage } from '../../app/pack.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { ownerDidOf } from '../../core/sessions/session.ts'
+import type { Store } from '../../store/db/open.ts'
+import { ownedBy } from '../../store/db/owned.ts'
+import { type Copy, writeCopy } from './copy.ts'
+import type { Clock, Room } from './house.ts'
+import { castOf } from './recorder.ts'
+
+/** What comes every second would be a million of them in two weeks. */
+export const OCCURRENCES_MAX = 2_000
+/** By the machine's clock. */
+const TIME_MAX_MS = 20_000
+
+/** An operation with what it is asked, as `prepare` gives it. */
+export interface Asked {
+  readonly op: Operation
+  readonly body: unknown
+  /** Where the request says it, for errors. */
+  readonly where: string
+}
+
+export interface Plan {
+  readonly userId: string
+  readonly from: Date
+  readonly to: Date
+  readonly copy: Copy
+  readonly draft: readonly Asked[]
+  /** Soonest first. */
+  readonly facts: readonly (Asked & { readonly at: Date })[]
+  readonly run: boolean
+}
+
+export interface Held {
+  /** How far it came. */
+  readonly to: Date
+  readonly cut: 'occurrences' | 'time' | null
+  /** The triggers that the draft has made. */
+  readonly drafted: ReadonlySet<string>
+}
+
+export async function hold(
+  app: PackApp,
+  ctx: Context,
+  plan: Plan,
+  { store, clock, signal }: Room,
+): Promise<Held> {
+  clock.now = plan.from
+  await writeCopy(store.db, plan.copy)
+  const executors = new Set([...ctx.app.work.types, ...namesIn(plan.copy, 'work', 'agent_type')])
+  const agents = castOf({
+    ...{ real: app.agents(), run: plan.run, executors },
+    named: new Set(
+      ['alarms', 'scheduled_intents', 'sessions'].flatMap((table) =>
+        namesIn(plan.copy, table, 'agent_id'),
+      ),
+    ),
+  })
+  const stage = app.stage({ store, agents, now: () => clock.now })
+  try {
+    const inside = insideOf(ctx, store, stage.app, plan.userId, clock)
+    const drafted = new Set<string>()
+    for (const asked of plan.draft) drafted.add(idIn(await ask(inside, asked)))
+    const until = bounded(stage.step, clock, AbortSignal.any([ctx.signal(), signal]))
+    let cut: Held['cut'] = null
+    for (const fact of plan.facts) {
+      cut = await until(fact.at)
+      if (cut !== null) break
+      await ask(inside, fact)
+    }
+    cut ??= await until(plan.to)
+    return { to: clock.now, cut, drafted }
+  } finally {
+    await stage.close()
+  }
+}
+
+/** As the person's own service: who may rehearse may say what if, also where setting it for good takes another key. */
+function insideOf(
+  ctx: Context,
+  store: Store,
+  app: Context['app'],
+  userId: string,
+  clock: Clock,
+): () => Context {
+  const { agentId } = ctx.actor
+  const actor = {
+    ...({ role: 'service', userId, agentId, keyId: null, actAs: false } as const),
+    ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
+  }
+  const db = ownedBy(store.db, userId)
+  return () => ({
+    ...{ db, whole: store.db, app, actor, now: clock.now, requestId: newId(), traceparent: null },
+    signal: ctx.signal,
+  })
+}
+
+async function ask(inside: () => Context, { op, body, where }: Asked): Promise<unknown> {
+  try {
+    const answer = await perform(op, inside(), { params: undefined, query: undefined, body })
+    return answer.body
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new Refusal(
+      error.code,
+      error.errors.map((text) => `${where}.${text}`),
+    )
+  }
+}
+
+function idIn(body: unknown): string {
+  const { id, work } = body as { id?: string; work?: { id: string } }
+  return id ?? work?.id ?? ''
+}
+
+/** Moves the clock, as far as the bounds allow. */
+function bounded(
+  step: Stage['step'],
+  clock: Clock,
+  signal: AbortSignal,
+): (to: Date) => Promise<Held['cut']> {
+  const startedMs = performance.now()
+  let promoted = 0
+  return async (to) => {
+    for (let written = true; ; written = false) {
+      const { promoted: more, next } = await step(written)
+      promoted += more
+      if (signal.aborted) throw new Refusal('unavailable', 'the rehearsal was broken off')
+      if (next === null || next > to) break
+      if (promoted >= OCCURRENCES_MAX) return 'occurrences'
+      if (performance.now() - startedMs > TIME_MAX_MS) return 'time'
+      clock.now = next
+    }
+    if (to > clock.now) clock.now = to
+    return null
+  }
+}
+
+function namesIn(copy: Copy, table: string, column: string): string[] {
+  return (copy.get(table) ?? []).flatMap((row) => {
+    const name = (JSON.parse(row) as Readonly<Record<string, unknown>>)[column]
+    return typeof name === 'string' ? [name] : []
+  })
+}

@@ -1,0 +1,109 @@
+/**
+ * An embedded store in memory, in a thread of its own: PGlite keeps its thread busy while a statement runs, and this one has others to
+ * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server.
+ */
+import { createRequire } from 'node:module'
+import { Duplex } from 'node:stream'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { CONNECTION } from './due.ts'
+import type { OpenOptions, Store } from './open.ts'
+import { embeddedStore, OWN_PARAMS, preparedDirectory } from './pglite.ts'
+
+/** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
+const THREAD = `
+const { parentPort, workerData } = require('node:worker_threads')
+import(workerData.pglite).then(async ({ PGlite }) => {
+  const { directory } = workerData
+  const startParams = [...PGlite.defaultStartParams, ...workerData.params]
+  const loadDataDir = directory === null ? undefined : new Blob([directory])
+  const lite = await PGlite.create({ loadDataDir, startParams })
+  workerData.directory = null
+  parentPort.on('message', (bytes) =>
+    lite.execProtocolRaw(bytes).then((answer) => parentPort.postMessage(answer.slice())))
+  parentPort.postMessage('open')
+})`
+
+/**
+ * Nobody else uses the connection, so it is made for the engine's way of reading once, and a statement is planned once: planning takes
+ * longer than running where there is little to read.
+ */
+const MADE_FOR = `${CONNECTION['in order']}; set plan_cache_mode = force_generic_plan`
+
+export async function openApart(options: OpenOptions): Promise<Store> {
+  const directory = await preparedDirectory()
+  const pglite = pathToFileURL(createRequire(import.meta.url).resolve('@electric-sql/pglite')).href
+  const thread = new Worker(THREAD, {
+    eval: true,
+    workerData: { pglite, directory, params: OWN_PARAMS },
+    transferList: directory === null ? [] : [directory.buffer],
+  })
+  thread.unref()
+  await new Promise<void>((opened, failed) => {
+    thread.once('message', () => opened())
+    thread.once('error', failed)
+  })
+  const connection = {
+    stream: () => new Wire(thread),
+    ssl: false,
+    user: 'postgres',
+    database: 'postgres',
+    onConnect: (client: { query(text: string): Promise<unknown> }) => client.query(MADE_FOR),
+  }
+  return embeddedStore(connection, () => thread.terminate(), options, 'in order')
+}
+
+/** The first byte of the message that ends a connection. */
+const GOODBYE = 'X'.charCodeAt(0)
+
+/** As a socket to `pg`. */
+class Wire extends Duplex {
+  readonly #thread: Worker
+  #written: (error?: Error | null) => void = () => undefined
+
+  constructor(thread: Worker) {
+    super()
+    this.#thread = thread
+    thread.on('message', (answer: Uint8Array) => {
+      const written = this.#written
+      thread.unref()
+      this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
+      written()
+    })
+    const gone = (error?: unknown) => {
+      // Where the client has said goodbye it is as it should be.
+      if (this.writableEnded) this.destroy()
+      else this.destroy(error instanceof Error ? error : new Error('the store has ended'))
+    }
+    thread.once('error', gone)
+    thread.once('exit', gone)
+  }
+
+  connect(): void {
+    process.nextTick(() => this.emit('connect'))
+  }
+
+  setNoDelay(): void {}
+  setKeepAlive(): void {}
+  ref(): void {}
+  unref(): void {}
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: string, written: (error?: Error | null) => void): void {
+    // It ends with its thread, whoever says goodbye.
+    if (chunk[0] === GOODBYE) {
+      written()
+      return
+    }
+    this.#written = written
+    // A process may end while the thread waits, and not while it is asked something.
+    this.#thread.ref()
+    const bytes = new Uint8Array(chunk)
+    this.#thread.postMessage(bytes, [bytes.buffer])
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], written: (error?: Error | null) => void): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), '', written)
+  }
+}
