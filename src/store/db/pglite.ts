@@ -26,12 +26,12 @@ import { StoreTime } from './time.ts'
 const MAJOR = '18'
 /** Beyond this wait for the one connection, somebody used the pool inside a transaction. */
 const CONNECT_TIMEOUT_MS = 60_000
-/** Held in memory from the start, all of it; PostgreSQL's own 128 MB were no faster under load. What is not there is read from the system's cache. */
+/** Held in memory from the start, all of it, where PostgreSQL's own default is 128 MB. What is not there is read from the system's cache. */
 const BUFFERS = '32MB'
 export const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
 /**
- * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: a hundred times as much as in Node 20, where
- * a start spent half its time and 60 MB on functions that it needs a few times. Under load the same ones are compiled some seconds later.
+ * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: far more than in Node 20, where
+ * a start spent almost half of its CPU time on functions that it needs a few times. Under load the same ones are compiled some seconds later.
  */
 const COMPILED_ONCE_MORE = 300_000_000
 const decompressed = promisify(brotliDecompress)
