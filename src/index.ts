@@ -20,6 +20,7 @@ export type { IntentRequest } from './agents/intent-request.ts'
 export type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from './agents/own.ts'
 export type { Explained, Planned } from './agents/planned.ts'
 export type { PromiseRequest } from './agents/promise.ts'
+export type { QuestionRequest } from './agents/question.ts'
 export type { WorkRequest } from './agents/work-request.ts'
 export type {
   Button,
@@ -33,6 +34,7 @@ export type {
 } from './channels/channel.ts'
 export type { ChannelAnswer, ChannelRequest } from './core/channels/request.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
+export type { AnsweredQuestion } from './core/questions/question.ts'
 export { calendarSource } from './packs/sources/calendar.ts'
 export { feedSource } from './packs/sources/feed.ts'
 export { priceSource } from './packs/sources/price.ts'

@@ -49,6 +49,7 @@ export function keptOf(row: AlarmRow): Omit<AlarmRequest, keyof AlarmTime> & { t
     max_failures: row.max_failures,
     catch_up: row.catch_up,
     catch_up_within_seconds: row.catch_up_within_seconds,
+    unattended: row.unattended,
   }
 }
 

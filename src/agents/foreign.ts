@@ -9,6 +9,7 @@
 import { askedMs } from '../core/calls/retry.ts'
 import { retryAfterOf } from '../core/calls/webhook.ts'
 import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import { yesOrNo } from '../core/questions/question.ts'
 import { TEXT_MAX_BYTES } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Agent } from './agent.ts'
@@ -96,7 +97,7 @@ async function converse(turn: Turn, runs: Runs, options: ForeignOptions): Promis
   const told = { role: 'user', content: words }
   if (pending === undefined)
     return conclude(turn, spend(await runs.run([...messages, told])), options)
-  const answer = turn.event.type === 'user_message' ? answerIn(words) : null
+  const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
   let ran = spend(await runs.resume(messages, pending, answer === 'yes'))
   if (answer !== null) return conclude(turn, ran, options)
   // Something else has come between: what was asked for is not done, and the conversation goes on from there.
@@ -175,29 +176,6 @@ function carried(payload: unknown): string {
   const text = JSON.stringify(payload ?? {})
   return text === '{}' ? '' : `\n${text}`
 }
-
-/** Whether a text is a plain yes or a plain no. */
-export function answerIn(text: string): 'yes' | 'no' | null {
-  const word = text
-    .trim()
-    .toLowerCase()
-    .replace(/[.!\s]+$/, '')
-  if (YES.has(word)) return 'yes'
-  return NO.has(word) ? 'no' : null
-}
-
-const YES = new Set([
-  'yes',
-  'y',
-  'yes please',
-  'ok',
-  'okay',
-  'sure',
-  'go ahead',
-  'do it',
-  'approve',
-])
-const NO = new Set(['no', 'n', 'no thanks', 'no thank you', 'stop', "don't", 'reject', 'deny'])
 
 function questionOf(calls: readonly AskedCall[]): string {
   const each = calls.map(({ tool, input }) => {

@@ -7,6 +7,7 @@ import { Refusal, TerminalError } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { type TurnPerson, turnPerson } from '../core/people/person.ts'
+import type { AnsweredQuestion } from '../core/questions/question.ts'
 import { TIMER_ID_MAX } from '../core/sessions/session.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
@@ -45,6 +46,7 @@ import {
 } from './own.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
 import { type PromiseRequest, promiseWish } from './promise.ts'
+import { answeredIn, type QuestionRequest, questionWish } from './question.ts'
 import { sayable } from './said.ts'
 import { type WorkRequest, workDraft } from './work-request.ts'
 
@@ -138,6 +140,28 @@ export class Turn {
     const { wish, id } = promiseWish(text, request, this.#input)
     this.#ask(wish)
     return id
+  }
+
+  /**
+   * Asks the person, with buttons where their channel has them: durable, answered once, by a message, a call or the declared
+   * default. The answer comes as an event of its own, see `answer`. Answers with the question's id. Throws a `Refusal`.
+   */
+  ask(text: string, request: QuestionRequest = {}): string {
+    const { wish, id } = questionWish(text, request, this.#input)
+    this.#ask(wish)
+    return id
+  }
+
+  /** Withdraws a question of this user and agent; one that has ended, or is none, stays as it is. */
+  cancelQuestion(id: string): void {
+    if (typeof id !== 'string' || !isUuid(id))
+      throw new TypeError('cancelQuestion: takes the id that ask answered')
+    this.#ask({ type: 'ask_trigger', trigger: 'tool_result', ask: { cancel_question: id } })
+  }
+
+  /** The question that this event answers, and with what; null where it answers none. */
+  get answer(): AnsweredQuestion | null {
+    return answeredIn(this.event.type, this.event.payload)
   }
 
   /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */

@@ -17,6 +17,7 @@ import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from '.
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { Turn } from './function.ts'
 import type { PromiseRequest } from './promise.ts'
+import type { QuestionRequest } from './question.ts'
 import { GraphSaver } from './saver.ts'
 
 /** What a run may save beyond the state it started from. */
@@ -51,6 +52,8 @@ export type GraphEffect =
     }
   /** A message and the alarm that keeps it: both, or neither. */
   | { readonly type: 'promise'; readonly payload: PromiseRequest & { readonly content: string } }
+  /** A question to the person; its answer comes as `question` in the payload of an event. */
+  | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
 
 /** For the graph's state: what nodes return is appended; each turn starts with none. */
 export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
@@ -275,8 +278,13 @@ function ask(turn: Turn, effect: unknown): void {
     turn.promise(content as string, given(request))
     return
   }
+  if (type === 'ask') {
+    const { content, ...request } = wanted
+    turn.ask(content as string, given(request))
+    return
+  }
   if (type !== 'schedule_timer')
-    throw new TypeError('type takes send_message, promise or schedule_timer')
+    throw new TypeError('type takes send_message, promise, ask or schedule_timer')
   const { timer_id: timerId, payload: own } = wanted
   // Null is absent: models fill in every field of a tool.
   const at = wanted.fire_at ?? undefined

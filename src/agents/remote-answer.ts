@@ -20,6 +20,7 @@ import type { Wish } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 import { promiseWish } from './promise.ts'
+import { questionWish } from './question.ts'
 
 export interface RemoteAnswer {
   /** JSON text of an object; null leaves the state as it is. */
@@ -56,6 +57,18 @@ const promise = z.looseObject({
   content: words(TEXT_MAX_BYTES),
   payload,
 })
+const ask = z.strictObject({
+  type: z.literal('ask'),
+  content: words(TEXT_MAX_BYTES),
+  options: z.array(z.string()).optional(),
+  default: z.string().optional(),
+  until: z.string().optional(),
+  payload,
+})
+const cancelQuestion = z.strictObject({
+  type: z.literal('cancel_question'),
+  id: z.string().refine(isUuid, 'must be the id of a question'),
+})
 const cancelAlarm = z.strictObject({
   type: z.literal('cancel_alarm'),
   id: z.string().refine(isUuid, 'must be the id of an alarm'),
@@ -66,6 +79,8 @@ const effectSchema = z.discriminatedUnion('type', [
   cancelTimer,
   setAlarm,
   promise,
+  ask,
+  cancelQuestion,
   cancelAlarm,
 ])
 type Effect = z.output<typeof effectSchema>
@@ -151,6 +166,18 @@ function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: 
         alarmDraft(request as unknown as AlarmRequest, input),
       )
       return set === undefined ? [] : [{ type: 'ask_trigger', trigger: 'alarm', ask: { set } }]
+    }
+    case 'cancel_question': {
+      const ask = { cancel_question: effect.id }
+      return [{ type: 'ask_trigger', trigger: 'tool_result', ask }]
+    }
+    case 'ask': {
+      const { type: _, content, ...asked } = effect
+      const request = Object.fromEntries(
+        Object.entries(asked).filter(([, each]) => each !== undefined),
+      )
+      const made = tried(`effects[${index}]`, errors, () => questionWish(content, request, input))
+      return made === undefined ? [] : [made.wish]
     }
     case 'promise': {
       const { type: _, content, ...request } = effect

@@ -77,6 +77,18 @@ export function page<T>(data: readonly T[], next: readonly unknown[] | null): Pa
   return { data, next_cursor: cursorOf(next) }
 }
 
+/** One page of rows that were read newest first, one more than shown, with where each of them stands. */
+export function newestPage<R extends { readonly created_text: string; readonly id: string }>(
+  rows: readonly R[],
+  limit: number,
+  view: (row: R) => unknown,
+) {
+  const shown = rows.slice(0, limit)
+  const places = shown.map((row): [string, string] => [row.created_text, row.id])
+  const next = rows.length > limit ? (places.at(-1) ?? null) : null
+  return { body: page(shown.map(view), next), places }
+}
+
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ data: z.array(item), next_cursor: z.string().nullable() })
 }

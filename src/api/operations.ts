@@ -14,6 +14,7 @@ import { activity } from './ledger/activity.ts'
 import { ledger } from './ledger/ledger.ts'
 import { overviews } from './ledger/overview.ts'
 import { people } from './people/people.ts'
+import { questions } from './questions/questions.ts'
 import { capabilities } from './service/capabilities.ts'
 import { doctor } from './service/doctor.ts'
 import { schedules } from './service/schedules.ts'
@@ -26,6 +27,7 @@ import { work } from './work/work.ts'
 const areas = [
   sessions,
   promises,
+  questions,
   timers,
   alarms,
   intents,

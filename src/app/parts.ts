@@ -30,6 +30,7 @@ import { backToPending, positionOf } from '../store/sessions/effects.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
 import { intentTrigger } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
+import { questionTrigger } from '../triggers/question.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
 import { AgentRuntime } from './agent-runtime.ts'
@@ -266,6 +267,7 @@ function engineOptions(
       intentTrigger,
       workTrigger,
       parkedTrigger(config.timezone),
+      questionTrigger,
     ],
     channels: [parts.channel],
     pushChannels: [...parts.pushChannels.values()],

@@ -53,6 +53,8 @@ export interface PushChannel {
   readonly windowMs?: number
   /** It has words for a closed window, and takes `template`. */
   readonly templated?: boolean
+  /** It shows `Push.buttons`; without, what they would say stands in the text. */
+  readonly buttons?: boolean
   /** Never throws. */
   send(push: Push, signal: AbortSignal): Promise<PushOutcome>
   /** One line of our own, such as the answer to a code: a courtesy that is not tried again. */

@@ -358,12 +358,13 @@ function close(span: Span, result: string): void {
 }
 
 function frameOf(row: Undelivered): string {
-  const { content } = JSON.parse(row.payload) as { content: string }
+  const { content, question } = JSON.parse(row.payload) as { content: string; question?: unknown }
   if (row.reason === 'answer') {
     return JSON.stringify({
       type: 'message',
       id: row.id,
       content,
+      question,
       in_reply_to: row.event_seq,
       created_at: row.created_at,
     })
@@ -373,6 +374,7 @@ function frameOf(row: Undelivered): string {
     type: 'agent_follow_up',
     id: row.id,
     content,
+    question,
     origin,
     created_at: row.created_at,
   })

@@ -3,7 +3,8 @@ import type { Resource } from './row.ts'
 import { alarms } from './rows/alarms.ts'
 import { intents } from './rows/intents.ts'
 import { people } from './rows/people.ts'
+import { questions } from './rows/questions.ts'
 import { sessions } from './rows/sessions.ts'
 import { work } from './rows/work.ts'
 
-export const RESOURCES: readonly Resource[] = [alarms, intents, work, sessions, people]
+export const RESOURCES: readonly Resource[] = [alarms, intents, work, sessions, people, questions]

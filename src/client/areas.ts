@@ -46,6 +46,12 @@ const AREAS = {
     effects: 'list_effects',
     turns: 'list_turns',
   },
+  questions: {
+    list: 'list_questions',
+    get: 'get_question',
+    answer: 'answer_question',
+    cancel: 'cancel_question',
+  },
   people: {
     get: 'get_manners',
     set: 'set_manners',

@@ -315,7 +315,10 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     .filter((wish) => wish.type === 'ask_trigger')
   return [...plain, ...(decision.along ?? [])]
     .filter((wish) => wish.trigger === trigger)
-    .map(({ ask }) => ({ session, wish: { type: 'ask_trigger', trigger, ask }, traceparent }))
+    .map(({ ask }) => {
+      const wish = { type: 'ask_trigger', trigger, ask } as const
+      return { session, wish, eventSeq: claim.seq, traceparent }
+    })
 }
 
 /** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */

@@ -9,13 +9,15 @@ import { codeHash, readChat } from '../core/channels/text.ts'
 import { readWord, type Word } from '../core/channels/words.ts'
 import { errorText } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { parseSessionKey, type SessionRef, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
+import { closedWords, optionIn } from '../core/questions/question.ts'
+import { parseSessionKey, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import { linkByCode } from '../store/channels/codes.ts'
 import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
 import { firstUse } from '../store/identity/idempotency.ts'
-import type { Appended, NewEvent } from '../store/sessions/events.ts'
+import { getQuestion } from '../store/questions/questions.ts'
+import { type Appended, isHeard, type NewEvent } from '../store/sessions/events.ts'
 import { type Delivered, deliveredBy, unsend } from '../store/sessions/pushes.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
@@ -80,6 +82,7 @@ export class ChannelInbox implements Inbox, Service {
       case 'none':
         return this.#hint(message, WORDS.textOnly)
       case 'text':
+        if (await this.#late(message, link, input.text)) return
         if (await this.#word(message, link, input.text)) return
         return this.#take(message, link, input.text)
     }
@@ -142,6 +145,20 @@ export class ChannelInbox implements Inbox, Service {
     return true
   }
 
+  /** To a question that has ended: the first word counts, and whoever comes second hears so. */
+  async #late(message: Heard, link: LinkRow, text: string): Promise<boolean> {
+    if (message.to == null) return false
+    const db = this.#dbOf(link)
+    const { question_id: id = null } = (await deliveredBy(db, link, message.to)) ?? {}
+    const question = id === null ? null : await getQuestion(db, link.user_id, id)
+    if (question === null || question.status === 'open') return false
+    if (optionIn(text, JSON.parse(question.options) as string[]) === null) return false
+    // Told again, it is the answer that counted.
+    const heard = await isHeard(db, question, clientIdOf(message))
+    if (!heard) this.#answer(message, closedWords(question))
+    return true
+  }
+
   /** What a word was about when it was told first: told again after a crash, other messages may have come since. */
   async #meant(message: Heard, link: LinkRow, target: string): Promise<string> {
     const claim = { owner: `user:${link.user_id}`, key: `heard ${clientIdOf(message)}` }
@@ -155,12 +172,14 @@ export class ChannelInbox implements Inbox, Service {
 
   async #take(message: Heard, link: LinkRow, text: string): Promise<void> {
     const { append, knowsAgent, changed } = this.#options
-    const session = await this.#sessionOf(message, link)
+    const answered = await this.#answered(message, link)
+    const session = parseSessionKey(answered?.session_key ?? link.session_key)
     if (session === null) return
     if (!knowsAgent(session.agentId, session.userId)) return this.#hint(message, WORDS.noAgent)
     const event: NewEvent = {
       ...{ session, id: newId(), type: 'user_message', clientId: clientIdOf(message) },
       payload: JSON.stringify({ text: fitting(text) }),
+      ...(answered?.question_id == null ? {} : { about: { id: answered.question_id } }),
     }
     await this.#dbOf(link).tx(async (tx) => {
       const { fresh } = await append(event, tx)
@@ -171,10 +190,9 @@ export class ChannelInbox implements Inbox, Service {
     changed('outbox', session.bucket, [session.key])
   }
 
-  /** Whose message they answer; else the one that the address stands for. */
-  async #sessionOf({ to = null }: Heard, link: LinkRow): Promise<SessionRef | null> {
-    const answered = to === null ? null : await deliveredBy(this.#dbOf(link), link, to)
-    return parseSessionKey(answered?.session_key ?? link.session_key)
+  /** The message that they answer; null where it is none in particular. */
+  async #answered({ to = null }: Heard, link: LinkRow): Promise<Delivered | null> {
+    return to === null ? null : deliveredBy(this.#dbOf(link), link, to)
   }
 
   async #link(message: Where, code: string): Promise<void> {

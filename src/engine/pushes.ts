@@ -12,9 +12,10 @@ import {
   settleSent,
   settleUnsent,
 } from '../core/channels/settlement.ts'
-import { buttonsFor } from '../core/channels/words.ts'
+import { buttonsFor, optionButtons, withOptions } from '../core/channels/words.ts'
 import { errorText } from '../core/errors.ts'
 import { newToken } from '../core/ids.ts'
+import type { ShownQuestion } from '../core/sessions/turn.ts'
 import { getLink, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
 import {
@@ -37,6 +38,12 @@ export interface PushesOptions {
   readonly leaseMs: number
   readonly meter: Meter
   readonly moments: Moments
+}
+
+/** As its effect holds it. */
+interface Message {
+  readonly content: string
+  readonly question?: ShownQuestion
 }
 
 interface Running {
@@ -138,11 +145,12 @@ export class PushesService implements Service {
       const error = `given up: the process died ${deaths} times sending this`
       return Promise.resolve({ type: 'dropped', error })
     }
-    const { content } = JSON.parse(push.payload) as { content: string }
+    const { content: text, question } = JSON.parse(push.payload) as Message
+    const content = channel.buttons || question === undefined ? text : withOptions(text, question)
     const { id, session_key: sessionKey, reason } = push
     const message = { id, content, sessionKey, reason, address: link.address }
     const answers = answeredBy(push, link)
-    const buttons = buttonsFor(reason)
+    const buttons = question === undefined ? buttonsFor(reason) : optionButtons(question)
     return channel.send({ ...message, answers, buttons, partsSent, attempt, template }, signal)
   }
 

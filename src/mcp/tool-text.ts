@@ -294,3 +294,29 @@ export const sayManners: Say = (view) => {
     notesText(view),
   )
 }
+
+const optionsText = (view: Fields) =>
+  Array.isArray(view.options) ? view.options.map((each) => quoted(String(each))).join(' or ') : ''
+
+/** `"Send it?" is open: "Yes" or "No"; "No" counts from tomorrow 09:00 on. Its id is …`. */
+const questionLine = (view: Fields, zone: string, now: number): string => {
+  const at = instant(view.until_at)
+  const asked = quoted(text(view, 'text'))
+  if (view.status !== 'open') {
+    const came = text(view, 'answer') === '' ? '' : `: ${quoted(text(view, 'answer'))}`
+    return `${asked} is ${text(view, 'status')}${came}. Its id is ${text(view, 'id')}.`
+  }
+  const then =
+    at === null
+      ? ''
+      : `; ${quoted(text(view, 'default_answer'))} counts from ${whenText(at, zone, now)} on`
+  return `${asked} is open: ${optionsText(view)}${then}. Its id is ${text(view, 'id')}.`
+}
+
+export const sayQuestion: Say = (view, args, now) => questionLine(view, zoneOf(view, args), now)
+
+export const sayQuestions: Say = (answer, args, now) =>
+  listText(answer, ['question', 'questions'], (view) => questionLine(view, zoneOf(view, args), now))
+
+export const sayAnswered: Say = ({ question }, args, now) =>
+  `Answered. ${sayQuestion(fields(question), args, now)}`

@@ -6,6 +6,7 @@ import {
   type Say,
   sayAlarm,
   sayAlarms,
+  sayAnswered,
   sayCancelledAlarm,
   sayCreatedIntent,
   sayCreatedWork,
@@ -16,6 +17,8 @@ import {
   sayManners,
   sayPreview,
   sayPromise,
+  sayQuestion,
+  sayQuestions,
   sayRehearsal,
   saySetAlarm,
   sayUpdatedIntent,
@@ -171,11 +174,35 @@ const PEOPLE: readonly ToolRow[] = [
   },
 ]
 
+const ASKED: readonly ToolRow[] = [
+  {
+    name: 'list_questions',
+    title: 'List questions',
+    description:
+      'Questions that agents have asked a person, newest first, with their options, ids, and what they came to. status "open" gives those that still wait. Use it to answer "what do you need from me?".',
+    say: sayQuestions,
+  },
+  {
+    name: 'answer_question',
+    title: 'Answer a question',
+    description:
+      "Answer an open question with the person's own word, never with yours: answer is one of its options. The first answer counts; where it was answered before, or its time is over, you are told what counts. Find ids with list_questions.",
+    say: sayAnswered,
+  },
+  {
+    name: 'cancel_question',
+    title: 'Withdraw a question',
+    description: 'Withdraw an open question by its id, so that nobody answers it any more.',
+    say: sayQuestion,
+  },
+]
+
 export const TOOLS: readonly ToolRow[] = [
   ...ALARMS,
   ...INTENTS,
   ...WORK,
   ...PEOPLE,
+  ...ASKED,
   {
     name: 'preview_schedule',
     title: 'Preview a schedule',

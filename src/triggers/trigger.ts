@@ -87,6 +87,8 @@ export interface SlotOutcome {
 export interface Asked {
   readonly session: SessionRef
   readonly wish: Wish & { type: 'ask_trigger' }
+  /** The event whose turn asked. */
+  readonly eventSeq: number
   /** The turn's trace. */
   readonly traceparent?: string | null
 }

@@ -3,8 +3,9 @@ import { ToolLoopAgent } from 'ai'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { TurnInput } from '../../src/agents/agent.ts'
-import { answerIn, remembered } from '../../src/agents/foreign.ts'
+import { remembered } from '../../src/agents/foreign.ts'
 import { aiSdkAgent } from '../../src/ai-sdk.ts'
+import { yesOrNo } from '../../src/core/questions/question.ts'
 import { mastraAgent } from '../../src/mastra.ts'
 import { openAiAgent } from '../../src/openai-agents.ts'
 import { type FakeModel, fakeModel } from '../agents/fake-model.ts'
@@ -53,7 +54,7 @@ it.each([
   ['what?', null],
   ['', null],
 ])('reads %j as %s', (text, answer) => {
-  expect(answerIn(text)).toBe(answer)
+  expect(yesOrNo(text)).toBe(answer)
 })
 
 describe('a turn that is over', () => {

@@ -122,6 +122,11 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), user, key, at],
     ],
     [
+      `insert into wakeful.questions (bucket, id, user_id, session_key, event_seq, text, options, created_at, updated_at)
+       values ($1, $2, $3, $4, 1, 'Send it?', '["Yes","No"]', $5, $5)`,
+      [bucket, newId(), user, key, at],
+    ],
+    [
       `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
        values ($1, $2, $3, 'alarm', $2, 'n', $4, $4, 1, $4)`,
       [bucket, newId(), user, at],

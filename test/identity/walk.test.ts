@@ -7,6 +7,7 @@ import { operations } from '../../src/app/operations.ts'
 import { makeKey, ROLES, type Role } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
+import { insertQuestions } from '../../src/store/questions/questions.ts'
 import { saveSubscription } from '../../src/store/subscriptions/subscriptions.ts'
 import type { Loose, Reply } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
@@ -19,6 +20,7 @@ const BODIES: Record<string, object> = {
   post_message: { text: PLANTED },
   post_tool_result: { tool_id: 't', payload: { note: PLANTED } },
   promise: { text: 'I will', delay_seconds: 3_600, wait_seconds: 0 },
+  answer_question: { answer: 'Yes' },
   put_timer: { delay_seconds: 3600, payload: { note: PLANTED } },
   set_alarm: {
     kind: 'once',
@@ -100,6 +102,17 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
       ...{ name: 'alarm.due', args: `{"label":"${PLANTED}"}`, url: 'https://there.example' },
       ...{ secret: PLANTED, cursor: '', expiresAt: null, oldSecretMs: 0 },
     })
+    return { id }
+  },
+  '/v1/questions/{id}': async (s) => {
+    const id = newId()
+    await insertQuestions(s.app.store.db, [
+      {
+        ...{ bucket: bucketOf('ann'), id, user_id: 'ann', session_key: 'ann:bot:t', event_seq: 1 },
+        ...{ text: PLANTED, options: '["Yes","No"]', default_answer: null, until_at: null },
+        ...{ payload: '{}', unattended: false, traceparent: null },
+      },
+    ])
     return { id }
   },
   '/v1/people/{user_id}': async () => ({ user_id: 'ann' }),

@@ -29,6 +29,7 @@ const IN_ORDER = new Set([
   'timers_cancelled_idx',
   'alarms_cancelled_idx',
   'missed_at_idx',
+  'questions_all_ended_idx',
 ])
 /** Read as a whole on purpose: an operator's few rows. */
 const WHOLE = ['migrations', 'settings', 'agents']

@@ -19,10 +19,13 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number]
 export const KINDS = ['timer', 'alarm', 'intent', 'work'] as const
 export type Kind = (typeof KINDS)[number]
+/** Whose slots are told; nobody plans a question. */
+export const LEDGER_KINDS = [...KINDS, 'question'] as const
+export type LedgerKind = (typeof LEDGER_KINDS)[number]
 
 export interface LedgerEntry {
   readonly id: string
-  readonly trigger: { readonly kind: Kind; readonly id: string | null; readonly name: string }
+  readonly trigger: { readonly kind: LedgerKind; readonly id: string | null; readonly name: string }
   readonly user_id: string
   readonly session_key?: string
   readonly scheduled_for: string
@@ -70,7 +73,7 @@ export interface LedgerEntry {
 export interface LedgerQuery {
   readonly user_id?: string | undefined
   readonly session_key?: string | undefined
-  readonly trigger?: Kind | undefined
+  readonly trigger?: LedgerKind | undefined
   readonly trigger_id?: string | undefined
   readonly outcome?: Outcome | undefined
   readonly from?: string | undefined

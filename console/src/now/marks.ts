@@ -53,17 +53,14 @@ export function upcomingMarks(overview: Overview): Mark[] {
 }
 
 export function pastMarks(entries: readonly LedgerEntry[]): Mark[] {
-  return entries.map((entry) => ({
-    key: entry.id,
-    kind: entry.trigger.kind,
-    at: Date.parse(entry.at),
-    name: entry.trigger.name,
-    who: entry.user_id,
-    href: addressOf(entry.trigger.kind, entry.trigger.id, entry.session_key),
-    past: entry,
-    repeats: false,
-    checks: false,
-  }))
+  return entries.flatMap((entry) => {
+    const { kind, id, name } = entry.trigger
+    // Open ones have a list of their own.
+    if (kind === 'question') return []
+    const mark = { key: entry.id, kind, name, who: entry.user_id, past: entry }
+    const href = addressOf(kind, id, entry.session_key)
+    return [{ ...mark, href, at: Date.parse(entry.at), repeats: false, checks: false }]
+  })
 }
 
 export function addressOf(kind: Kind, id: string | null, sessionKey?: string): string {

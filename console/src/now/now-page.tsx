@@ -6,6 +6,7 @@ import type { Overview } from '../api/overview.ts'
 import { useNow } from '../parts/clock.ts'
 import { Empty, Heading, Panel } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
+import { OpenQuestions } from '../questions/open-questions.tsx'
 import { Figures } from './figures.tsx'
 import { Been, Coming, MarksTable, WantsALook } from './lists.tsx'
 import { type Mark, pastMarks, SPANS, type Span, upcomingMarks } from './marks.ts'
@@ -52,6 +53,7 @@ export function NowPage() {
                 now={now}
               />
             )}
+            <OpenQuestions />
             <WantsALook marks={[...failed, ...held]} now={now} />
             <Panel
               title={`The next ${SPANS[span].label.toLowerCase()}`}

@@ -1,5 +1,5 @@
 /** What became of a slot, as a badge: the words for people, and whether it wants a look. */
-import type { Kind, Outcome } from '../api/ledger.ts'
+import type { LedgerKind, Outcome } from '../api/ledger.ts'
 import { Badge, type Tone } from './parts.tsx'
 
 const LOOKS: Readonly<Record<Outcome, { readonly label: string; readonly tone: Tone }>> = {
@@ -29,14 +29,16 @@ export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
   return <Badge tone={outcomeTone(outcome)}>{outcomeLabel(outcome)}</Badge>
 }
 
-export const KIND_NAMES: Readonly<Record<Kind, string>> = {
+export const KIND_NAMES: Readonly<Record<LedgerKind, string>> = {
   timer: 'Timers',
   alarm: 'Alarms',
   intent: 'Intents',
   work: 'Work',
+  question: 'Questions',
 }
 
-const KIND_DOTS: Readonly<Record<Kind, string>> = {
+const KIND_DOTS: Readonly<Record<LedgerKind, string>> = {
+  question: 'bg-accent',
   timer: 'bg-timer',
   alarm: 'bg-alarm',
   intent: 'bg-intent',
@@ -44,7 +46,7 @@ const KIND_DOTS: Readonly<Record<Kind, string>> = {
 }
 
 /** The lane's colour, beside its name: never the colour alone. */
-export function KindDot({ kind }: { kind: Kind }) {
+export function KindDot({ kind }: { kind: LedgerKind }) {
   return (
     <span
       aria-hidden="true"

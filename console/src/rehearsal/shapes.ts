@@ -35,20 +35,16 @@ export interface Rehearsal {
 
 /** What has been by then looks like what came of it; the rest is still to come. */
 export function marksAt({ user_id, occurrences }: Rehearsal, at: number): Mark[] {
-  return occurrences.map((each) => ({
-    key: each.id,
-    kind: each.trigger.kind,
-    at: Date.parse(each.at),
-    name: each.trigger.name,
-    who: user_id,
-    href: addressOf(each.trigger.kind, each.trigger.id, each.session_key),
-    past:
-      Date.parse(each.at) <= at
-        ? { ...each, user_id, attempts: 1, outcome: outcomeAt(each, at) }
-        : null,
-    repeats: false,
-    checks: false,
-  }))
+  return occurrences.flatMap((each) => {
+    const { kind, id, name } = each.trigger
+    // Nobody plans a question: it has no lane.
+    if (kind === 'question') return []
+    const been = Date.parse(each.at) <= at
+    const past = been ? { ...each, user_id, attempts: 1, outcome: outcomeAt(each, at) } : null
+    const mark = { key: each.id, kind, at: Date.parse(each.at), name, who: user_id, past }
+    const href = addressOf(kind, id, each.session_key)
+    return [{ ...mark, href, repeats: false, checks: false }]
+  })
 }
 
 /** What waits for its moment then comes later, whatever comes of it. */

@@ -2,6 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { timeOf } from '../parts/time.ts'
+import { Options } from '../questions/options.tsx'
 import type { Saying } from './story.ts'
 import type { Older } from './use-session.ts'
 
@@ -22,6 +23,7 @@ interface Props {
   /** What is shown is being acknowledged, so nothing of it waits for a reader. */
   readonly reading: boolean
   readonly agent: string
+  readonly sessionKey: string
   /** Whether older ones can be had. */
   readonly more: boolean
   readonly older: Older
@@ -29,7 +31,7 @@ interface Props {
 
 /** Held at its end: new sayings are followed by whoever reads there, and older ones come in above without a jump. */
 export function Conversation(props: Props) {
-  const { sayings, loading, watching, reading, agent, more, older } = props
+  const { sayings, sessionKey, loading, watching, reading, agent, more, older } = props
   const scroller = useRef<HTMLDivElement>(null)
   const count = sayings.length
   const windowed = useVirtualizer({
@@ -81,6 +83,11 @@ export function Conversation(props: Props) {
               className={`flex flex-col pb-3 ${index === count - 1 ? 'arrive' : ''}`}
             >
               <Said saying={saying} watching={watching} reading={reading} />
+              {saying.kind === 'agent' && saying.question !== undefined && (
+                <div className="mt-2">
+                  <Options question={saying.question} sessionKey={sessionKey} />
+                </div>
+              )}
             </li>
           )
         })}

@@ -53,6 +53,7 @@ export function SessionPage({ sessionKey, watching }: { sessionKey: string; watc
         >
           <Conversation
             sayings={sayings}
+            sessionKey={sessionKey}
             loading={query.isPending}
             watching={watching}
             reading={!watching && line.state === 'live'}

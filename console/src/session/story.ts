@@ -23,6 +23,8 @@ export type Saying =
       /** Null: an answer. Else its reason, and what it was born of. */
       readonly unasked: string | null
       readonly delivered: boolean
+      /** It asks, and nobody has answered yet. */
+      readonly question?: { readonly id: string; readonly options: readonly string[] }
     }
   | {
       /** Something that was not said: held back by the gate, or lost to an error. */
@@ -67,7 +69,8 @@ function stageOf(seq: number, doneSeq: number): Passage['stage'] {
 
 /** By time: an answer may come after the next message was already written. */
 export function conversationOf(passages: readonly Passage[]): Saying[] {
-  const sayings = passages.flatMap((passage) => [...asked(passage), ...answered(passage)])
+  const known = new Set(passages.flatMap(({ event }) => questionIn(event.payload)?.id ?? []))
+  const sayings = passages.flatMap((passage) => [...asked(passage), ...answered(passage, known)])
   sayings.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
   return [...sayings, ...passages.flatMap(underWay)]
 }
@@ -78,12 +81,19 @@ function asked({ event }: Passage): Saying[] {
   return [{ kind: 'user', id, at, text: textIn(event.payload, 'text') ?? '' }]
 }
 
-function answered({ event, attempts }: Passage): Saying[] {
+/** What a message asks, or an event answers. */
+function questionIn(payload: unknown): { id: string; options: readonly string[] } | undefined {
+  return (payload as { question?: { id: string; options: readonly string[] } } | null)?.question
+}
+
+/** `known`: questions that were answered. */
+function answered({ event, attempts }: Passage, known: ReadonlySet<string>): Saying[] {
   return attempts.flatMap(({ turn, effects }) => {
     const said = effects
       .filter((effect) => effect.type === 'send_message')
-      .map(
-        ({ id, created_at: at, payload, status, reason }): Saying => ({
+      .map(({ id, created_at: at, payload, status, reason }): Saying => {
+        const question = questionIn(payload)
+        return {
           kind: 'agent',
           id,
           at,
@@ -93,8 +103,9 @@ function answered({ event, attempts }: Passage): Saying[] {
               ? null
               : `${REASON_NAMES[reason].toLowerCase()}, ${originWords(event)}`,
           delivered: status === 'completed',
-        }),
-      )
+          ...(question === undefined || known.has(question.id) ? {} : { question }),
+        }
+      })
     return [...said, ...unsaid(turn)]
   })
 }

@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { serverNow } from '../api/http.ts'
-import { KINDS, type Kind, OUTCOMES, type Outcome, readLedger } from '../api/ledger.ts'
+import { LEDGER_KINDS, type LedgerKind, OUTCOMES, type Outcome, readLedger } from '../api/ledger.ts'
 import { seesAll, useMe } from '../frame/me.ts'
 import { useSettled } from '../parts/clock.ts'
 import { KIND_NAMES, outcomeLabel } from '../parts/outcome.tsx'
@@ -28,7 +28,7 @@ interface Filter {
   /** Of `own`: what the two fields hold, in the reader's own zone. */
   readonly from: string
   readonly to: string
-  readonly kind: Kind | ''
+  readonly kind: LedgerKind | ''
   readonly outcome: Outcome | ''
 }
 
@@ -156,8 +156,8 @@ function Filters(props: { filter: Filter; onChange: (part: Partial<Filter>) => v
       <Choice
         label="Trigger"
         value={filter.kind}
-        onChoose={(kind) => onChange({ kind: kind as Kind | '' })}
-        options={[['', 'All'], ...KINDS.map((kind) => [kind, KIND_NAMES[kind]] as const)]}
+        onChoose={(kind) => onChange({ kind: kind as LedgerKind | '' })}
+        options={[['', 'All'], ...LEDGER_KINDS.map((kind) => [kind, KIND_NAMES[kind]] as const)]}
       />
       <Choice
         label="Outcome"

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
-import { OUTCOME_MEANINGS, OUTCOMES, TRIGGER_KINDS } from '../../core/ledger/ledger.ts'
+import { LEDGER_KINDS, OUTCOME_MEANINGS, OUTCOMES } from '../../core/ledger/ledger.ts'
 import { isZone, localInstant } from '../../core/schedule/index.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
 import { idParam, listQuery, mergedPages, operation, ownerOf, page, pageOf } from '../contract.ts'
@@ -17,7 +17,7 @@ const instant = z.iso.datetime()
 const query = listQuery({ max: LIMIT_MAX, default: LIMIT_DEFAULT }).extend({
   user_id: keyPart.optional().describe('Whose. Admin and service only.'),
   session_key: sessionKey.optional().describe('Only slots of this session.'),
-  trigger: z.enum(TRIGGER_KINDS).optional().describe('Only slots of this kind of trigger.'),
+  trigger: z.enum(LEDGER_KINDS).optional().describe('Only slots of this kind of trigger.'),
   trigger_id: idParam.optional().describe('Only slots of this timer, alarm, intent or work.'),
   outcome: z
     .enum(OUTCOMES)
@@ -41,7 +41,7 @@ function when(description: string) {
 const entry = z.object({
   id: z.uuid(),
   trigger: z.object({
-    kind: z.enum(TRIGGER_KINDS),
+    kind: z.enum(LEDGER_KINDS),
     /** Null where the intent is deleted. */
     id: z.uuid().nullable(),
     name: z.string(),

@@ -1,5 +1,5 @@
 /** One page of the ledger: windows of all sources merged by time, then judged, then cut. */
-import { judgeSlot, type Outcome, type TriggerKind } from '../../core/ledger/ledger.ts'
+import { judgeSlot, type LedgerKind, type Outcome } from '../../core/ledger/ledger.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   type LedgerScope,
@@ -14,7 +14,7 @@ import { gatherSlots, type Slot } from './slots.ts'
 const LOOK_MAX = 300
 
 export interface LedgerAsk extends LedgerScope {
-  readonly kind: TriggerKind | null
+  readonly kind: LedgerKind | null
   /** `missed`: also those that stand for further slots. */
   readonly outcome: Outcome | null
   readonly limit: number

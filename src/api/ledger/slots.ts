@@ -17,6 +17,8 @@ import {
   type MissedPart,
   missedParts,
   type ParkedPart,
+  type QuestionPart,
+  questionParts,
   type TimerPart,
   timerParts,
   type WakePart,
@@ -47,6 +49,7 @@ interface Parts {
   readonly wakes: ReadonlyMap<string, WakePart>
   readonly timers: ReadonlyMap<string, TimerPart>
   readonly missed: ReadonlyMap<string, MissedPart>
+  readonly questions: ReadonlyMap<string, QuestionPart>
 }
 
 /** In the given order. A row that was pruned since it was seen is left out. */
@@ -68,6 +71,7 @@ async function slotsOf(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
     wakes: byId(await wakeParts(db, of('wake'))),
     timers: byId(await timerParts(db, of('timer'))),
     missed: byId(await missedParts(db, of('missed'))),
+    questions: byId(await questionParts(db, of('question'))),
   }
   return rows.flatMap((row) => slotOf(row, parts) ?? [])
 }
@@ -90,6 +94,8 @@ function slotOf(row: SlotRow, parts: Parts): Slot | null {
       return ofCancelledAlarm(row, parts)
     case 'missed':
       return ofMissed(row, parts.missed.get(row.id))
+    case 'question':
+      return ofQuestion(row, parts.questions.get(row.id))
   }
 }
 
@@ -98,6 +104,14 @@ function ofMissed(row: SlotRow, missed: MissedPart | undefined): Slot | null {
   const { name, user_id: userId, slots, last_for: last } = missed
   const facts = { from: 'missed', slots, last } as const
   return { ...NOTHING, row, facts, name, userId, sessionKey: null, endedAt: row.at }
+}
+
+function ofQuestion(row: SlotRow, question: QuestionPart | undefined): Slot | null {
+  if (question === undefined) return null
+  const { name, user_id: userId, answer } = question
+  const answered = answer === null ? {} : { answer }
+  const facts = { from: 'cancel', calling: false, ...answered } as const
+  return { ...NOTHING, row, facts, name, userId, sessionKey: row.session_key, endedAt: row.at }
 }
 
 const NOTHING = { missedCount: 0, attempts: 0, seen: null, reply: null } as const

@@ -1,7 +1,7 @@
 /** An event from outside, into the log of its session. */
 import { newId } from '../../core/ids.ts'
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
-import type { Appended } from '../../store/sessions/events.ts'
+import type { Appended, NewEvent } from '../../store/sessions/events.ts'
 import type { Context } from '../contract.ts'
 import { requireAgent } from './ref.ts'
 
@@ -11,10 +11,14 @@ export async function appendEvent(
   type: EventType,
   payload: string,
   clientId: string | null,
+  about?: NewEvent['about'],
 ): Promise<Appended> {
   requireAgent(ctx, session)
   const traceparent = ctx.traceparent ?? null
-  const event = { session, id: newId(), type, payload, clientId, traceparent }
+  const event: NewEvent = {
+    ...{ session, id: newId(), type, payload, clientId, traceparent },
+    ...(about === undefined ? {} : { about }),
+  }
   if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })
   const row = await ctx.app.append(event, ctx.db)
   ctx.app.changed('turns')

@@ -38,6 +38,9 @@ const instantText = z.string().refine((text) => {
   )
 })
 
+/** Of a message as it was kept: it may hold the question that it answered. */
+const textIn = (payload: string) => (JSON.parse(payload) as { text?: unknown }).text
+
 const postMessage = operation({
   name: 'post_message',
   method: 'POST',
@@ -74,7 +77,7 @@ const postMessage = operation({
       await rememberZone(ctx.db, session.userId, body.timezone)
     }
     const row = await appendEvent(ctx, session, 'user_message', payload, body.id ?? null)
-    if (!row.fresh && (row.type !== 'user_message' || row.payload !== payload)) {
+    if (!row.fresh && (row.type !== 'user_message' || textIn(row.payload) !== body.text)) {
       throw new Refusal(
         'conflict',
         `the message id ${body.id} was used in this session with another text`,

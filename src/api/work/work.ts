@@ -29,6 +29,7 @@ import {
   idParam,
   listQuery,
   mergedPages,
+  newestPage,
   operation,
   page,
   pageOf,
@@ -155,16 +156,7 @@ const listWorkOp = operation({
       limit: query.limit + 1,
       after: query.cursor ?? null,
     })
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
-    return {
-      body: page(
-        shown.map((row) => workView(row)),
-        next,
-      ),
-      places: shown.map((row) => [row.created_text, row.id]),
-    }
+    return newestPage(rows, query.limit, (row) => workView(row))
   },
 })
 

@@ -11,6 +11,7 @@ import {
   timezone,
   words,
 } from '../fields.ts'
+import { UNATTENDED, unattended } from '../questions/question.ts'
 import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { KEY_PART, KEY_PART_FORM } from '../sessions/session.ts'
 import { ALARM_KINDS, ALARM_STATUSES } from './alarm.ts'
@@ -62,6 +63,7 @@ export const alarmFields = {
       `Attempts at one wake; unless said, as many as the server is set to (${MAX_FAILURES}).`,
     ),
   ...catchUpFields,
+  unattended,
 }
 
 export type AlarmFields = z.output<z.ZodObject<typeof alarmFields>> & { timezone: string }
@@ -97,5 +99,6 @@ export const ALARM = {
   delivery_id: kept('uuid'),
   catch_up: word(CATCH_UPS),
   catch_up_within_seconds: shown('int?'),
+  unattended: word(UNATTENDED),
   traceparent: kept('text?'),
 }

@@ -35,3 +35,15 @@ const BUTTONS = [
 export function buttonsFor(reason: Reason) {
   return reason === 'answer' ? [] : BUTTONS
 }
+
+type Options = { readonly options: readonly string[] }
+
+/** Of a question: what is pressed is what a person would write. */
+export function optionButtons({ options }: Options) {
+  return options.map((option) => ({ label: option, value: option }))
+}
+
+/** For channels that have no buttons. */
+export function withOptions(text: string, { options }: Options): string {
+  return `${text}\n\n(${options.join(' / ')})`
+}

@@ -15,6 +15,7 @@ import {
   timezone,
   words,
 } from '../fields.ts'
+import { UNATTENDED, unattended } from '../questions/question.ts'
 import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './intent.ts'
 import { wordsOf } from './keywords.ts'
@@ -94,6 +95,7 @@ export const intentFields = {
     .describe('The conversation of that agent; a conversation of its own when left out.'),
   catch_up: catchUpFields.catch_up.unwrap(),
   catch_up_within_seconds: catchUpFields.catch_up_within_seconds,
+  unattended: unattended.unwrap(),
 }
 
 export type IntentFields = z.output<z.ZodObject<typeof intentFields>>
@@ -108,6 +110,7 @@ export const newIntentFields = {
     .optional()
     .describe("An IANA name; the person's own unless said."),
   catch_up: catchUpFields.catch_up,
+  unattended,
 }
 
 /** What its owner says of it, as it is kept; and what follows from that: when it is looked at. */
@@ -129,6 +132,7 @@ export const INTENT_PLAN = {
   thread_id: shown('text?'),
   catch_up: word(CATCH_UPS),
   catch_up_within_seconds: shown('int?'),
+  unattended: word(UNATTENDED),
   anchor_at: kept('timestamptz'),
   next_check: shown('timestamptz?'),
 }

@@ -10,6 +10,10 @@ import type { TurnCause } from '../sessions/turn.ts'
 export const TRIGGER_KINDS = ['timer', 'alarm', 'intent', 'work'] as const
 export type TriggerKind = (typeof TRIGGER_KINDS)[number]
 
+/** Whose slots are told. Nobody plans a question: it is open, and its slot is the instant of its default. */
+export const LEDGER_KINDS = [...TRIGGER_KINDS, 'question'] as const
+export type LedgerKind = (typeof LEDGER_KINDS)[number]
+
 export const OUTCOMES = [
   'delivered',
   'sent',
@@ -191,6 +195,8 @@ export interface WakeFacts {
 /** A slot whose trigger was cancelled before anything came of it. */
 export interface CancelFacts {
   readonly from: 'cancel'
+  /** Of a question: what the person answered before its time was over. */
+  readonly answer?: string
   /** A receiver was being called when it was cancelled. */
   readonly calling: boolean
 }
@@ -227,6 +233,7 @@ export function judgeSlot(facts: SlotFacts): Judged {
     case 'wake':
       return judgeWake(facts)
     case 'cancel':
+      if (facts.answer !== undefined) return cancelled('answered')
       return cancelled(facts.calling ? 'cancelled_while_calling' : 'cancelled')
     case 'missed':
       return { outcome: 'missed', reason: { rule: 'catch_up', count: facts.slots } }

@@ -4,10 +4,10 @@ import { PARK_RULES } from '../people/manners.ts'
 import { RULE_WORDS } from '../people/words.ts'
 import { formatLocal } from '../schedule/index.ts'
 import type { Reason } from '../sessions/reason.ts'
-import type { Cause, EventFacts, Judged, SlotFacts, TriggerKind } from './ledger.ts'
+import type { Cause, EventFacts, Judged, LedgerKind, SlotFacts } from './ledger.ts'
 
 export interface Told extends Judged {
-  readonly kind: TriggerKind
+  readonly kind: LedgerKind
   readonly facts: SlotFacts
   readonly at: Date
   readonly endedAt: Date | null
@@ -181,6 +181,9 @@ function errorWords({ facts }: Told, reason: Cause | null): string {
 }
 
 function cancelledWords({ kind, facts, reason, attempts }: Told, when: string): string {
+  if (facts.from === 'cancel' && facts.answer !== undefined)
+    return `Answered at ${when}: ${JSON.stringify(facts.answer)}`
+  if (kind === 'question') return `Withdrawn at ${when}, before it was answered`
   if (facts.from === 'cancel' && kind === 'timer')
     return `Cancelled at ${when}, before it was due: the user spoke, or it was called off`
   if (reason?.rule === 'cancelled_while_calling')

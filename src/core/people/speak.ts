@@ -54,6 +54,9 @@ export function fitting(
       said[said.length - 1] = {
         ...last,
         content: `${last.content}\n\n${wish.content}`,
+        ...(last.question === undefined && wish.question !== undefined
+          ? { question: wish.question }
+          : {}),
         along: [...(last.along ?? []), ...(wish.along ?? [])],
       }
     else said.push(wish)

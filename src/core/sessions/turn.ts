@@ -10,6 +10,7 @@ import { newId } from '../ids.ts'
 import type { IntentAsk } from '../intents/draft.ts'
 import { canonicalJson, RawJson } from '../json/json.ts'
 import type { MannerAsk } from '../people/change.ts'
+import type { QuestionAsk } from '../questions/question.ts'
 import type { WorkWish } from '../work/draft.ts'
 import type { WorkAsk } from '../work/work.ts'
 import { type Counters, type GatePolicy, nearsCap, pass, QUIET, type Verdict } from './gate.ts'
@@ -22,6 +23,8 @@ export type Wish =
       readonly type: 'send_message'
       readonly content: string
       readonly channel?: string
+      /** A question that it asks, for whoever shows it. */
+      readonly question?: ShownQuestion
       /** Written if the message is, and only then. */
       readonly along?: readonly Along[]
     }
@@ -36,6 +39,13 @@ export type Wish =
   /** For the trigger of that type to write, in the turn's own transaction. */
   | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
 
+/** What a channel shows of a question beside its text. */
+export interface ShownQuestion {
+  readonly id: string
+  readonly options: readonly string[]
+  readonly until?: string
+}
+
 /** What is asked of a trigger together with a message: what holds the message back holds back this, too. */
 export interface Along {
   readonly trigger: EventType
@@ -43,7 +53,7 @@ export interface Along {
 }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk
+export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk | QuestionAsk
 
 export interface TurnFacts {
   readonly sessionKey: string
@@ -170,7 +180,7 @@ export function decide(
         })
       }
     }
-    const payload = JSON.stringify({ content: wish.content })
+    const payload = JSON.stringify({ content: wish.content, question: wish.question })
     effects.push(effectRow(facts, ordinal, wish.type, payload, wish.channel))
     along.push(...(wish.along ?? []))
   })

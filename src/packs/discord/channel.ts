@@ -27,6 +27,7 @@ const refused = z.object({
 
 export class DiscordChannel implements PushChannel {
   readonly name = CHANNEL
+  readonly buttons = true
   readonly #options: DiscordOptions
   /** The conversation with each user. */
   readonly #channels = new Map<string, string>()

@@ -41,6 +41,7 @@ type Answered = z.infer<typeof answered>
 
 export class SlackChannel implements PushChannel {
   readonly name = CHANNEL
+  readonly buttons = true
   readonly #options: SlackOptions
   /** The conversation with each user. */
   readonly #channels = new Map<string, string>()

@@ -58,6 +58,7 @@ type GrammySignal = NonNullable<Parameters<Api['getMe']>[0]>
 
 export class TelegramChannel implements PushChannel {
   readonly name = CHANNEL
+  readonly buttons = true
   /** The number before the colon of the token. */
   readonly botId: number
   readonly #api: Api

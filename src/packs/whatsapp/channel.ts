@@ -24,6 +24,7 @@ const refused = z.object({ error: z.object({ code: z.number(), message: z.string
 
 export class WhatsAppChannel implements PushChannel {
   readonly name = CHANNEL
+  readonly buttons = true
   readonly windowMs = WINDOW_MS
   readonly templated: boolean
   readonly #options: NonNullable<WhatsAppSettings['whatsapp']>

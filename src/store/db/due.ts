@@ -180,6 +180,15 @@ export const PARKED: DueTable = {
   live: 'release_at is not null',
 }
 
+/** Open questions whose default counts from some instant on. */
+export const QUESTIONS: DueTable = {
+  name: 'wakeful.questions',
+  key: 'id',
+  keyType: 'uuid',
+  due: 'due_at',
+  live: 'due_at is not null',
+}
+
 /** Messages to be pushed to somebody's device, under a lease. */
 export const EFFECTS: DueTable = {
   name: 'wakeful.effects',

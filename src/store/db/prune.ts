@@ -16,6 +16,7 @@ const HOT = [
   'intent_executions',
   'people',
   'parked',
+  'questions',
   'signals',
   'intent_used',
   'checkpoints',
@@ -110,6 +111,7 @@ const TARGETS: readonly Target[] = [
   { table: 'audit_log', at: 't.at', done: 'true' },
   { table: 'parked', at: 't.updated_at', done: `t.status <> 'waiting'` },
   { table: 'missed', at: 't.missed_at', done: 'true' },
+  { table: 'questions', at: 't.updated_at', done: `t.status <> 'open'` },
 ]
 const TIMERS: Target = {
   table: 'autonomy_timers',

@@ -17,10 +17,14 @@ import {
 } from './due.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from './statement.ts'
 
-/** Locks up to `limit` due rows, soonest first; another clock's are skipped. `columns` are those of `t`. */
-export function dueFrom<R extends { readonly bucket: number }>(table: DueTable, columns: string) {
+/** Locks up to `limit` due rows, soonest first; another clock's are skipped. `columns` are those of `t`. `lock`: of another table. */
+export function dueFrom<R extends { readonly bucket: number }>(
+  table: DueTable,
+  columns: string,
+  lock: { readonly join?: string; readonly lock?: string } = {},
+) {
   const due = statement({ limit: 'int' }, ({ limit }) =>
-    takenAndNext(table, dueRows(table, columns, limit)),
+    takenAndNext(table, dueRows(table, columns, limit, lock)),
   )
   return async (tx: Db, limit: number): Promise<Taken<R>> =>
     takenOf<R>(await due.run(tx, { limit }))
@@ -94,8 +98,8 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
   event_id: ['uuid', ({ event }) => event.eventId],
 }
 
-/** Left out where nothing was. */
-const MISSED = 'missed'
+/** JSON already, and left out where there is none. */
+const SPARED: readonly string[] = ['missed', 'unattended']
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 
 /**
@@ -104,13 +108,14 @@ const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T
  */
 export function appendTaken(type: EventType, members: readonly [string, ...string[]]): string {
   const payload = members
-    .filter((name) => name !== MISSED)
+    .filter((name) => !SPARED.includes(name))
     .map((name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`)
-  const missed = members.includes(MISSED)
-    ? ` || case when ${MISSED} is null then '' else ',"${MISSED}":' || ${MISSED}::text end`
-    : ''
+  const spared = members
+    .filter((name) => SPARED.includes(name))
+    .map((name) => ` || case when ${name} is null then '' else ',"${name}":' || ${name}::text end`)
+    .join('')
   return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${missed} || '}')::json,
+    select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${spared} || '}')::json,
       ${members[0]}, scheduled_for, traceparent, ${NOW}
     from taken returning id)`
 }

@@ -225,7 +225,8 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
-      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq),
+      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq,
+      to_json(nullif(t.unattended, 'ask')) as unattended),
   ${appendTaken('intent', [
     'intent_id',
     'intent_name',
@@ -238,6 +239,7 @@ const TAKE = statement(
     'missed_count',
     'metadata',
     'missed',
+    'unattended',
   ])}
   select 1`,
 )

@@ -311,3 +311,16 @@ export const missedParts = look<SlotKey, MissedPart>(
   (k) => `select m.id, m.user_id, m.name, m.slots, m.last_for from ${k}
     join wakeful.missed m on ${keyIs('m.bucket', 'k.bucket')} and ${keyIs('m.id', 'k.id')}`,
 )
+
+export interface QuestionPart {
+  readonly id: string
+  readonly name: string
+  readonly user_id: string
+  readonly answer: string | null
+}
+
+export const questionParts = look<SlotKey, QuestionPart>(
+  SLOT_KEYS,
+  (k) => `select t.id, left(t.text, ${NAME_MAX}) as name, t.user_id, t.answer from ${k}
+    join wakeful.questions t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}`,
+)

@@ -2,7 +2,7 @@
  * The slots of all triggers in the order of time, out of the tables that hold them. Each source gives a window of light
  * rows, newest first; the caller merges them and asks for the facts of those it shows (`facts.ts`).
  */
-import { TRIGGER_KINDS, type TriggerKind } from '../../core/ledger/ledger.ts'
+import { LEDGER_KINDS, type LedgerKind } from '../../core/ledger/ledger.ts'
 import { bucketOf, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, NOW } from '../db/due.ts'
@@ -21,7 +21,7 @@ export interface LedgerScope {
 /** Where a slot's row is: enough to order it and to ask for more. */
 export interface SlotRow {
   readonly source: LedgerSource
-  readonly kind: TriggerKind
+  readonly kind: LedgerKind
   readonly bucket: number
   readonly id: string
   readonly at: Date
@@ -35,7 +35,7 @@ export interface SlotRow {
   readonly head: boolean
 }
 
-export type LedgerSource = 'event' | 'check' | 'wake' | 'timer' | 'alarm' | 'missed'
+export type LedgerSource = 'event' | 'check' | 'wake' | 'timer' | 'alarm' | 'missed' | 'question'
 
 const EVENTS_BACK = 100
 /** A session with fewer events is read as a whole and sorted; that of a longer one would be felt. */
@@ -51,7 +51,7 @@ const SAME_SLOT = (id: string, slot: string, near: string, order: string, back: 
 
 interface Source {
   readonly name: LedgerSource
-  readonly kinds: readonly TriggerKind[]
+  readonly kinds: readonly LedgerKind[]
   readonly table: string
   readonly at: string
   readonly id: string
@@ -91,13 +91,14 @@ const CHECK_HEAD = `t.scheduled_for is null or t.intent_id is null or not (
 const SOURCES: readonly Source[] = [
   {
     name: 'event',
-    kinds: TRIGGER_KINDS,
+    kinds: LEDGER_KINDS,
     table: 'wakeful.events',
     at: 'created_at',
     id: 'id',
     where: 't.scheduled_for is not null',
     everybody: 't.seq >= 1',
-    columns: 't.type as kind, t.trigger_id, t.scheduled_for, t.session_key, t.seq',
+    // The one result that is a slot: the default of a question.
+    columns: `case when t.type = 'tool_result' then 'question' else t.type end as kind, t.trigger_id, t.scheduled_for, t.session_key, t.seq`,
     head: EVENT_HEAD,
     user: (bucket, user) => `t.bucket = ${bucket} and split_part(t.session_key, ':', 1) = ${user}`,
     // A long session is most of what its user has: it is walked along the user's slots. Its key stands in an expression,
@@ -189,6 +190,21 @@ const SOURCES: readonly Source[] = [
     session: () => 'false',
     trigger: (id) => `t.trigger_id = ${id}::uuid`,
   },
+  {
+    name: 'question',
+    kinds: ['question'],
+    table: 'wakeful.questions',
+    at: 'updated_at',
+    id: 'id',
+    where: `t.status in ('answered', 'cancelled')`,
+    everybody: 't.event_seq >= 1',
+    columns: `'question' as kind, t.id as trigger_id, coalesce(t.until_at, t.created_at) as scheduled_for, t.session_key, null::int as seq`,
+    head: 'true',
+    user: (bucket, user) => `t.bucket = ${bucket} and t.user_id = ${user}`,
+    session: (s) =>
+      `t.bucket = ${s('bucket')} and t.user_id = ${s('userId')} and t.session_key = ${s('key')}`,
+    trigger: (id) => `t.id = ${id}::uuid`,
+  },
 ]
 
 /** One window of one source. */
@@ -201,7 +217,7 @@ export interface SlotWindow {
 export async function ledgerWindows(
   db: Db,
   scope: LedgerScope,
-  kind: TriggerKind | null,
+  kind: LedgerKind | null,
   size: number,
 ): Promise<SlotWindow[]> {
   const wanted = SOURCES.filter(({ kinds }) => kind === null || kinds.includes(kind))

@@ -17,7 +17,7 @@ const NAME_MAX = 200
 
 /** What the trigger of an event was called then; a notice by what it tells of. */
 export const EVENT_NAME = `coalesce(e.payload ->> 'timer_id', e.payload ->> 'intent_name', e.payload ->> 'title', nullif(e.payload ->> 'label', ''),
-  e.payload ->> 'wake_message', e.payload ->> 'task')`
+  e.payload ->> 'wake_message', e.payload ->> 'task', e.payload -> 'question' ->> 'text')`
 const TURN = (wanted: string) => `lateral (select t.* from wakeful.turns t
   where t.bucket = e.bucket and t.session_key = e.session_key and t.event_seq = e.seq and ${wanted} order by t.attempt desc limit 1) t`
 const OUTCOME = `t.status, t.error, t.cause, coalesce(t.verdicts, '[]'::json) as verdicts, array(

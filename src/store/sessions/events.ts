@@ -5,6 +5,7 @@ import type { Db } from '../db/db.ts'
 import { byKey, keyIs, keyOrder, NOW } from '../db/due.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { writeAudit } from '../identity/audit.ts'
+import { answering } from '../questions/answers.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
@@ -16,6 +17,8 @@ export interface NewEvent {
   readonly traceparent?: string | null
   /** Who sent it, where an operation did: written with the event. */
   readonly audit?: AuditHead | null
+  /** The question that it is about; `must`: where that has ended it is refused. */
+  readonly about?: { readonly id: string; readonly must?: boolean }
 }
 
 export interface EventRow {
@@ -61,7 +64,8 @@ const LOCK = statement(
     select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW} from ${i}
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select s.session_key, s.last_seq - s.done_seq as waiting from (select distinct bucket, session_key from ${i}) i
+  select s.session_key, s.last_seq - s.done_seq as waiting, exists (select 1 from wakeful.questions q
+    where q.bucket = s.bucket and q.session_key = s.session_key and q.status = 'open') as asked from (select distinct bucket, session_key from ${i}) i
   join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.session_key')}
   ${keyOrder('s', 'session_key')} for update of s`,
 )
@@ -135,7 +139,8 @@ export async function appendEvents(
 ): Promise<(Appended | null)[]> {
   const answered = await byKey(db, async (tx) => {
     const heads = await LOCK.run<Head>(tx, { i: events })
-    const { fitting, beyond } = roomFor(events, heads, backlogMax)
+    const { fitting: taken, beyond } = roomFor(events, heads, backlogMax)
+    const fitting = await withAnswers(tx, taken, heads)
     const added = fitting.length === 0 ? [] : await APPEND.run<AppendedRow>(tx, { i: fitting })
     await writeAudit(tx, auditOf(fitting, added))
     const known = beyond.length === 0 ? [] : await KNOWN.run<AppendedRow>(tx, { i: beyond })
@@ -159,6 +164,29 @@ interface Head {
   readonly session_key: string
   /** Events without a turn yet. */
   readonly waiting: number
+  /** A question of its agent is open. */
+  readonly asked: boolean
+}
+
+/** Those that answer a question, with it. What the client's id says is told again has answered before. */
+async function withAnswers(
+  tx: Db,
+  events: readonly NewEvent[],
+  heads: readonly Head[],
+): Promise<readonly NewEvent[]> {
+  const asked = new Set(heads.flatMap((head) => (head.asked ? head.session_key : [])))
+  if (asked.size === 0 && !events.some(({ about }) => about?.must)) return events
+  const known = await KNOWN.run<AppendedRow>(tx, { i: events })
+  const again = new Set(known.map((row) => `${row.session_key} ${row.client_id}`))
+  const fresh = events.filter(({ session, clientId }) => {
+    const key = `${session.key} ${clientId}`
+    if (clientId === null) return true
+    const first = !again.has(key)
+    again.add(key)
+    return first
+  })
+  const may = new Set(fresh.filter(({ session }) => asked.has(session.key)))
+  return answering(tx, events, (event) => may.has(event))
 }
 
 /** Which of the events their sessions still have room for. */
@@ -182,6 +210,19 @@ function auditOf(events: readonly NewEvent[], added: readonly AppendedRow[]): Au
   return events.flatMap(({ id, audit, session }) =>
     audit && fresh.has(id) ? { ...audit, objectId: id, owner: session.userId } : [],
   )
+}
+
+/** Whether a message with the client's id is in the log. */
+export async function isHeard(
+  db: Db,
+  { bucket, session_key }: { readonly bucket: number; readonly session_key: string },
+  clientId: string,
+): Promise<boolean> {
+  const found = await db.query(
+    'select 1 from wakeful.events where bucket = $1 and session_key = $2 and client_id = $3 limit 1',
+    [bucket, session_key, clientId],
+  )
+  return found.length > 0
 }
 
 const EVENT = 'id, session_key, seq, type, payload, created_at'

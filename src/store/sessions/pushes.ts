@@ -263,11 +263,13 @@ export interface Delivered {
   readonly effect_id: string
   readonly event_seq: number
   readonly content: string
+  /** The question that it asks. */
+  readonly question_id: string | null
   readonly origin: string | null
   readonly delivered_at: Date
 }
 
-const DELIVERED = `d.created_at as delivered_at, e.bucket, e.session_key, e.position, e.reason, e.id as effect_id, e.event_seq, e.payload ->> 'content' as content, e.origin`
+const DELIVERED = `d.created_at as delivered_at, e.bucket, e.session_key, e.position, e.reason, e.id as effect_id, e.event_seq, e.payload ->> 'content' as content, e.payload -> 'question' ->> 'id' as question_id, e.origin`
 
 /** By the channel's name for it, or by its own id; for null the newest one. */
 export async function deliveredBy(
