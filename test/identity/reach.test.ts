@@ -10,9 +10,11 @@ eachStore('the reach of an operation', (store) => {
     for (const user of ['ann', 'ben']) await w.say(`${user}:bot:t`, 'hello')
     const seenBy = async (owner?: string) => {
       const caller = { requestId: 'r', signal: new AbortController().signal }
-      const { db } = w.app.context(localActor(owner), caller)
-      const asked = (db.slices?.all ?? [db]).map((each) =>
-        each.query<{ session_key: string }>('select session_key from wakeful.events'),
+      const ctx = w.app.context(localActor(owner), caller)
+      const { slices } = ctx
+      const each = w.app.stores.all.map((_, number) => slices?.within(ctx, number) ?? ctx)
+      const asked = each.map(({ db }) =>
+        db.query<{ session_key: string }>('select session_key from wakeful.events'),
       )
       return (await Promise.all(asked))
         .flat()
