@@ -87,7 +87,7 @@ function show(out: Screen, { timezone, occurrences, by_day, ...rest }: Rehearsal
       if (text !== undefined) out.write(`         ${out.paint('dim', plain(text))}\n`)
     }
   }
-  out.write(`${countsText(rest.totals)}, until ${local(rest.to)} ${timezone}\n`)
+  out.write(`${countsText(rest.totals)}, until ${local(rest.to)}\n`)
   if (rest.cut !== null) {
     const busiest = rest.cut.busiest === null ? '' : `; most often came ${rest.cut.busiest.name}`
     out.note(plain(`cut there: its most ${rest.cut.why} were reached${busiest}`))
