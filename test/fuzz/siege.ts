@@ -130,7 +130,7 @@ class Siege {
     const lane = async () => {
       while (left-- > 0) {
         await this.#one()
-        if (left % 500 === 0) await this.#stillIn()
+        if (left % 100 === 0) await this.#stillIn()
         if (left % 10_000 === 0 && left > 0)
           say(`${requests - left} requests, ${this.attack.found.length} found`)
       }
@@ -179,14 +179,18 @@ class Siege {
     ])
   }
 
-  /** An admin among the strangers may have revoked a key: then another is made. */
+  /** An admin among the strangers may have revoked a key, and a wrong one is only braked: then others are made. */
   async #stillIn(): Promise<void> {
-    const answer = await fetch(`${this.#server.url}/v1/alarms?limit=1`, {
-      headers: { authorization: `Bearer ${this.#keys.ann}` },
-    })
-    await answer.arrayBuffer()
-    if (answer.status === 401)
+    const { ann, user, worker } = this.#keys
+    for (const key of [ann, user, worker]) {
+      const answer = await fetch(`${this.#server.url}/v1/intents/pending?limit=1`, {
+        headers: { authorization: `Bearer ${key}` },
+      })
+      await answer.arrayBuffer()
+      if (answer.status !== 401 && answer.status !== 429) continue
       this.#keys = { ...(await makeKeys(this.#server.url)), bob: this.#keys.bob }
+      return
+    }
   }
 
   async #tool(): Promise<void> {
@@ -310,7 +314,7 @@ async function makeKeys(url: string): Promise<Keys> {
     ann: await make({ role: 'agent', user_id: 'ann' }),
     user: await make({ role: 'user', user_id: 'ann' }),
     bob: await make({ role: 'agent', user_id: 'bob' }),
-    worker: await make({ role: 'worker' }),
+    worker: await make({ role: 'worker', user_id: 'ann' }),
   }
 }
 
