@@ -7,6 +7,8 @@ import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
+import { DEFAULT_LIMITS, type Limits } from './core/limits/limits.ts'
+import { ORIGINS } from './core/limits/lineage.ts'
 import { isZone } from './core/schedule/index.ts'
 import { SLICES_MAX } from './core/slices/slices.ts'
 import {
@@ -55,6 +57,7 @@ const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 const S3_PLACE =
   /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
 const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
+const USD_FORM = 'an amount above 0, such as 2.50'
 const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
 
 /** A shorter lease could not be extended in time by its heartbeat. */
@@ -99,6 +102,8 @@ export interface Config {
     readonly consecutiveMax: number
     readonly cooldownMs: number
   }
+  /** For runaways, by person and agent. */
+  readonly limits: Limits
   /** Attempts at a wake of alarms that do not say. */
   readonly alarmMaxFailures: number
   /** Events of one session that may wait. */
@@ -172,6 +177,7 @@ function readOwn(read: Reader): Config {
       ),
       cooldownMs: read.whole('AUTONOMY_COOLDOWN_MS', 0, MS_MAX, AUTONOMY_COOLDOWN_MS),
     },
+    limits: readLimits(read),
     alarmMaxFailures: read.whole('WAKEFUL_MAX_FAILURES', 1, MAX_FAILURES_MAX, MAX_FAILURES),
     sessionBacklog: read.whole('WAKEFUL_SESSION_BACKLOG', 1, 1_000_000, SESSION_BACKLOG),
     timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
@@ -187,6 +193,32 @@ function readOwn(read: Reader): Config {
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['json', 'pretty']) ?? 'json',
   }
+}
+
+/** Nothing for calls and money: not limited. */
+function readLimits(read: Reader): Limits {
+  const { depthMax, pendingMax, firesMax } = DEFAULT_LIMITS
+  const most = (name: string, usual: number) => read.whole(name, 1, 1_000_000_000, usual)
+  const origins = (read.text('WAKEFUL_REFUSE_ORIGINS') ?? '').toLowerCase().split(',')
+  const named = origins.map((origin) => origin.trim()).filter((origin) => origin !== '')
+  const refusedOrigins = ORIGINS.filter((each) => named.includes(each) || named.includes('all'))
+  const unknown = named.find((name) => name !== 'all' && !ORIGINS.some((each) => each === name))
+  if (unknown !== undefined)
+    read.refuse('WAKEFUL_REFUSE_ORIGINS', shown(unknown), `all, or some of ${ORIGINS.join(',')}`)
+  const calls = most('WAKEFUL_CALLS_A_DAY', 0)
+  return {
+    depthMax: most('WAKEFUL_DEPTH_MAX', depthMax),
+    pendingMax: most('WAKEFUL_PENDING_MAX', pendingMax),
+    firesMax: most('WAKEFUL_FIRES_A_DAY', firesMax),
+    callsMax: calls === 0 ? null : calls,
+    usdMax: read.parsed('WAKEFUL_USD_A_DAY', readUsd, USD_FORM) ?? null,
+    refusedOrigins,
+  }
+}
+
+function readUsd(text: string): number | undefined {
+  const usd = /^\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text) : 0
+  return usd > 0 ? usd : undefined
 }
 
 /** Where this machine is said to be. A zone that is no name, such as an offset, is UTC. */

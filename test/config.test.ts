@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../src/app/packs.ts'
 import { ConfigError } from '../src/config.ts'
+import { DEFAULT_LIMITS } from '../src/core/limits/limits.ts'
 
 const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
 
@@ -43,6 +44,7 @@ describe('readConfig', () => {
       alarmMaxFailures: 5,
       sessionBacklog: 10_000,
       leaseMs: 30_000,
+      limits: DEFAULT_LIMITS,
       autonomy: { enabled: true, consecutiveMax: 3, cooldownMs: 15_000 },
       timerPollIntervalMs: 250,
       effectPollIntervalMs: 100,

@@ -61,8 +61,8 @@ describe('docs/settings.md', () => {
       const takesNumbers = refusal({ ...FULL, [name]: '-1' })
       return /whole number|true, false/.test(takesNumbers)
     })
-    // Unset, everything is kept.
-    expect(numbers).toEqual(['WAKEFUL_KEEP_DAYS'])
+    // Unset, calls are not limited and everything is kept.
+    expect(numbers.sort()).toEqual(['WAKEFUL_CALLS_A_DAY', 'WAKEFUL_KEEP_DAYS'])
   })
 })
 

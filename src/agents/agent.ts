@@ -1,4 +1,5 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
+import type { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { TurnPerson } from '../core/people/person.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
@@ -32,6 +33,8 @@ export interface TurnInput {
   readonly db: Db
   /** Whom the session is with; absent where nobody asked. */
   readonly person?: TurnPerson
+  /** What stands against setting one more trigger in this turn; null counts it. Absent where nobody counts. */
+  readonly refusal?: () => Refusal | null
   /** The names of those who do work here, where they are known. */
   readonly workTypes?: readonly string[]
 }
@@ -45,6 +48,8 @@ export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & {
 export interface Spent {
   readonly tokens: number
   readonly usd: number
+  /** Calls of a model; one unless said. */
+  readonly calls?: number
 }
 
 export interface TurnResult {

@@ -9,7 +9,7 @@ import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { type TurnPerson, turnPerson } from '../core/people/person.ts'
 import type { AnsweredQuestion } from '../core/questions/question.ts'
 import { TIMER_ID_MAX } from '../core/sessions/session.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import { setsTrigger, type Wish } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../store/alarms/alarms.ts'
 import { countEnabled, getIntent } from '../store/intents/intents.ts'
@@ -178,12 +178,16 @@ export class Turn {
   }
 
   /** Reports what this turn has used up, as often as it likes: it adds up, and is kept with the turn. */
-  spent({ tokens = 0, usd = 0 }: Partial<Spent>): void {
+  spent({ tokens = 0, usd = 0, calls = 1 }: Partial<Spent>): void {
     if (this.#over) throw new Error(OVER)
-    if (![tokens, usd].every((amount) => Number.isFinite(amount) && amount >= 0))
-      throw new TypeError('spent: takes tokens and usd, each a number from 0 on')
-    const { tokens: before, usd: money } = this.#spent ?? { tokens: 0, usd: 0 }
-    this.#spent = { tokens: before + tokens, usd: money + usd }
+    if (![tokens, usd, calls].every((amount) => Number.isFinite(amount) && amount >= 0))
+      throw new TypeError('spent: takes tokens, usd and calls, each a number from 0 on')
+    const before = this.#spent ?? { tokens: 0, usd: 0, calls: 0 }
+    this.#spent = {
+      tokens: before.tokens + tokens,
+      usd: before.usd + usd,
+      calls: (before.calls ?? 0) + calls,
+    }
   }
 
   /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
@@ -341,6 +345,8 @@ export class Turn {
 
   #ask(wish: Wish): void {
     if (this.#over) throw new Error(OVER)
+    const refusal = setsTrigger(wish) ? this.#input.refusal?.() : null
+    if (refusal) throw refusal
     this.#wishes.push(wish)
   }
 

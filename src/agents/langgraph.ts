@@ -172,7 +172,11 @@ function spending(result: TurnResult, before: Standing, after: Standing): TurnRe
       (message) => (message as { usage_metadata?: { total_tokens: number } }).usage_metadata ?? [],
     )
   if (used.length === 0) return result
-  const spent = { tokens: used.reduce((sum, usage) => sum + usage.total_tokens, 0), usd: 0 }
+  const spent = {
+    tokens: used.reduce((sum, usage) => sum + usage.total_tokens, 0),
+    usd: 0,
+    calls: used.length,
+  }
   const points = result.points.map((point) =>
     point.id === result.checkpointId && point.ns === ''
       ? { ...point, metadata: { ...point.metadata, spent } }

@@ -24,6 +24,12 @@ export interface NoticePayload {
   readonly recovered?: boolean
 }
 
+/** Of the product itself: that a limit was reached. */
+interface PlainNotice {
+  readonly notice: true
+  readonly text: string
+}
+
 /** An agent as it runs here: notices and promises from outside are told for it, and it knows who does work. */
 export function withNotices(agent: Agent, workTypes: readonly string[] = []): Agent {
   return {
@@ -40,14 +46,15 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
 }
 
 /** Events of this type are made by the product alone, so the mark on them is to be trusted. */
-function noticeOf({ event }: TurnInput): NoticePayload | null {
+function noticeOf({ event }: TurnInput): NoticePayload | PlainNotice | null {
   if (event.type !== 'work') return null
   const payload = JSON.parse(event.payload) as Partial<NoticePayload>
   return payload.notice === true ? (payload as NoticePayload) : null
 }
 
-function told(notice: NoticePayload): TurnResult {
-  const wish: Wish = { type: 'send_message', content: noticeText(notice) }
+function told(notice: NoticePayload | PlainNotice): TurnResult {
+  const content = 'text' in notice ? notice.text : noticeText(notice)
+  const wish: Wish = { type: 'send_message', content }
   return { wishes: [wish], checkpointId: null, points: [] }
 }
 

@@ -37,6 +37,8 @@ export function promiseWish(
 export function promiseFor(input: TurnInput): TurnResult | null {
   const made = promiseIn(input.event)
   if (made === null) return null
+  const refusal = input.refusal?.()
+  if (refusal) throw refusal
   const { id, content, ...request } = made
   const { wish } = promiseWish(content, request as PromiseRequest, input, id)
   return { wishes: [wish], checkpointId: null, points: [] }

@@ -4,7 +4,7 @@
  * stay the text they were written in.
  */
 import { z } from 'zod'
-import { errorText } from '../core/errors.ts'
+import { errorText, type Refusal } from '../core/errors.ts'
 import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../core/json/json.ts'
 import { localInstant } from '../core/schedule/index.ts'
 import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import { setsTrigger, type Wish } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 import { promiseWish } from './promise.ts'
@@ -93,6 +93,10 @@ export function readAnswer(text: string, input: TurnInput): RemoteAnswer {
   const wishes = effectsOf(effects, errors).flatMap((effect, index) =>
     wishOf(effect, index, input, errors),
   )
+  const refusal = wishes
+    .filter(setsTrigger)
+    .reduce<Refusal | null>((found) => found ?? input.refusal?.() ?? null, null)
+  if (refusal !== null) throw refusal
   if (errors.length === 0) return { state: kept, wishes }
   const more = errors.length > ERRORS_MAX ? `; and ${errors.length - ERRORS_MAX} more` : ''
   throw new Error(`the agent's answer is wrong: ${errors.slice(0, ERRORS_MAX).join('; ')}${more}`)

@@ -8,6 +8,8 @@ import { Refusal } from '../core/errors.ts'
 import type { AuditHead } from '../core/identity/audit.ts'
 import type { Role } from '../core/identity/key.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
+import type { Limits, Over } from '../core/limits/limits.ts'
+import type { Lineage } from '../core/limits/lineage.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import type { SetAlarm } from '../store/alarms/alarms.ts'
 import type { LinkRow } from '../store/channels/links.ts'
@@ -61,10 +63,14 @@ export interface AppServices {
   /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
   takeSignals(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
   /** Something changed that a service, or the door, may want to look at now. */
-  changed(topic: 'clock' | 'turns' | 'outbox' | 'keys', keys?: readonly string[]): void
+  changed(topic: 'clock' | 'turns' | 'outbox' | 'keys' | 'stops', keys?: readonly string[]): void
   /** A gate outside has held something back that was due. */
   heldBack(what: { readonly trigger: string; readonly triggerId: string }): void
   readonly policy: Policy
+  /** Counts what agents set by themselves. */
+  readonly limits: LimitServices
+  /** Whether a switch holds what is said to this agent for this person. */
+  isStopped(session: { readonly userId: string; readonly agentId: string }): boolean
   /** The channels that reach people without a connection, by name. */
   readonly channels: ReadonlyMap<string, ReachingChannel>
   /** Sends a line to try a link. Never within a transaction. */
@@ -77,6 +83,17 @@ export interface AppServices {
   readonly callbacks: Callbacks
   /** What packs keep for their own operations, by the pack's name. */
   readonly packs: Readonly<Record<string, unknown>>
+}
+
+/** What setting a trigger asks of the limits for runaways. */
+export interface LimitServices {
+  readonly limits: Limits
+  /** What stands against it; null counts it. */
+  judge(
+    lineage: Lineage,
+    whom: { readonly bucket: number; readonly userId: string; readonly agentId: string },
+    now: Date,
+  ): Over | null
 }
 
 /** What linking somebody asks of a channel. */

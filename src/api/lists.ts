@@ -81,12 +81,13 @@ export function page<T>(data: readonly T[], next: readonly unknown[] | null): Pa
 export function newestPage<R extends { readonly created_text: string; readonly id: string }>(
   rows: readonly R[],
   limit: number,
-  view: (row: R) => unknown,
+  view: (row: Omit<R, 'created_text'>) => unknown,
 ) {
   const shown = rows.slice(0, limit)
   const places = shown.map((row): [string, string] => [row.created_text, row.id])
   const next = rows.length > limit ? (places.at(-1) ?? null) : null
-  return { body: page(shown.map(view), next), places }
+  const data = shown.map(({ created_text: _, ...row }) => view(row))
+  return { body: page(data, next), places }
 }
 
 export function pageOf<T extends z.ZodType>(item: T) {

@@ -13,6 +13,7 @@ import { sources } from './intents/sources.ts'
 import { activity } from './ledger/activity.ts'
 import { ledger } from './ledger/ledger.ts'
 import { overviews } from './ledger/overview.ts'
+import { stops } from './limits/stops.ts'
 import { people } from './people/people.ts'
 import { questions } from './questions/questions.ts'
 import { capabilities } from './service/capabilities.ts'
@@ -36,6 +37,7 @@ const areas = [
   work,
   subscriptions,
   people,
+  stops,
   schedules,
   capabilities,
   overviews,

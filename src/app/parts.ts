@@ -4,17 +4,17 @@ import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { AppServices } from '../api/contract.ts'
 import type { PushChannel } from '../channels/channel.ts'
-import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
-import { newWebhookSecret } from '../core/calls/webhook.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import type { Sliced } from '../core/slices/slices.ts'
+import { Budgets } from '../engine/budgets.ts'
 import { deliveryOf } from '../engine/delivery.ts'
 import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
 import { ChannelInbox } from '../engine/inbox.ts'
 import { type Moments, SILENT } from '../engine/moments.ts'
+import { STOPS_MS, Stops } from '../engine/stops.ts'
 import { SubscriptionsService } from '../engine/subscriptions.ts'
 import { tryLink } from '../engine/try-link.ts'
 import { openIdentity } from '../identity/identity.ts'
@@ -23,11 +23,9 @@ import type { Tracing } from '../observe/tracing.ts'
 import { checkedSources } from '../sources/checked.ts'
 import { Fetcher, type FetchRequest } from '../sources/fetcher.ts'
 import type { Source } from '../sources/source.ts'
-import type { Db } from '../store/db/db.ts'
 import type { Store } from '../store/db/open.ts'
-import { keepSetting } from '../store/db/settings.ts'
 import { backToPending, positionOf } from '../store/sessions/effects.ts'
-import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { alarmTrigger } from '../triggers/alarm.ts'
 import { intentTrigger } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
 import { questionTrigger } from '../triggers/question.ts'
@@ -36,6 +34,7 @@ import { workTrigger } from '../triggers/work.ts'
 import { AgentRuntime } from './agent-runtime.ts'
 import { SharedCommits, SlicedCommits } from './commits.ts'
 import { openHealth } from './health.ts'
+import { signedCalls, wakesOf } from './outgoing.ts'
 import type { PackApp } from './pack.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
 import { mapService } from './slices.ts'
@@ -122,9 +121,19 @@ function openBase({ config, log }: AppOptions, stores: Sliced<Store>, tracing: T
       return new SharedCommits({ store, policy, meter, hints: own, tracer })
     }),
   )
+  const budgets = stores.each(
+    ({ commits }, number) =>
+      new Budgets(commits, config.limits, () => hints.all[number]?.hint('turns')),
+  )
+  const stops = new Stops(
+    store.engine,
+    stores.all.map(({ engine }) => engine),
+  )
+  hints.home.on('stops', () => stops.onFree?.())
   const calls = signedCalls(config)
   const fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
-  return { stores, store, tracing, tracer, policy, metering, meter, hints, commits, calls, fetcher }
+  const counted = { metering, meter, budgets, stops }
+  return { stores, store, tracing, tracer, policy, ...counted, hints, commits, calls, fetcher }
 }
 
 type Base = ReturnType<typeof openBase>
@@ -257,6 +266,7 @@ function engineOptions(
     hints: parts.hints.all[number] as LocalHints,
     agents: runtime.agents,
     more: [
+      ...(home ? [{ service: parts.stops, pollMs: STOPS_MS }] : []),
       ...(home ? [...runtime.services, ...packs.services, ...follows] : []),
       ...subscriptionsOf(config, parts, store),
       ...(home ? [{ service: parts.inbox, pollMs: INBOX_MS }] : []),
@@ -278,6 +288,8 @@ function engineOptions(
       take: (signals) => commits.takeSignals(signals),
     },
     policy,
+    budgets: parts.budgets.all[number] as Budgets,
+    stops: parts.stops,
     leaseMs: config.leaseMs,
     timerPollMs: config.timerPollIntervalMs,
     effectPollMs: config.effectPollIntervalMs,
@@ -332,6 +344,8 @@ function servicesOf(
     changed: (topic, keys) => hints.hint(topic, keys),
     heldBack: (what) => meter.heldBack(what),
     policy,
+    limits: parts.budgets.all[number] as Budgets,
+    isStopped: (session) => parts.stops.holds(session),
   }
 }
 
@@ -344,28 +358,6 @@ function openKeys({ config, trustMs, now }: AppOptions, { store, meter }: Base, 
     now,
     onError: (error) => meter.trouble('keys', error),
   })
-}
-
-/** Outgoing calls, signed with a secret that is kept in the database unless it was given. */
-function signedCalls({ webhookSecret, allowPrivateWebhooks }: Config) {
-  let secret = webhookSecret
-  return {
-    webhooks: new Webhooks({
-      secrets: () => (secret === null ? [] : [secret]),
-      allowPrivate: allowPrivateWebhooks,
-    }),
-    async start(db: Db): Promise<void> {
-      secret ??= await keepSetting(db, 'webhook_secret', newWebhookSecret())
-    },
-  }
-}
-
-function wakesOf({ wakeUrl, wakeToken }: Config, webhooks: Webhooks) {
-  if (wakeUrl === null) return null
-  return {
-    source: alarmWakes({ url: wakeUrl, bearer: wakeToken }),
-    call: (request: WebhookRequest, signal: AbortSignal) => webhooks.call(request, signal),
-  }
 }
 
 /** They are told of what happens even where nothing happens by itself: people still write. */

@@ -3,13 +3,16 @@
  * on it reaches the outside: there is no channel, no source and no call, and who runs its turns is given.
  */
 import type { AppServices } from '../api/contract.ts'
+import { DEFAULT_LIMITS } from '../core/limits/limits.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { UNTRACED } from '../core/trace/trace.ts'
+import { Budgets } from '../engine/budgets.ts'
 import { clockService } from '../engine/clock.ts'
 import { LocalHints } from '../engine/hints.ts'
 import type { Meter } from '../engine/meter.ts'
 import { SILENT } from '../engine/moments.ts'
 import type { Service } from '../engine/service.ts'
+import { Stops } from '../engine/stops.ts'
 import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
 import {
@@ -95,6 +98,9 @@ function lanesOf({ store, agents, policy, app }: StageParts, meter: Meter, hints
   const enabled = policy.autonomy
   const turns = new TurnsService({
     ...{ claims, commits, reads, agents, policy, ...shared },
+    // The copy has no stops, and limits as wide as they are unless set.
+    budgets: new Budgets(commits, DEFAULT_LIMITS, () => hints.hint('turns')),
+    stops: new Stops(claims, [claims]),
     triggers: new Map(triggers.map(([, trigger]) => [trigger.type, trigger])),
   })
   const clocks = triggers.map(([table, trigger]) => ({

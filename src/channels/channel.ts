@@ -2,6 +2,7 @@
 
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import type { PushOutcome } from '../core/channels/settlement.ts'
+import type { Origin } from '../core/limits/lineage.ts'
 import type { Reason } from '../core/sessions/reason.ts'
 import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
@@ -51,6 +52,8 @@ export interface PushChannel {
   readonly name: string
   /** How long after they wrote it may be written to; always, unless said. */
   readonly windowMs?: number
+  /** Others can write by it in a person's name: what came by it is marked so. */
+  readonly origin?: Origin
   /** It has words for a closed window, and takes `template`. */
   readonly templated?: boolean
   /** It shows `Push.buttons`; without, what they would say stands in the text. */

@@ -5,6 +5,9 @@ import { intents } from './rows/intents.ts'
 import { people } from './rows/people.ts'
 import { questions } from './rows/questions.ts'
 import { sessions } from './rows/sessions.ts'
+import { stop, stops } from './rows/stops.ts'
 import { work } from './rows/work.ts'
 
-export const RESOURCES: readonly Resource[] = [alarms, intents, work, sessions, people, questions]
+export const RESOURCES: readonly Resource[] = [
+  ...[alarms, intents, work, sessions, people, questions, stop, stops],
+]

@@ -60,6 +60,13 @@ const AREAS = {
     parked: 'list_parked',
     release: 'release_parked',
   },
+  stops: {
+    stop: 'stop',
+    list: 'list_stops',
+    get: 'get_stop',
+    release: 'release_stop',
+    drop: 'drop_stop',
+  },
   timers: { put: 'put_timer', list: 'list_timers', cancel: 'cancel_timer' },
   schedules: { preview: 'preview_schedule' },
   ledger: { list: 'get_ledger' },

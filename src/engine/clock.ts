@@ -22,6 +22,8 @@ export interface ClockOptions {
   readonly turns?: Runner
   /** AUTONOMY_ENABLED: false promotes nothing, conversations still work. */
   readonly enabled: boolean
+  /** Everything is stopped. */
+  readonly stopped?: () => boolean
 }
 
 /** Lends places for turns, and runs what was leased for them. */
@@ -40,7 +42,7 @@ export function clockService(options: ClockOptions): Service {
   return {
     name: 'clock',
     async tick(): Promise<Tick> {
-      if (!options.enabled) return IDLE
+      if (!options.enabled || options.stopped?.()) return IDLE
       const startedMs = performance.now()
       const promotion = await take(options, busy, beside)
       const { promoted, more, nextMs, rows, turns = [] } = promotion

@@ -4,6 +4,7 @@
  * and each turn is decided by what the lock showed. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
+import { childOf, lineageOf, lineageText } from '../core/limits/lineage.ts'
 import type { Manners } from '../core/people/manners.ts'
 import { heldText, heldVerdict } from '../core/people/speak.ts'
 import { sessionMetadata } from '../core/sessions/checkpoint.ts'
@@ -19,6 +20,7 @@ import {
   writeBlobs,
   writePendingWrites,
 } from '../store/sessions/checkpoints.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import {
   HeadMovedError,
   type HeldHead,
@@ -185,6 +187,7 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
     checkpointId: result?.checkpointId ?? null,
     retryMs,
     traceparent: turn.traceparent ?? null,
+    lineage: decision.timers.length > 0 ? childLineage(claim) : null,
     pushedTo: head.pushed_to,
     // Whether a later message has overtaken the timers that it sets.
     lastUserSeq: decision.timers.length > 0 ? head.last_user_seq : null,
@@ -310,15 +313,23 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     threadId: claim.thread_id,
     bucket: claim.bucket,
   }
-  const plain = (result?.wishes ?? [])
-    .slice(0, EFFECTS_PER_TURN_MAX)
-    .filter((wish) => wish.type === 'ask_trigger')
-  return [...plain, ...(decision.along ?? [])]
-    .filter((wish) => wish.trigger === trigger)
-    .map(({ ask }) => {
-      const wish = { type: 'ask_trigger', trigger, ask } as const
-      return { session, wish, eventSeq: claim.seq, traceparent }
-    })
+  const wishes = (result?.wishes ?? []).slice(0, EFFECTS_PER_TURN_MAX)
+  const plain = wishes.filter((wish) => wish.type === 'ask_trigger')
+  const wanted = [...plain, ...(decision.along ?? [])].filter((wish) => wish.trigger === trigger)
+  if (wanted.length === 0) return []
+  const lineage = childLineage(claim)
+  return wanted.map(({ ask }) => ({
+    session,
+    wish: { type: 'ask_trigger', trigger, ask },
+    eventSeq: claim.seq,
+    traceparent,
+    lineage,
+  }))
+}
+
+/** Of what the turn over this event sets. */
+function childLineage({ type, event_id: id, event_created_at: at, lineage }: ClaimedTurn): string {
+  return lineageText(childOf(lineageOf({ type, id, at, lineage })))
 }
 
 /** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */

@@ -1,10 +1,12 @@
 /** The engine of a slice: its services, their loops, and the one door by which a test clock drives them. */
 import type { Channel, PushChannel } from '../channels/channel.ts'
+import { DEFAULT_LIMITS } from '../core/limits/limits.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Store } from '../store/db/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
+import { Budgets } from './budgets.ts'
 import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
 import { LocalHints, type Topic } from './hints.ts'
@@ -16,6 +18,7 @@ import { prunerService, type Retention } from './pruner.ts'
 import { PushesService } from './pushes.ts'
 import { IDLE, Loop, type Service, type Tick } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
+import { Stops } from './stops.ts'
 import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
 
@@ -33,6 +36,10 @@ export interface EngineOptions {
   /** Where facts are pulled from, and how. */
   readonly sources: Pick<SourcesOptions, 'sources' | 'fetch' | 'take'>
   readonly policy: Policy
+  /** Shared with those who set triggers from outside; the engine's own unless given. */
+  readonly budgets?: Budgets
+  /** Of this process; without it nothing can be stopped. */
+  readonly stops?: Stops
   readonly leaseMs: number
   readonly timerPollMs: number
   readonly effectPollMs: number
@@ -66,6 +73,8 @@ const SPREAD_MS = 4
 const IDLE_SPREAD = 0.2
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
+/** How late it may be told what was used up, where no limit is near. */
+const BUDGETS_MS = 1_000
 /** How often pushes that another process set or let go are looked for. */
 const PUSHES_MS = 1_000
 
@@ -73,10 +82,12 @@ export class Engine {
   readonly hints: LocalHints
   readonly outbox: OutboxService
   readonly turns: TurnsService
+  readonly stops: Stops
   readonly #clocks: readonly Service[]
   readonly #wakes: WakesService | null
   readonly #sources: SourcesService
   readonly #pruner: Service
+  readonly #budgets: Budgets
   readonly #pushes: PushesService | null
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
@@ -98,7 +109,14 @@ export class Engine {
       ...{ reads: db, commits, channels: options.channels, meter },
       holds: options.slice?.holds,
     })
+    const stops = options.stops ?? new Stops(db, [db])
+    this.stops = stops
+    const stopped = () => stops.everything
+    this.#budgets =
+      options.budgets ?? new Budgets(commits, DEFAULT_LIMITS, () => hints.hint('turns'))
     this.turns = new TurnsService({
+      budgets: this.#budgets,
+      stops,
       claims: db,
       commits,
       reads: store.db,
@@ -109,13 +127,13 @@ export class Engine {
     })
     const runner = options.services.has('turns') ? { turns: this.turns } : {}
     this.#clocks = triggers.map((trigger) =>
-      clockService({ db, trigger, hints, meter, tracer, enabled, ...runner }),
+      clockService({ db, trigger, hints, meter, tracer, enabled, stopped, ...runner }),
     )
     const leased = { claims: db, commits, leaseMs, meter, moments }
     this.#wakes =
       options.wakes === null
         ? null
-        : new WakesService({ ...options.wakes, ...leased, tracer, enabled })
+        : new WakesService({ ...options.wakes, ...leased, tracer, enabled, stops })
     this.#sources = new SourcesService({ ...options.sources, db, leaseMs, meter, moments, enabled })
     const { pushChannels: channels = [] } = options
     this.#pushes =
@@ -154,7 +172,10 @@ export class Engine {
       if (sources.sources.length > 0) chosen.push({ service: this.#sources, pollMs: SOURCES_MS })
       chosen.push({ service: later(this.#pruner), pollMs: PRUNE_MS })
     }
-    if (services.has('turns')) chosen.push({ service: this.turns, pollMs, topic: 'turns' })
+    if (services.has('turns')) {
+      chosen.push({ service: this.turns, pollMs, topic: 'turns' })
+      chosen.push({ service: this.#budgets, pollMs: BUDGETS_MS })
+    }
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
     if (services.has('outbox') || services.has('http'))
       chosen.push({ service: this.outbox, pollMs: effectPollMs, topic: 'outbox' })
@@ -214,7 +235,7 @@ export class Engine {
     const more = (this.#options.more ?? []).map(({ service }) => service)
     return [
       ...[this.#sources, ...this.#clocks, ...some(this.#wakes), this.turns, this.outbox],
-      ...[...more, ...some(this.#pushes)],
+      ...[...more, ...some(this.#pushes), this.#budgets],
     ]
   }
 

@@ -2,7 +2,7 @@
  * Runs somebody else's code so that it harms nobody: bounded in time, aborted when its lease is lost,
  * and unable to end the process by `process.exit`.
  */
-import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
+import { errorText, Refusal, RetryableError, TerminalError } from '../core/errors.ts'
 import type { Failure, TurnCause } from '../core/sessions/turn.ts'
 
 /** Deep enough to find the frame below within any agent's call. */
@@ -43,6 +43,11 @@ export class AgentTimeoutError extends Error {
 
 /** The slot of the turn is gone: nobody wants its result. */
 export class SlotDeletedError extends TerminalError {}
+
+/** Somebody has pulled the switch: its event waits. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+}
 
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
@@ -104,13 +109,19 @@ export class Run {
 
 /** What a turn that threw this comes to. */
 export function failureOf(error: unknown): Failure {
-  const terminal = error instanceof TerminalError
+  const terminal = error instanceof TerminalError || isOverBudget(error)
   const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
   const text = errorText(error) || 'the agent failed without a word'
   return { cause: causeOf(error), terminal, retryAfterMs, text }
 }
 
+/** Trying again would only ask for it again. */
+function isOverBudget(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'over_budget'
+}
+
 function causeOf(error: unknown): TurnCause {
+  if (isOverBudget(error)) return 'over_budget'
   if (error instanceof SlotDeletedError) return 'deleted'
   return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
 }

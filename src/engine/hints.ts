@@ -3,7 +3,7 @@
  * gathered for a few milliseconds, since a NOTIFY for each write would make commits queue up behind
  * one another. Losing a hint costs at most a poll interval, or for keys the time they are believed without asking.
  */
-export const TOPICS = ['clock', 'turns', 'outbox', 'keys'] as const
+export const TOPICS = ['clock', 'turns', 'outbox', 'keys', 'stops'] as const
 export type Topic = (typeof TOPICS)[number]
 
 type Listener = (keys: readonly string[] | null) => void

@@ -9,12 +9,14 @@ import { codeHash, readChat } from '../core/channels/text.ts'
 import { readWord, type Word } from '../core/channels/words.ts'
 import { errorText } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import { fromOutside, lineageOf, lineageText, type Origin } from '../core/limits/lineage.ts'
 import { closedWords, optionIn } from '../core/questions/question.ts'
 import { parseSessionKey, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import { linkByCode } from '../store/channels/codes.ts'
 import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
+import { databaseNow } from '../store/db/due.ts'
 import { firstUse } from '../store/identity/idempotency.ts'
 import { getQuestion } from '../store/questions/questions.ts'
 import { type Appended, isHeard, type NewEvent } from '../store/sessions/events.ts'
@@ -171,7 +173,7 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async #take(message: Heard, link: LinkRow, text: string): Promise<void> {
-    const { append, knowsAgent, changed } = this.#options
+    const { append, knowsAgent, changed, channel } = this.#options
     const answered = await this.#answered(message, link)
     const session = parseSessionKey(answered?.session_key ?? link.session_key)
     if (session === null) return
@@ -181,8 +183,9 @@ export class ChannelInbox implements Inbox, Service {
       payload: JSON.stringify({ text: fitting(text) }),
       ...(answered?.question_id == null ? {} : { about: { id: answered.question_id } }),
     }
+    const origin = channel(link.channel)?.origin ?? null
     await this.#dbOf(link).tx(async (tx) => {
-      const { fresh } = await append(event, tx)
+      const { fresh } = await append(await marked(event, origin, tx), tx)
       // A message told again opens no window: it was written when it came first.
       if (fresh) await hear(tx, link)
     })
@@ -251,4 +254,11 @@ function fitting(text: string): string {
     .subarray(0, TEXT_MAX_BYTES)
     .toString('utf8')
     .replace(/\uFFFD+$/, '')
+}
+
+/** A person's message all the same; what it leads to is told from what they said elsewhere. */
+async function marked(event: NewEvent, origin: Origin | null, tx: Db): Promise<NewEvent> {
+  if (origin === null) return event
+  const born = lineageOf({ ...event, at: await databaseNow(tx), lineage: null })
+  return { ...event, lineage: lineageText(fromOutside(born, origin)) }
 }

@@ -4,13 +4,15 @@ import { turnPerson } from '../core/people/person.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
+import { type Budgets, settingRefusal } from './budgets.ts'
 import type { Run } from './guard.ts'
 
 export function inputOf(
   claim: ClaimedTurn,
   run: Run,
-  { reads, policy }: { readonly reads: Db; readonly policy: Policy },
+  options: { readonly reads: Db; readonly policy: Policy; readonly budgets: Budgets },
 ): TurnInput {
+  const { reads, policy, budgets } = options
   const { timezone = 'UTC' } = policy
   return {
     session: {
@@ -39,6 +41,7 @@ export function inputOf(
       return turnPerson(claim.person, timezone, claim.now)
     },
     db: reads,
+    refusal: () => settingRefusal(budgets.set(claim), claim),
   }
 }
 

@@ -98,7 +98,7 @@ function again(
   said: Utterance | null,
   now: Date,
 ): HeldBack {
-  if (held.move === 'drop' || held.rule === 'late') return held
+  if (held.move === 'drop' || held.rule === 'late' || held.rule === 'stopped') return held
   const verdict = manners === undefined || said === null ? null : judgeManners(manners, said, now)
   return verdict?.move === 'park' ? verdict : { ...held, until: now }
 }
@@ -138,6 +138,7 @@ export function parkedOf(
       rule,
       release_at,
       traceparent,
+      lineage: claim.lineage,
     },
   ]
 }

@@ -18,11 +18,20 @@ import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { Lent } from '../triggers/trigger.ts'
 import { Batches, sooner } from './batches.ts'
+import { type Budgets, overFailure } from './budgets.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import { AgentTimeoutError, failureOf, LeaseLostError, Run, SlotDeletedError } from './guard.ts'
+import {
+  AgentTimeoutError,
+  failureOf,
+  LeaseLostError,
+  Run,
+  SlotDeletedError,
+  StoppedError,
+} from './guard.ts'
 import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
+import { lateness } from './lateness.ts'
 import { insist, Leased } from './leased.ts'
 import { heldWhenDue, isLate, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
@@ -31,6 +40,8 @@ import { Places } from './places.ts'
 import type { Service, Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
+import { HELD, Stopping } from './stopping.ts'
+import type { Stops } from './stops.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
@@ -44,6 +55,8 @@ export interface TurnsOptions {
   readonly triggers: Triggers
   readonly policy: Policy
   readonly leaseMs: number
+  readonly budgets: Budgets
+  readonly stops: Stops
   readonly hints: Hints
   readonly meter: Meter
   readonly tracer?: Tracer
@@ -85,6 +98,7 @@ export class TurnsService implements Service, Runner {
   readonly #tracer: Tracer
   readonly #places: Places
   readonly #batches: Batches
+  readonly #stopping: Stopping
   #deadlines: NodeJS.Timeout | null = null
   #closed = false
   /** More sessions waited than the last look had places for. */
@@ -101,6 +115,8 @@ export class TurnsService implements Service, Runner {
       also: (all) => this.#abortWithdrawn(all),
       meter: options.meter,
     })
+    this.#stopping = new Stopping(options.claims, options.stops)
+    options.stops.onChange(() => this.#abortStopped())
     this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
     this.#batches = new Batches({ db: options.claims, leaseMs: options.leaseMs, onError })
@@ -120,7 +136,7 @@ export class TurnsService implements Service, Runner {
 
   async tick(): Promise<Tick> {
     const soon = await this.#batches.look()
-    const limit = Math.min(this.#places.free, CLAIM_MAX)
+    const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.free, CLAIM_MAX)
     if (limit <= 0) {
       this.#places.looked(true)
       return { did: 0, more: false, nextMs: soon }
@@ -154,7 +170,8 @@ export class TurnsService implements Service, Runner {
   }
 
   async lend(patient: boolean): Promise<Lent | null> {
-    const places = this.#closed ? 0 : await this.#places.lend(CLAIM_MAX, patient)
+    const halted = this.#closed || this.#options.stops.everything
+    const places = halted ? 0 : await this.#places.lend(CLAIM_MAX, patient)
     if (places === 0) return null
     const { leaseMs, agents } = this.#options
     return { places, leaseMs, token: newToken(), agentIds: [...agents.keys()], together: patient }
@@ -245,6 +262,8 @@ export class TurnsService implements Service, Runner {
     const { claim, token, withdrawn, run, span } = running
     const { traceparent } = span
     const slots = running.slots === undefined ? {} : { slots: running.slots }
+    const stopped = await this.#stopping.of({ ...running, traceparent })
+    if (stopped !== null) return stopped === HELD ? null : { ...stopped, ...slots }
     if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
       const why = withdrawn
         ? ({ cause: 'withdrawn', text: withdrawnText(claim.type) } as const)
@@ -255,6 +274,11 @@ export class TurnsService implements Service, Runner {
     const held = await this.#heldBack(running)
     if (held !== null)
       return { claim, token, traceparent, result: null, failure: null, held, ...slots }
+    const { budgets } = this.#options
+    const over = budgets.fire(claim)
+    if (over !== null)
+      return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
+    const settle = budgets.reserve(claim)
     try {
       const agent = this.#options.agents.get(claim.agent_id)
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
@@ -262,14 +286,30 @@ export class TurnsService implements Service, Runner {
       const result = await span.run(() =>
         run.start(() => agent.run(inputOf(claim, run, this.#options))),
       )
+      settle(result.spent, false)
+      if (this.#options.stops.turn(claim, running.slots) !== 'run') throw new StoppedError()
       return { claim, token, traceparent, result, failure: null, ...slots }
     } catch (error) {
+      settle(undefined, true)
       if (error instanceof LeaseLostError) {
         this.#options.meter.leasesLost(1)
         return null
       }
+      if (error instanceof StoppedError) {
+        const stopped = await this.#stopping.of({ ...running, traceparent }, 'hold')
+        return stopped === HELD || stopped === null ? null : { ...stopped, ...slots }
+      }
       return { claim, token, traceparent, result: null, failure: failureOf(error), ...slots }
     }
+  }
+
+  /** Also what runs: its agent's signal is aborted, and nothing of it is committed. */
+  #abortStopped(): void {
+    const { stops, hints } = this.#options
+    for (const { claim, slots, run } of this.#running.runs())
+      if (!run.over && stops.turn(claim, slots) !== 'run') run.abort(new StoppedError('stopped'))
+    hints.local('turns')
+    hints.local('clock')
   }
 
   /** What keeps an agent from being woken: its person's manners, or that others of the session are late as well. */
@@ -349,18 +389,6 @@ export class TurnsService implements Service, Runner {
 }
 
 const isParked = (verdict: Verdict) => 'parked' in verdict && verdict.parked
-
-/** The claim brought the database's time; from there on it is the process's own durations. */
-function lateness({ claim, claimedMs, enteredMs }: Running) {
-  if (enteredMs === null || claim.attempt + claim.deaths > 0)
-    return { waitMs: null, latenessMs: null }
-  const enteredAt = claim.now.getTime() + enteredMs - claimedMs
-  const since = (instant: Date) => Math.max(0, enteredAt - instant.getTime())
-  return {
-    waitMs: since(claim.event_created_at),
-    latenessMs: claim.scheduled_for === null ? null : since(claim.scheduled_for),
-  }
-}
 
 const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
   bucket: claim.bucket,

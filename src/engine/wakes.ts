@@ -7,16 +7,19 @@ import { performance } from 'node:perf_hooks'
 import type { WebhookRequest } from '../channels/webhook.ts'
 import type { Attempt } from '../core/alarms/alarm.ts'
 import { newToken } from '../core/ids.ts'
+import type { StopMove } from '../core/limits/stops.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey, extendClaims, releaseClaims } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
+import { holdWakes } from '../store/limits/stops.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
 import { insist, Leased } from './leased.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import { batchSpan, endDelivery, wakeSpan } from './spans.ts'
+import { DROPPED, type Stops } from './stops.ts'
 
 export interface WakesOptions {
   readonly source: WakeSource
@@ -29,6 +32,7 @@ export interface WakesOptions {
   readonly moments: Moments
   /** AUTONOMY_ENABLED: false wakes nobody. */
   readonly enabled: boolean
+  readonly stops?: Stops
 }
 
 interface Running {
@@ -84,7 +88,7 @@ export class WakesService implements Service {
   }
 
   async tick(): Promise<Tick> {
-    if (!this.#options.enabled) return IDLE
+    if (!this.#options.enabled || this.#options.stops?.everything) return IDLE
     const limit = this.#free()
     this.#starved = limit <= 0
     if (this.#starved) return IDLE
@@ -92,7 +96,12 @@ export class WakesService implements Service {
     const claimMs = performance.now()
     const token = newToken()
     const { calls, nextMs } = await source.claim(claims, limit, leaseMs, token)
-    for (const call of calls) this.#start(call, token)
+    const stopped = calls.filter((call) => this.#move(call) === 'hold')
+    await holdWakes(
+      claims,
+      stopped.map((call) => leaseOf({ call, token })),
+    )
+    for (const call of calls) if (!stopped.includes(call)) this.#start(call, token)
     if (calls.length > 0) {
       const late = calls.map(({ now, dueAt }) => Math.max(0, now.getTime() - dueAt.getTime()))
       const again = calls.filter(({ slot }) => (slot?.attempt ?? 1) > 1).length
@@ -189,7 +198,8 @@ export class WakesService implements Service {
   }
 
   async #call(call: WakeCall, span: Span, signal: AbortSignal): Promise<Attempt> {
-    const { url, bearer, deliveryId, body, givenUp, now } = call
+    const { url, bearer, deliveryId, body, now } = call
+    const givenUp = this.#move(call) === 'drop' ? DROPPED.text : call.givenUp
     if (givenUp !== null) return { taken: false, error: givenUp, terminal: true, retryAfter: null }
     const own = {
       ...(call.secrets === undefined ? {} : { secrets: call.secrets }),
@@ -198,6 +208,16 @@ export class WakesService implements Service {
     const { traceparent } = span
     const request = { url, bearer, id: deliveryId, at: now, body, traceparent, ...own }
     return this.#options.call(request, signal)
+  }
+
+  /** A wake has no session that could go on without it: it waits as a whole. */
+  #move({ slot, now }: WakeCall): StopMove {
+    const { stops } = this.#options
+    if (slot === undefined || stops === undefined) return 'run'
+    const { triggerId, userId, scheduledFor } = slot
+    const what = { type: 'alarm', agentId: '', createdAt: now } as const
+    const move = stops.judge({ ...what, triggerId, userId, scheduledFor })
+    return move === 'park' ? 'hold' : move
   }
 
   #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {
@@ -220,4 +240,8 @@ export class WakesService implements Service {
   }
 }
 
-const leaseOf = ({ call, token }: Running) => ({ bucket: call.bucket, key: call.id, token })
+const leaseOf = ({ call, token }: Pick<Running, 'call' | 'token'>) => ({
+  bucket: call.bucket,
+  key: call.id,
+  token,
+})

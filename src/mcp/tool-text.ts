@@ -45,6 +45,22 @@ function notesText(answer: Fields): string {
   return notes.map((note) => `Note: ${note}.`).join(' ')
 }
 
+/** What a stop is, and the id that ends it. */
+export const sayStop: Say = (answer) => `${text(answer, 'words')} Its id is ${text(answer, 'id')}.`
+
+export const sayHeld: Say = (answer, args, now) => {
+  const held = list(answer.held)
+  const lines = held.map(
+    (each) =>
+      `- ${text(each, 'session_key')}: ${text(each, 'kind')}, ${number(each, 'waiting')} waiting`,
+  )
+  const count = held.length === 0 ? 'Nothing is held.' : `It holds ${held.length}:`
+  return [sentences(sayStop(answer, args, now), count), ...lines].join('\n')
+}
+
+export const sayStops: Say = (answer) =>
+  listText(answer, ['stop', 'stops'], (item) => `${text(item, 'words')} (id ${text(item, 'id')})`)
+
 /** A list in words: what there is, one line each, and how to get the rest. */
 function listText(
   answer: Fields,

@@ -12,6 +12,7 @@ import {
   sayCreatedWork,
   sayDeletedIntent,
   sayDeletedWork,
+  sayHeld,
   sayIntents,
   sayLedger,
   sayManners,
@@ -21,6 +22,8 @@ import {
   sayQuestions,
   sayRehearsal,
   saySetAlarm,
+  sayStop,
+  sayStops,
   sayUpdatedIntent,
   sayUpdatedWork,
   sayWork,
@@ -197,12 +200,49 @@ const ASKED: readonly ToolRow[] = [
   },
 ]
 
+const STOPS: readonly ToolRow[] = [
+  {
+    name: 'stop',
+    title: 'Stop',
+    description:
+      'The switch. Use it when an agent runs wild or somebody wants it to end now: level "trigger" with the id of an alarm, intent or work, "agent" with its name, "user" with the user id, or "everything" without a target. It bites within a second, also for what runs; what it holds waits. Say why in reason. Example: {"level":"agent","target":"bot","reason":"it writes every second"}',
+    say: sayStop,
+  },
+  {
+    name: 'list_stops',
+    title: 'List stops',
+    description:
+      'What is stopped now, with the ids that get_stop, release_stop and drop_stop take.',
+    say: sayStops,
+  },
+  {
+    name: 'get_stop',
+    title: 'Look at a stop',
+    description: 'One stop by its id, and what waits because of it.',
+    say: sayHeld,
+  },
+  {
+    name: 'release_stop',
+    title: 'Let go',
+    description: 'End a stop by its id; what it held runs now.',
+    say: sayStop,
+  },
+  {
+    name: 'drop_stop',
+    title: 'Drop what was held',
+    description:
+      'End a stop by its id without running the fires it held; what people said meanwhile is answered. Use it after a runaway.',
+    say: sayStop,
+  },
+]
+
 export const TOOLS: readonly ToolRow[] = [
   ...ALARMS,
   ...INTENTS,
   ...WORK,
   ...PEOPLE,
   ...ASKED,
+  ...STOPS,
   {
     name: 'preview_schedule',
     title: 'Preview a schedule',

@@ -90,8 +90,8 @@ export const alarmTrigger: Trigger = {
   withdrawn: withdrawnEvents,
 
   async wishes(tx, asked, { maxFailures }) {
-    const drafts = asked.flatMap(({ wish, traceparent = null }) =>
-      'set' in wish.ask ? [{ ...wish.ask.set, traceparent }] : [],
+    const drafts = asked.flatMap(({ wish, traceparent = null, lineage = null }) =>
+      'set' in wish.ask ? [{ ...wish.ask.set, traceparent, lineage }] : [],
     )
     // What a turn asks for was checked when it asked; what time has made impossible since is left out,
     // because a throw here would undo the turns that share this commit.

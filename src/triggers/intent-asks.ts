@@ -33,9 +33,9 @@ export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<
   if (before.length > 0) await deleteOwnIntents(tx, before)
   for (const change of changed) await changeOne(tx, change)
   const drafts = new Map<string, IntentDraft[]>()
-  for (const { wish, traceparent = null } of asked) {
+  for (const { wish, traceparent = null, lineage = null } of asked) {
     if (!('create_intent' in wish.ask)) continue
-    const draft = { ...wish.ask.create_intent, traceparent }
+    const draft = { ...wish.ask.create_intent, traceparent, lineage }
     // One that the same turn has thought better of is not written at all.
     if (gone.some(({ id }) => id === draft.id)) continue
     drafts.set(draft.userId, [...(drafts.get(draft.userId) ?? []), draft])

@@ -12,6 +12,7 @@ import {
   termsOf,
 } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
+import { fromOutside, lineageOf, lineageText, ORIGINS } from '../core/limits/lineage.ts'
 import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
@@ -139,7 +140,8 @@ export async function act(
       missed: missedText(caught, slot.now),
     }
     const made = { session: sessionOfSlot(slot), ...fireOf(look), ...when, eventId: newId() }
-    return [{ ...made, evaluationMs, signal, traceparent: traceparent ?? null }]
+    const lineage = firedLineage(look)
+    return [{ ...made, evaluationMs, signal, traceparent: traceparent ?? null, lineage }]
   })
   const skipped = due.filter(({ caught }) => caught.slot === null)
   await skipSlots(
@@ -153,6 +155,14 @@ export async function act(
   await writeChecks(tx, checks)
   await takeSlots(tx, fired)
   return { fired, checks }
+}
+
+/** Whoever made the intent: what a fact from outside fires has that fact's origin. */
+function firedLineage({ slot, terms }: Look): string | null {
+  const origin = ORIGINS.find((each) => each === terms.trigger_type)
+  if (origin === undefined) return slot.lineage
+  const { id, now: at, lineage } = slot
+  return lineageText(fromOutside(lineageOf({ type: 'intent', id, at, lineage }), origin))
 }
 
 /** The order in which intents of one session become its events: of those due at one instant, what is more important first. */

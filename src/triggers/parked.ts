@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
+import { readLineage } from '../core/limits/lineage.ts'
 import { digestPayload, releasedPayload } from '../core/people/digest.ts'
 import { counted, type Manners, type MannerVerdict } from '../core/people/manners.ts'
 import { judgeParked } from '../core/people/parked.ts'
@@ -144,6 +145,8 @@ function bySession(slots: readonly ParkedRow[]): ParkedRow[][] {
   return [...groups.values()]
 }
 
+const depthOf = ({ lineage }: ParkedRow) => readLineage(lineage)?.depth ?? 0
+
 function releaseOf(
   slots: readonly ParkedRow[],
   seen: ReadonlyMap<string, string>,
@@ -152,8 +155,9 @@ function releaseOf(
   const [first, ...others] = slots
   const session = first === undefined ? null : parseSessionKey(first.session_key)
   if (first === undefined || session === null) throw new Error('a parked slot without a session')
-  const { traceparent } = first
-  const event = { session, eventId: newId(), traceparent, slots }
+  // Of several, the deepest: to be gathered is no new beginning.
+  const { lineage } = slots.reduce((a, b) => (depthOf(b) > depthOf(a) ? b : a), first)
+  const event = { session, eventId: newId(), traceparent: first.traceparent, lineage, slots }
   return others.length === 0
     ? { ...event, type: first.kind, payload: releasedPayload(first, seen.get(first.id) ?? null) }
     : { ...event, type: 'digest', payload: digestPayload(slots, timezone) }

@@ -69,13 +69,14 @@ function eventOf(question: QuestionRow): DefaultEvent {
 }
 
 function rowOf(
-  { session, eventSeq, traceparent }: Asked,
+  { session, eventSeq, traceparent, lineage }: Asked,
   { question }: { question: QuestionDraft },
 ) {
   const { id, text, options, defaultAnswer, untilAt, payload, unattended } = question
   return {
     ...{ bucket: session.bucket, id, user_id: session.userId, session_key: session.key },
     ...{ event_seq: eventSeq, text, payload, unattended, traceparent: traceparent ?? null },
+    lineage: lineage ?? null,
     ...{ options: JSON.stringify(options), default_answer: defaultAnswer, until_at: untilAt },
   }
 }

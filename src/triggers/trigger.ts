@@ -91,6 +91,8 @@ export interface Asked {
   readonly eventSeq: number
   /** The turn's trace. */
   readonly traceparent?: string | null
+  /** Of what it sets. */
+  readonly lineage?: string | null
 }
 
 /** An event of a slot whose turn begins. */

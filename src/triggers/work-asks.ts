@@ -33,9 +33,9 @@ export async function writeWorkAsks(tx: Db, asked: readonly Asked[]): Promise<vo
     if (change === null) await deleteWork(tx, userId, id)
     else await changeOne(tx, userId, id, change)
   }
-  const drafts = asked.flatMap(({ wish: { ask }, traceparent = null }) =>
+  const drafts = asked.flatMap(({ wish: { ask }, traceparent = null, lineage = null }) =>
     'create_work' in ask && !gone.has(ask.create_work.id)
-      ? [{ ...ask.create_work, traceparent }]
+      ? [{ ...ask.create_work, traceparent, lineage }]
       : [],
   )
   if (drafts.length === 0) return

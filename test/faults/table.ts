@@ -12,6 +12,7 @@ import * as database from './rows/database.ts'
 import { diskFull, diskFullEmbedded, tornLog } from './rows/disk.ts'
 import * as network from './rows/network.ts'
 import * as process from './rows/process.ts'
+import { byBudget, byDepth, bySwitch } from './rows/runaway.ts'
 import { ackLost, badReceivers, reconnectStorm } from './rows/sockets.ts'
 import { embeddedWear, longReader } from './rows/wear.ts'
 
@@ -399,11 +400,17 @@ const outside = (full: boolean): Entry[] => [
     ackLost,
     'short',
   ),
-  {
-    id: 48,
-    fault: 'an agent that schedules itself',
-    inject: 'each fire sets two more',
-    holds: 'stopped by depth and budget',
-    open: 'limits on what descends from one cause are not built yet',
-  },
+  row(
+    48,
+    [
+      'an agent that schedules itself',
+      'each fire sets two more, in three processes',
+      'stopped by depth, by budget and by the switch',
+    ],
+    async (ground) => {
+      await byDepth(ground)
+      await byBudget(ground)
+      await bySwitch(ground, full ? 1000 : 60, full)
+    },
+  ),
 ]

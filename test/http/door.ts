@@ -12,6 +12,7 @@ import {
   ROLES,
 } from '../../src/api/contract.ts'
 import { Refusal } from '../../src/core/errors.ts'
+import { DEFAULT_LIMITS } from '../../src/core/limits/limits.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import type { Db } from '../../src/store/db/db.ts'
 import * as idempotency from '../../src/store/identity/idempotency.ts'
@@ -47,6 +48,8 @@ const noServices: Context['app'] = {
   changed: () => {},
   heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
+  limits: { limits: DEFAULT_LIMITS, judge: () => null },
+  isStopped: () => false,
   work: {
     types: [],
     missing: () => null,

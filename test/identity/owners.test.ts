@@ -25,6 +25,7 @@ const UNOWNED: Record<string, string> = {
   leases: 'as source_polls: which sessions a process has in hand',
   mcp_sources: 'as source_polls',
   source_polls: "the installation's own; owners have no rights on it at all",
+  stops: 'of everybody; owners have no rights on it at all',
 }
 const HOW =
   'is no owned table yet: copy a line of migrations/0006_identity.up.sql into its migration, or say in this test why it has no owner'
@@ -126,6 +127,10 @@ async function furnish(db: Db, user: string): Promise<void> {
       `insert into wakeful.questions (bucket, id, user_id, session_key, event_seq, text, options, created_at, updated_at)
        values ($1, $2, $3, $4, 1, 'Send it?', '["Yes","No"]', $5, $5)`,
       [bucket, newId(), user, key, at],
+    ],
+    [
+      `insert into wakeful.budgets (bucket, user_id, agent_id, day, updated_at) values ($1, $2, 'bot', $3::date, $4)`,
+      [bucket, user, at.slice(0, 10), at],
     ],
     [
       `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)

@@ -2,7 +2,10 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { makeKey } from '../../src/core/identity/key.ts'
+import { newId } from '../../src/core/ids.ts'
+import { bucketOf } from '../../src/core/sessions/session.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
+import { insertQuestions } from '../../src/store/questions/questions.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
@@ -202,7 +205,15 @@ eachStore('owners and what they set off', (store) => {
       const intent = (await hers.call('create_intent', watch('MCP', 1))).data.id
       const task = { task: 'hers', agent_type: 'reporting', frequency: 'daily' }
       const work = ((await hers.call('create_work', task)).data.work as { id: string }).id
-      const ids: Record<string, unknown> = { alarm, intent, work }
+      const question = newId()
+      await insertQuestions(s.app.store.db, [
+        {
+          ...{ bucket: bucketOf('ann'), id: question, user_id: 'ann', session_key: 'ann:bot:t' },
+          ...{ event_seq: 1, text: 'hers', options: '["Yes","No"]', default_answer: null },
+          ...{ until_at: null, payload: '{}', unattended: false, traceparent: null, lineage: null },
+        },
+      ])
+      const ids: Record<string, unknown> = { alarm, intent, work, question }
       for (const id of Object.values(ids)) expect(id).toBeTypeOf('string')
       const { tools } = await theirs.client.listTools()
       const byId = tools.filter(({ inputSchema }) => inputSchema.required?.includes('id'))

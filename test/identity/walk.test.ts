@@ -80,6 +80,9 @@ const BODIES: Record<string, object> = {
   set_manners: { quiet_hours: [{ from: '22:00', to: '07:30' }], muted_agents: [PLANTED] },
   pause: { for: '1 hour' },
   release_parked: {},
+  stop: { level: 'agent', target: 'nobody', reason: PLANTED },
+  release_stop: {},
+  drop_stop: {},
 }
 
 /** What a path needs that its collection's POST does not make: how to get there, and its parameters. */
@@ -110,10 +113,14 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
       {
         ...{ bucket: bucketOf('ann'), id, user_id: 'ann', session_key: 'ann:bot:t', event_seq: 1 },
         ...{ text: PLANTED, options: '["Yes","No"]', default_answer: null, until_at: null },
-        ...{ payload: '{}', unattended: false, traceparent: null },
+        ...{ payload: '{}', unattended: false, traceparent: null, lineage: null },
       },
     ])
     return { id }
+  },
+  '/v1/stops/{id}': async (s) => {
+    const { body } = made(await s.call(ADMIN_KEY, 'POST', '/v1/stops', BODIES.stop))
+    return { id: body.id }
   },
   '/v1/people/{user_id}': async () => ({ user_id: 'ann' }),
   '/v1/telegram/links/{session_key}': async () => ({ session_key: 'ann:bot:t' }),
@@ -156,6 +163,9 @@ const NOT_TRIED: Record<string, string> = {
   update_link: 'as create_link',
   delete_link: 'as create_link',
   test_link: 'as create_link',
+  stop: 'the same again changes nothing: see test/limits/stops.test.ts',
+  release_stop: 'as stop',
+  drop_stop: 'as stop',
   revoke_key: 'made where the key is revoked below',
 }
 

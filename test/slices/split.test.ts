@@ -218,7 +218,7 @@ eachStore('a split', (store) => {
         ...['agents', 'api_keys', 'auth_challenges', 'channel_readers'],
         // Moved by the names of their owners. Batches name sessions, which are marked as due where they arrive.
         ...['idempotency_keys', 'leases', 'mcp_sources', 'migrations', 'settings', 'signals'],
-        ...['slices', 'source_polls', 'tickets'],
+        ...['slices', 'source_polls', 'stops', 'tickets'],
       ])
       await Promise.all(stores.all.map((each) => each.close()))
     })

@@ -32,7 +32,7 @@ const IN_ORDER = new Set([
   'questions_all_ended_idx',
 ])
 /** Read as a whole on purpose: an operator's few rows. */
-const WHOLE = ['migrations', 'settings', 'agents']
+const WHOLE = ['migrations', 'settings', 'agents', 'stops']
 
 /** Statements of transactions, or connections, that say how they are to be planned, with what was said. */
 const ran = new Map<string, { first: string; text: string }>()

@@ -7,6 +7,7 @@ import { lasting } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { LagChart } from './lag-chart.tsx'
 import { SourcesPanel } from './sources-panel.tsx'
+import { StopsPanel } from './stops-panel.tsx'
 import { SubscribersPanel } from './subscribers-panel.tsx'
 import { WaitingPanel } from './waiting-panel.tsx'
 
@@ -47,7 +48,10 @@ export function HealthPage() {
             <SourcesPanel />
             <SubscribersPanel />
           </div>
-          <Lag lag={data.health.due_lag_ms ?? {}} lags={data.lags} />
+          <div className="flex flex-col gap-4">
+            <StopsPanel />
+            <Lag lag={data.health.due_lag_ms ?? {}} lags={data.lags} />
+          </div>
         </div>
       )}
     </>

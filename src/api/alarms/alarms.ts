@@ -29,6 +29,7 @@ import {
   pageOf,
   tellIfSoon,
 } from '../contract.ts'
+import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
 
 const SEARCH_MAX = 100
@@ -179,6 +180,7 @@ const createAlarmOp = operation({
         fields: { ...fields, timezone },
         errors: target.errors,
         traceparent: ctx.traceparent ?? null,
+        lineage: await lineageFor(ctx, userId, target.agentId),
         audit: ctx.entry ?? null,
       },
       ctx.inTransaction ? ctx.db : null,

@@ -29,6 +29,7 @@ import {
   ownerOf,
   tellIfSoon,
 } from '../contract.ts'
+import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
 import { mergedArrays } from '../slices.ts'
 import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
@@ -107,6 +108,7 @@ const createIntentOp = operation({
       createdBy: makerOf(ctx.actor, created_by),
       wish,
       traceparent: ctx.traceparent ?? null,
+      lineage: await lineageFor(ctx, owner, wish.agent_id),
     }
     const row = await ctx.db.tx(async (tx) => {
       refuse([...errors, ...(wish.enabled ? await limitErrors(tx, owner) : [])])

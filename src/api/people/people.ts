@@ -27,8 +27,8 @@ import {
   type Context,
   idParam,
   listQuery,
+  newestPage,
   operation,
-  page,
   pageOf,
 } from '../contract.ts'
 
@@ -220,7 +220,18 @@ const parkedView = z.object({
 })
 
 function parkedViewOf(row: ParkedRow) {
-  const { bucket: _, user_id, event_seq, timed, critical, held, asked, traceparent, ...told } = row
+  const {
+    bucket: _,
+    user_id,
+    event_seq,
+    timed,
+    critical,
+    held,
+    asked,
+    traceparent,
+    lineage,
+    ...told
+  } = row
   return { ...told, why: RULE_WORDS[row.rule], payload: new RawJson(row.payload) }
 }
 
@@ -243,15 +254,7 @@ const listParkedOp = operation({
       limit: query.limit + 1,
       after: query.cursor ?? null,
     })
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
-    return {
-      body: page(
-        shown.map(({ created_text: _, ...row }) => parkedViewOf(row)),
-        next,
-      ),
-    }
+    return newestPage(rows, query.limit, parkedViewOf)
   },
 })
 

@@ -3,6 +3,7 @@ import { newId } from '../../core/ids.ts'
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Appended, NewEvent } from '../../store/sessions/events.ts'
 import type { Context } from '../contract.ts'
+import { messageLineage } from '../lineage.ts'
 import { requireAgent } from './ref.ts'
 
 export async function appendEvent(
@@ -15,8 +16,9 @@ export async function appendEvent(
 ): Promise<Appended> {
   requireAgent(ctx, session)
   const traceparent = ctx.traceparent ?? null
+  const lineage = await messageLineage(ctx)
   const event: NewEvent = {
-    ...{ session, id: newId(), type, payload, clientId, traceparent },
+    ...{ session, id: newId(), type, payload, clientId, traceparent, lineage },
     ...(about === undefined ? {} : { about }),
   }
   if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })

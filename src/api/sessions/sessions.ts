@@ -67,7 +67,15 @@ const postMessage = operation({
   creates: true,
   audit: 'own',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: z.object({ event: eventSchema }),
+  output: z.object({
+    event: eventSchema,
+    held: z
+      .boolean()
+      .optional()
+      .describe(
+        'The agent, the person or everything is stopped: it is answered when that is let go.',
+      ),
+  }),
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const payload = JSON.stringify({ text: body.text })
@@ -83,7 +91,8 @@ const postMessage = operation({
         `the message id ${body.id} was used in this session with another text`,
       )
     }
-    return { status: row.fresh ? 202 : 200, body: { event: eventView(row) } }
+    const held = ctx.app.isStopped(session) ? { held: true } : {}
+    return { status: row.fresh ? 202 : 200, body: { event: eventView(row), ...held } }
   },
 })
 

@@ -8,6 +8,7 @@ import { localInstant } from '../../core/schedule/index.ts'
 import { TIMER_ID_MAX } from '../../core/sessions/session.ts'
 import { cancelTimer, listTimers, putTimer, type TimerRow } from '../../store/sessions/timers.ts'
 import { listQuery, opaqueJson, operation, page, pageOf } from '../contract.ts'
+import { lineageFor } from '../lineage.ts'
 import { requireAgent, rowsOf, sessionOf, sessionParams } from './ref.ts'
 
 export const timerViewSchema = z.object({
@@ -50,7 +51,9 @@ const putTimerOp = operation({
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     requireAgent(ctx, session)
+    const lineage = await lineageFor(ctx, session.userId, session.agentId)
     const row = await putTimer(ctx.db, session, {
+      lineage,
       id: newId(),
       timerId: params.timer_id,
       fireAt: body.fire_at === undefined ? null : instantOf(body.fire_at),

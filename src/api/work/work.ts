@@ -34,6 +34,7 @@ import {
   page,
   pageOf,
 } from '../contract.ts'
+import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
 import { queueRun, workRules } from './run.ts'
 import { outputSchema, outputView, workSchema, workView } from './view.ts'
@@ -97,7 +98,8 @@ const createWorkOp = operation({
       const errors = workErrors(fields, workRules(ctx, userId))
       const plan = planWork(fields, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
-      const draft = { id, userId, fields, traceparent: ctx.traceparent ?? null }
+      const lineage = await lineageFor(ctx, userId, fields.agent_type)
+      const draft = { id, userId, fields, traceparent: ctx.traceparent ?? null, lineage }
       const [row] = await insertWork(tx, [newWork(draft, plan)])
       if (row === undefined) throw new Error(`work ${id} was not written`)
       const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null

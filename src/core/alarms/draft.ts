@@ -58,6 +58,8 @@ export interface AlarmDraft extends Omit<Asked, 'timezone'> {
   readonly fields: AlarmFields
   /** The trace it was set in; its wakes belong to it. */
   readonly traceparent?: string | null
+  /** Written by the server: see `limits/lineage.ts`. */
+  readonly lineage?: string | null
   /** Who asked, where an operation did: written with the alarm. */
   readonly audit?: AuditHead | null
   /** A message says that it will come: it is set with that message or not at all. */
@@ -102,6 +104,7 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_F
     next_fire_at: plan.nextFireAt,
     delivery_id: newId(),
     traceparent: draft.traceparent ?? null,
+    lineage: draft.lineage ?? null,
   }
 }
 export type NewAlarm = ReturnType<typeof newAlarm>

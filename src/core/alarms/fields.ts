@@ -101,4 +101,5 @@ export const ALARM = {
   catch_up_within_seconds: shown('int?'),
   unattended: word(UNATTENDED),
   traceparent: kept('text?'),
+  lineage: kept('text?'),
 }

@@ -15,6 +15,8 @@ export interface IntentDraft {
   readonly wish: IntentWish
   /** The trace it was made in. */
   readonly traceparent?: string | null
+  /** Written by the server: see `limits/lineage.ts`. */
+  readonly lineage?: string | null
 }
 
 /** What a turn may ask of intents. */

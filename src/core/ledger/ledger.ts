@@ -275,6 +275,8 @@ function judgeEvent(facts: EventState): Judged {
   if (last.status === 'retrying')
     return { outcome: 'pending', reason: { rule: 'attempt_failed', error } }
   if (last.cause === 'withdrawn' || last.cause === 'deleted') return cancelled('cancelled')
+  if (last.cause === 'stopped') return cancelled('stopped')
+  if (last.cause === 'over_budget') return failed('over_budget', error)
   if (facts.cancelled) return cancelled('cancelled_between_attempts')
   if (facts.again !== null)
     return { outcome: 'pending', reason: { rule: 'attempt_failed', until: facts.again, error } }

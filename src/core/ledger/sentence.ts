@@ -186,6 +186,7 @@ function cancelledWords({ kind, facts, reason, attempts }: Told, when: string): 
   if (kind === 'question') return `Withdrawn at ${when}, before it was answered`
   if (facts.from === 'cancel' && kind === 'timer')
     return `Cancelled at ${when}, before it was due: the user spoke, or it was called off`
+  if (reason?.rule === 'stopped') return `Dropped at ${when}: it was held by a stop, and not let go`
   if (reason?.rule === 'cancelled_while_calling')
     return `Cancelled at ${when}, while its receiver was being called`
   return attempts > 0 && reason?.rule === 'cancelled_between_attempts'

@@ -9,8 +9,8 @@ import { type QuietWindow, quietUntil } from './quiet.ts'
 
 export const MANNER_RULES = ['quiet_hours', 'day_limit', 'paused', 'agent_muted'] as const
 export type MannerRule = (typeof MANNER_RULES)[number]
-/** Also parked: what is late after downtime, so that several become one message. */
-export const PARK_RULES = [...MANNER_RULES, 'late'] as const
+/** Also parked: what is late after downtime, so that several become one message; and what a stop of its trigger holds. */
+export const PARK_RULES = [...MANNER_RULES, 'late', 'stopped'] as const
 export type ParkRule = (typeof PARK_RULES)[number]
 
 export interface Manners {

@@ -7,7 +7,7 @@ import { RULE_WORDS } from './words.ts'
 /** Why nothing is said now. */
 export type HeldBack =
   | Exclude<MannerVerdict, { move: 'send' }>
-  | { readonly move: 'park'; readonly rule: 'late'; readonly until: Date }
+  | { readonly move: 'park'; readonly rule: 'late' | 'stopped'; readonly until: Date }
 
 /** As the turn's row keeps it. */
 export function heldVerdict(held: HeldBack): Verdict {

@@ -47,4 +47,5 @@ export const RULE_WORDS: Readonly<Record<ParkRule, string>> = {
   paused: 'paused',
   agent_muted: 'the agent is muted',
   late: 'late after downtime, gathered with others',
+  stopped: 'its trigger is stopped',
 }

@@ -59,6 +59,7 @@ export const QUESTION = {
   answered_by: wordOrNull(ANSWERED_BY),
   unattended: kept('boolean'),
   traceparent: kept('text?'),
+  lineage: kept('text?'),
   created_at: shown('timestamptz'),
   updated_at: shown('timestamptz'),
 }

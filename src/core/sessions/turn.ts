@@ -55,6 +55,19 @@ export interface Along {
 /** What a turn may ask of triggers, each of its own. */
 export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk | QuestionAsk
 
+/** Whether it sets something that becomes due later. */
+export function setsTrigger(wish: Wish): boolean {
+  if (wish.type === 'schedule_timer') return true
+  if (wish.type === 'send_message') return (wish.along ?? []).some(({ ask }) => isSet(ask))
+  return wish.type === 'ask_trigger' && isSet(wish.ask)
+}
+
+/** A question without an end waits for its person alone. */
+function isSet(ask: TriggerAsk): boolean {
+  if ('question' in ask) return ask.question.untilAt !== null
+  return 'set' in ask || 'create_intent' in ask || 'create_work' in ask
+}
+
 export interface TurnFacts {
   readonly sessionKey: string
   readonly eventSeq: number
@@ -298,8 +311,18 @@ export function dedupeKey(
   )
 }
 
-/** Why an attempt failed: its slot was cancelled before it began or deleted under it, or it did not get through. */
-export type TurnCause = 'withdrawn' | 'deleted' | 'deaths' | 'timeout' | 'agent_error'
+/**
+ * Why an attempt failed: its slot was cancelled before it began or deleted under it, a limit for runaways was reached, what a switch
+ * held was dropped, or it did not get through.
+ */
+export type TurnCause =
+  | 'withdrawn'
+  | 'deleted'
+  | 'deaths'
+  | 'timeout'
+  | 'agent_error'
+  | 'over_budget'
+  | 'stopped'
 
 export interface Failure {
   readonly cause: TurnCause

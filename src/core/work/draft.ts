@@ -9,6 +9,8 @@ export interface WorkDraft {
   readonly fields: WorkFields
   /** The trace it was made in. */
   readonly traceparent?: string | null
+  /** Written by the server: see `limits/lineage.ts`. */
+  readonly lineage?: string | null
 }
 
 /** What a turn may ask of work, beside the output of its own run. */
@@ -21,7 +23,10 @@ export type WorkWish =
     }
 
 /** The row of new work, but for what its columns begin with by themselves. */
-export function newWork({ id, userId, fields, traceparent = null }: WorkDraft, plan: WorkPlan) {
+export function newWork(
+  { id, userId, fields, traceparent = null, lineage = null }: WorkDraft,
+  plan: WorkPlan,
+) {
   return {
     ...fields,
     ...plan,
@@ -33,6 +38,7 @@ export function newWork({ id, userId, fields, traceparent = null }: WorkDraft, p
     catch_up_within_seconds: fields.catch_up_within_seconds ?? null,
     notify_session: fields.notify_session ?? null,
     traceparent,
+    lineage,
   }
 }
 export type NewWork = ReturnType<typeof newWork>

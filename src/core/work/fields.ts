@@ -60,6 +60,7 @@ export const WORK = {
   notify: shown('boolean'),
   notify_session: shown('text?'),
   traceparent: kept('text?'),
+  lineage: kept('text?'),
   created_at: shown('timestamptz'),
   updated_at: shown('timestamptz'),
 }

@@ -23,6 +23,8 @@ interface SmtpError {
 
 export class EmailChannel implements PushChannel {
   readonly name = CHANNEL
+  /** The sender of a mail is whoever it says. */
+  readonly origin = 'mail'
   readonly #options: NonNullable<EmailSettings['email']>
   readonly #own: string
   readonly #transport: Transporter

@@ -48,6 +48,8 @@ export const COPIED: Readonly<Record<string, string>> = {
   work_outputs: `select * from wakeful.work_outputs t where ${mine('t')} and ${open}`,
   autonomy_timers: `select * from wakeful.autonomy_timers t where ${mySessions('t')} and status = 'pending' ${few}`,
   parked: `select * from ${openParked} p ${few}`,
+  questions: `select * from wakeful.questions t where ${mine('t')} and status = 'open' ${few}`,
+  budgets: `select * from wakeful.budgets t where ${mine('t')} and day >= ($5::timestamptz at time zone 'UTC')::date`,
   events: `select e.* from wakeful.sessions s join wakeful.events e on e.bucket = s.bucket and e.session_key = s.session_key
       and e.seq > least(s.done_seq, s.last_seq - case when $4::boolean then ${HISTORY_MAX} else 0 end)
     where ${mySessions('s')} and (s.due_at is not null or $4::boolean)
@@ -64,7 +66,7 @@ export const COPIED: Readonly<Record<string, string>> = {
       and coalesce(s.user_id, '') = o.owner order by s.at desc limit 1) s
     union all ${facts('news', 'at desc')} union all ${facts('event', 'at desc')} union all ${facts('calendar', 'at')}`,
 }
-const TRIGGERS = ['scheduled_intents', 'alarms', 'work', 'autonomy_timers', 'parked']
+const TRIGGERS = ['scheduled_intents', 'alarms', 'work', 'autonomy_timers', 'parked', 'questions']
 
 const READ = Object.entries(COPIED)
   .map(
@@ -94,7 +96,7 @@ export async function readCopy(
   if (triggers > TRIGGERS_MAX)
     throw new Refusal(
       'rule',
-      `${userId} has more than ${TRIGGERS_MAX} timers, alarms, intents and works; a rehearsal takes no more`,
+      `${userId} has more than ${TRIGGERS_MAX} timers, alarms, intents, works and questions; a rehearsal takes no more`,
     )
   return copy
 }

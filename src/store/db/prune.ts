@@ -113,6 +113,8 @@ const TARGETS: readonly Target[] = [
   { table: 'missed', at: 't.missed_at', done: 'true' },
   { table: 'questions', at: 't.updated_at', done: `t.status <> 'open'` },
 ]
+/** Days of so long ago are nobody's limit any more. */
+const BUDGETS: Target = { table: 'budgets', at: 't.updated_at', done: 'true' }
 const TIMERS: Target = {
   table: 'autonomy_timers',
   at: 't.updated_at',
@@ -125,6 +127,7 @@ export async function pruneOlder(db: Db, kept: Kept, limit: number): Promise<num
   const aged = [
     ...(keepMs === null ? [] : TARGETS.map((target) => ({ target, ms: keepMs }))),
     { target: TIMERS, ms: keepMs ?? timersKeptMs },
+    { target: BUDGETS, ms: keepMs ?? timersKeptMs },
   ]
   const prune = async (one: Db): Promise<number> => {
     let deleted = 0

@@ -114,9 +114,9 @@ export function appendTaken(type: EventType, members: readonly [string, ...strin
     .filter((name) => SPARED.includes(name))
     .map((name) => ` || case when ${name} is null then '' else ',"${name}":' || ${name}::text end`)
     .join('')
-  return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
+  return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
     select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${spared} || '}')::json,
-      ${members[0]}, scheduled_for, traceparent, ${NOW}
+      ${members[0]}, scheduled_for, traceparent, lineage, ${NOW}
     from taken returning id)`
 }
 

@@ -58,23 +58,25 @@ const INSERT = statement(
         user_id: 'text',
         created_by: 'text',
         traceparent: 'text?',
+        lineage: 'text?',
       },
       ...PLAN,
     }),
   },
   ({
     i,
-  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, created_at, updated_at, ${NAMES})
-  select bucket, id, user_id, created_by, traceparent, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
+  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, lineage, created_at, updated_at, ${NAMES})
+  select bucket, id, user_id, created_by, traceparent, lineage, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
 )
 
 /** With what signals find it by. */
 export async function insertIntent(
   tx: Db,
-  { id, userId, createdBy, traceparent = null }: IntentDraft,
+  { id, userId, createdBy, traceparent = null, lineage = null }: IntentDraft,
   plan: IntentPlan,
 ): Promise<IntentRow> {
-  const who = { bucket: bucketOf(userId), id, user_id: userId, created_by: createdBy, traceparent }
+  const whose = { bucket: bucketOf(userId), id, user_id: userId, created_by: createdBy }
+  const who = { ...whose, traceparent, lineage }
   const [row] = await INSERT.run<IntentRow>(tx, { i: [{ ...plan, ...who }] })
   if (row === undefined) throw new Error(`intent ${id} was not written`)
   await writeWatches(tx, row)

@@ -20,7 +20,7 @@ import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/stateme
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
-  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.catch_up,
+  t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.lineage, t.catch_up,
   t.catch_up_within_seconds, t.action_priority, t.intent_name as name`
 
 export interface IntentSlot extends StoredTerms, Memory {
@@ -39,6 +39,7 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
+  readonly lineage: string | null
   /** The database's time when it was locked. */
   readonly now: Date
 }
@@ -197,6 +198,7 @@ export interface Fire extends SlotEvent {
   readonly looks: number
   /** The trace its turn goes on in. */
   readonly traceparent: string | null
+  readonly lineage: string | null
 }
 
 const TAKE = statement(
@@ -215,6 +217,7 @@ const TAKE = statement(
       looks: ['int', ({ event }) => event.looks],
       data: ['json', ({ event }) => event.data],
       traceparent: ['text?', ({ event }) => event.traceparent],
+      lineage: ['text?', ({ event }) => event.lineage],
     }),
   },
   ({ i }) => `with taken as (
@@ -225,7 +228,7 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
-      i.traceparent, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq,
+      i.traceparent, i.lineage, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq,
       to_json(nullif(t.unattended, 'ask')) as unattended),
   ${appendTaken('intent', [
     'intent_id',

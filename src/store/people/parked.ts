@@ -33,6 +33,7 @@ export interface NewParked {
   readonly rule: ParkRule
   readonly release_at: Date
   readonly traceparent: string | null
+  readonly lineage: string | null
 }
 
 export interface ParkedRow extends Omit<NewParked, 'release_at'> {
@@ -44,7 +45,7 @@ export interface ParkedRow extends Omit<NewParked, 'release_at'> {
 }
 
 const COLUMNS = `t.bucket, t.id, t.user_id, t.session_key, t.event_seq, t.kind, t.trigger_id, t.scheduled_for, t.name, t.payload, t.reason,
-  t.timed, t.critical, t.held, t.rule, t.status, t.release_at, t.asked, t.released_seq, t.parked_at, t.traceparent`
+  t.timed, t.critical, t.held, t.rule, t.status, t.release_at, t.asked, t.released_seq, t.parked_at, t.traceparent, t.lineage`
 
 /**
  * Whose trigger holds it no more, or is gone: it was cancelled, disabled or deleted, and so is the slot, which is marked so when its
@@ -84,14 +85,15 @@ const PARK = statement(
       rule: 'text',
       release_at: 'timestamptz',
       traceparent: 'text?',
+      lineage: 'text?',
     }),
   },
   ({
     i,
   }) => `insert into wakeful.parked as t (bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason,
-      timed, critical, held, rule, release_at, traceparent, parked_at, updated_at)
+      timed, critical, held, rule, release_at, traceparent, lineage, parked_at, updated_at)
     select bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason, timed, critical, held, rule,
-      release_at, traceparent, ${NOW}, ${NOW} from ${i}
+      release_at, traceparent, lineage, ${NOW}, ${NOW} from ${i}
     on conflict (bucket, id) do update
       set status = 'waiting', rule = excluded.rule, release_at = excluded.release_at, released_seq = null, asked = false, updated_at = excluded.updated_at`,
 )
@@ -139,6 +141,7 @@ export interface Release extends SlotEvent {
   /** JSON text. */
   readonly payload: string
   readonly traceparent: string | null
+  readonly lineage: string | null
   readonly slots: readonly ParkedRow[]
 }
 
@@ -149,12 +152,13 @@ const APPEND = statement(
       type: ['text', ({ event }) => event.type],
       payload: ['json', ({ event }) => event.payload],
       traceparent: ['text?', ({ event }) => event.traceparent],
+      lineage: ['text?', ({ event }) => event.lineage],
     }),
     s: rows({ bucket: 'smallint', id: 'uuid', seq: 'int' }),
   },
   ({ i, s }) => `with appended as (
-    insert into wakeful.events (bucket, session_key, seq, id, type, payload, traceparent, created_at)
-    select bucket, session_key, seq, event_id, type, payload, traceparent, ${NOW} from ${i}),
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, traceparent, lineage, created_at)
+    select bucket, session_key, seq, event_id, type, payload, traceparent, lineage, ${NOW} from ${i}),
   released as (
     update wakeful.parked t set status = 'released', release_at = null, released_seq = s.seq, updated_at = ${NOW}
     from ${s} where ${keyIs('t.bucket', 's.bucket')} and ${keyIs('t.id', 's.id')})

@@ -86,12 +86,13 @@ const APPEND = statement(
       trigger_id: ['uuid', ({ event }) => event.question.id],
       scheduled_for: ['timestamptz?', ({ event }) => event.question.until_at],
       traceparent: ['text?', ({ event }) => event.question.traceparent],
+      lineage: ['text?', ({ event }) => event.question.lineage],
     }),
   },
   ({
     i,
-  }) => `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select bucket, session_key, seq, event_id, 'tool_result', payload, trigger_id, scheduled_for, traceparent, ${NOW} from ${i}`,
+  }) => `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
+    select bucket, session_key, seq, event_id, 'tool_result', payload, trigger_id, scheduled_for, traceparent, lineage, ${NOW} from ${i}`,
 )
 
 export async function appendDefaults(tx: Db, events: readonly DefaultEvent[]): Promise<void> {

@@ -15,6 +15,8 @@ export interface NewEvent {
   readonly payload: string
   readonly clientId: string | null
   readonly traceparent?: string | null
+  /** Given where it came from outside; else it begins a chain by itself. */
+  readonly lineage?: string | null
   /** Who sent it, where an operation did: written with the event. */
   readonly audit?: AuditHead | null
   /** The question that it is about; `must`: where that has ended it is refused. */
@@ -50,6 +52,7 @@ const EVENTS = rowsOf<NewEvent>({
   payload: ['text', (e) => e.payload],
   client_id: ['text?', (e) => e.clientId],
   traceparent: ['text?', (e) => e.traceparent ?? null],
+  lineage: ['text?', (e) => e.lineage ?? null],
 }).numbered('ord')
 
 /**
@@ -94,12 +97,13 @@ const APPEND = statement(
         due_at = coalesce(s.due_at, ${NOW}), updated_at = ${NOW}
     from (select bucket, session_key, count(*)::int as total, max(n) filter (where type = 'user_message')::int as last_user_n,
                  array_agg(id order by n) as ids, array_agg(type order by n) as types, array_agg(payload order by n) as payloads,
-                 array_agg(client_id order by n) as clients, array_agg(traceparent order by n) as traces
+                 array_agg(client_id order by n) as clients, array_agg(traceparent order by n) as traces,
+                 array_agg(lineage order by n) as lineages
           from (select *, row_number() over (partition by bucket, session_key order by ord) as n from fresh) numbered
           group by bucket, session_key) h
     where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.session_key')}
     returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke,
-      h.ids, h.types, h.payloads, h.clients, h.traces),
+      h.ids, h.types, h.payloads, h.clients, h.traces, h.lineages),
   cancelled as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from heads h
@@ -107,10 +111,10 @@ const APPEND = statement(
       -- Written so that the index of all pending timers does not fit: only this session's are wanted.
       and t.status || '' = 'pending'),
   added as (
-    insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, created_at)
-    select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, ${NOW}
-    from heads h cross join lateral unnest(h.ids, h.types, h.payloads, h.clients, h.traces)
-      with ordinality e(id, type, payload, client_id, trace, n)
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, lineage, created_at)
+    select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, e.lineage, ${NOW}
+    from heads h cross join lateral unnest(h.ids, h.types, h.payloads, h.clients, h.traces, h.lineages)
+      with ordinality e(id, type, payload, client_id, trace, lineage, n)
     returning id, session_key, seq, type, payload, client_id, created_at)
   select true as fresh, id, session_key, seq, type, payload, client_id, created_at from added
   union all

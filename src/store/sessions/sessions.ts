@@ -33,6 +33,8 @@ export interface ClaimedTurn extends HeldHead {
   readonly trigger_id: string | null
   readonly scheduled_for: Date | null
   readonly traceparent: string | null
+  /** Where its event comes from; null for what begins a chain. */
+  readonly lineage: string | null
   readonly state: string | null
   /** JSON text of the person's row; null where nobody has said anything about them. */
   readonly person: string | null
@@ -77,7 +79,7 @@ const claiming = (leases: boolean, first: First = 'oldest') =>
       },
     )})
   select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
-         e.trigger_id, e.scheduled_for, e.traceparent,
+         e.trigger_id, e.scheduled_for, e.traceparent, e.lineage,
          ${stateOf('c')} as state, ${personOf('c')} as person
   from (select ${nextDueMs(SESSIONS, leases)} as next_ms) n
   left join (claimed c cross join lateral (

@@ -106,16 +106,16 @@ const promoting = (first: First) =>
       h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.leased and h.n = 1 as leased, h.base + h.n as seq, h.before + h.n as place,
       '{"timer_id":' || to_json((h.timer).timer_id)::text ||
         case when (h.timer).payload is null then '' else ',"payload":' || (h.timer).payload::text end || '}' as payload,
-      (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent
+      (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent, (h.timer).lineage
     from numbered h),
   added as (
-    insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, created_at)
-    select bucket, session_key, seq, (${eventIds})[place], 'timer', payload::json, trigger_id, scheduled_for, traceparent, ${NOW} from fires),
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
+    select bucket, session_key, seq, (${eventIds})[place], 'timer', payload::json, trigger_id, scheduled_for, traceparent, lineage, ${NOW} from fires),
   kept as (${keepLeases({ token, leaseMs, from: `heads where leased and ${together}` })})
   -- What is true of the whole batch stands in its first row alone, and what the process knows by itself in none.
   select case when f.place > 1 then null else n.seen end as seen, case when f.place > 1 then null else n.next_ms end as next_ms,
     case when f.place > 1 then null else ${NOW} end as now, f.place, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for,
-    f.traceparent, f.seq, f.attempt, f.deaths, f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at, f.checkpoint_id,
+    f.traceparent, f.lineage, f.seq, f.attempt, f.deaths, f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at, f.checkpoint_id,
     f.pushed_to, case when f.leased then f.payload end as payload,
     case when f.leased then ${stateOf('f')} end as state, case when f.leased then ${personOf('f')} end as person
   from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
@@ -159,6 +159,7 @@ type PromotedTimer = Omit<Fire, 'lateness_ms'> &
     | 'checkpoint_id'
     | 'pushed_to'
     | 'payload'
+    | 'lineage'
     | 'state'
     | 'person'
   > & {
@@ -230,6 +231,7 @@ function turnOf(row: PromotedTimer, eventId: string, now: Date): ClaimedTurn {
     trigger_id: row.trigger_id,
     scheduled_for: row.scheduled_for,
     traceparent: row.traceparent,
+    lineage: row.lineage,
     state: row.state,
     person: row.person,
     last_user_seq: row.last_user_seq,
@@ -250,14 +252,15 @@ const PUT = statement(
     delayMs: 'float8?',
     payload: 'json?',
     traceparent: 'text?',
+    lineage: 'text?',
   },
   (t) => `insert into wakeful.autonomy_timers
-      (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
+      (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, lineage, created_at, updated_at)
     values (${t.bucket}, ${t.key}, ${t.id}, ${t.timerId}, coalesce(${t.fireAt}, ${inMs(t.delayMs)}),
-      ${t.payload}, 'pending', ${t.traceparent}, ${NOW}, ${NOW})
+      ${t.payload}, 'pending', ${t.traceparent}, ${t.lineage}, ${NOW}, ${NOW})
     on conflict (bucket, session_key, timer_id) do update
       set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,
-          updated_at = excluded.updated_at
+          lineage = excluded.lineage, updated_at = excluded.updated_at
     returning ${COLUMNS}`,
 )
 
@@ -272,12 +275,19 @@ export async function putTimer(
     delayMs: number | null
     payload: string | null
     traceparent?: string | null
+    lineage?: string | null
   },
 ): Promise<TimerRow> {
   const { bucket, key } = session
   return db.tx(async (tx) => {
     await ensureSession(tx, session)
-    const given = { bucket, key, ...timer, traceparent: timer.traceparent ?? null }
+    const given = {
+      bucket,
+      key,
+      ...timer,
+      traceparent: timer.traceparent ?? null,
+      lineage: timer.lineage ?? null,
+    }
     const [row] = await PUT.run<TimerRow>(tx, given)
     if (row === undefined) throw new Error('the timer was not written')
     return row

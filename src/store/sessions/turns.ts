@@ -56,6 +56,8 @@ export interface TurnWrite extends Held {
   readonly retryMs: number | null
   /** Effects and timers belong to the turn's trace. */
   readonly traceparent: string | null
+  /** Of the timers it sets. */
+  readonly lineage: string | null
   /** The link it knows of: with one, its messages are due to be pushed. */
   readonly pushedTo: string | null
   /** The last message of the user it knows of; null where that does not matter to it. */
@@ -198,6 +200,7 @@ const TIMERS = statement(
       payload: ['json?', ({ timer }) => timer.payload],
       status: ['text', ({ timer }) => timer.status],
       traceparent: ['text?', ({ turn }) => turn.traceparent],
+      lineage: ['text?', ({ turn }) => turn.lineage],
     }),
   },
   ({ c, t }) => `with gone as (
@@ -205,11 +208,11 @@ const TIMERS = statement(
     from ${c}
     where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending'),
   made as (
-    insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, created_at, updated_at)
-    select bucket, key, id, timer_id, fire_at, payload, status, traceparent, ${NOW}, ${NOW} from ${t}
+    insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, lineage, created_at, updated_at)
+    select bucket, key, id, timer_id, fire_at, payload, status, traceparent, lineage, ${NOW}, ${NOW} from ${t}
     on conflict (bucket, session_key, timer_id) do update
       set fire_at = excluded.fire_at, payload = excluded.payload, status = excluded.status, traceparent = excluded.traceparent,
-        updated_at = excluded.updated_at
+        lineage = excluded.lineage, updated_at = excluded.updated_at
       where excluded.status = 'pending')
   select 1`,
 )

@@ -73,7 +73,7 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}
     returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
-      coalesce(i.traceparent, w.traceparent) as traceparent,
+      coalesce(i.traceparent, w.traceparent) as traceparent, w.lineage,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count, i.missed,
       coalesce(i.slot, ${NOW_MS}) as scheduled_for),
   made as (

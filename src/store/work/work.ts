@@ -93,7 +93,7 @@ export async function getWork(
 /** What its owner may change. */
 const CHANGED = typesOf(WORK, [
   ...(['agent_type', 'project_id', 'user_id', 'last_run_at', 'scheduled_for'] as const),
-  ...(['traceparent', 'created_at', 'updated_at'] as const),
+  ...(['traceparent', 'lineage', 'created_at', 'updated_at'] as const),
 ])
 const SET = Object.keys(CHANGED)
   .filter((name) => name !== 'bucket' && name !== 'id')

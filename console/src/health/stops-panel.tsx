@@ -1,0 +1,190 @@
+/** The switch: a red button, what is stopped and what waits because of it. */
+import { useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { request } from '../api/http.ts'
+import { useAct } from '../forms/act.ts'
+import { faultsOf } from '../forms/faults.ts'
+import { FormTrouble, SelectField, TextField } from '../forms/fields.tsx'
+import { useNow } from '../parts/clock.ts'
+import { Confirm } from '../parts/confirm.tsx'
+import { Badge, Button, Panel } from '../parts/parts.tsx'
+import { fromNow } from '../parts/time.ts'
+import { Trouble } from '../parts/trouble.tsx'
+
+const STOPS = 'stops'
+const LOOK_MS = 2_000
+const RED = 'self-start border-bad! bg-bad! text-panel!'
+const LEVELS = [
+  ['everything', 'Everything'],
+  ['agent', 'An agent'],
+  ['user', 'A person'],
+  ['trigger', 'One trigger, by its id'],
+] as const
+
+interface Stop {
+  readonly id: string
+  readonly level: string
+  readonly target: string | null
+  readonly reason: string
+  readonly created_at: string
+}
+
+interface Held {
+  readonly session_key: string
+  readonly kind: string
+  readonly waiting: number
+  readonly since: string
+}
+
+export function StopsPanel() {
+  const { data, error } = useQuery({
+    queryKey: [STOPS],
+    queryFn: ({ signal }) => request<{ data: readonly Stop[] }>('v1/stops', { signal }),
+    refetchInterval: LOOK_MS,
+  })
+  const stops = data?.data ?? []
+  return (
+    <Panel
+      title="The switch"
+      aside={
+        data !== undefined && (
+          <Badge tone={stops.length === 0 ? 'good' : 'bad'}>
+            {stops.length === 0 ? 'nothing is stopped' : `${stops.length} stopped`}
+          </Badge>
+        )
+      }
+    >
+      {error !== null && <Trouble spaced error={error} />}
+      {stops.length > 0 && (
+        <ul aria-label="Stopped" className="mb-4 divide-y divide-line">
+          {stops.map((stop) => (
+            <Standing key={stop.id} stop={stop} />
+          ))}
+        </ul>
+      )}
+      <StopForm />
+    </Panel>
+  )
+}
+
+function nameOf({ level, target }: Pick<Stop, 'level' | 'target'>): string {
+  return level === 'everything'
+    ? 'everything'
+    : `the ${level === 'user' ? 'person' : level} ${target}`
+}
+
+function Standing({ stop }: { stop: Stop }) {
+  const now = useNow()
+  const act = useAct(STOPS)
+  const [dropping, setDropping] = useState(false)
+  const { data } = useQuery({
+    queryKey: [STOPS, stop.id],
+    queryFn: ({ signal }) => request<{ held: readonly Held[] }>(`v1/stops/${stop.id}`, { signal }),
+    refetchInterval: LOOK_MS,
+  })
+  const held = data?.held ?? []
+  const end = (how: 'release' | 'drop') =>
+    act.mutate({ method: 'POST', path: `v1/stops/${stop.id}/${how}`, body: {} })
+  return (
+    <li className="py-3 text-sm">
+      <p>
+        <span className="font-medium first-letter:uppercase">{nameOf(stop)}</span>{' '}
+        <span className="text-muted">
+          {fromNow(stop.created_at, now)}
+          {stop.reason !== '' && `: ${stop.reason}`}
+        </span>
+      </p>
+      <p className="mt-1 text-muted">
+        {held.length === 0 ? 'Nothing waits because of it.' : `${held.length} held:`}
+      </p>
+      <ul aria-label={`Held: ${nameOf(stop)}`} className="text-muted wrap-anywhere">
+        {held.slice(0, 5).map(({ session_key, kind, waiting, since }) => (
+          <li key={`${session_key} ${since}`}>
+            {session_key}: {kind.replaceAll('_', ' ')}
+            {waiting > 1 && `, and ${waiting - 1} behind it`}
+          </li>
+        ))}
+      </ul>
+      <div className="mt-2 flex gap-2">
+        <Button disabled={act.isPending} onClick={() => end('release')}>
+          Let go
+        </Button>
+        <Button disabled={act.isPending} onClick={() => setDropping(true)} className="text-bad!">
+          Drop what was held
+        </Button>
+      </div>
+      <FormTrouble error={act.error} faults={faultsOf(act.error, [])} />
+      {dropping && (
+        <Confirm
+          title="Drop what was held?"
+          words={`Fires of ${nameOf(stop)} that wait end without a run. What people said is answered.`}
+          action="Drop"
+          onNo={() => setDropping(false)}
+          onYes={() => {
+            setDropping(false)
+            end('drop')
+          }}
+        />
+      )}
+    </li>
+  )
+}
+
+function StopForm() {
+  const [level, setLevel] = useState<(typeof LEVELS)[number][0]>('everything')
+  const [target, setTarget] = useState('')
+  const [reason, setReason] = useState('')
+  const [asking, setAsking] = useState(false)
+  const act = useAct<Stop>(STOPS, () => setReason(''))
+  const faults = faultsOf(act.error, ['target'])
+  const named = level !== 'everything'
+  const what = { level, target: named ? target.trim() : null }
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    setAsking(true)
+  }
+  const stop = () => {
+    setAsking(false)
+    const body = { level, reason: reason.trim(), ...(named ? { target: target.trim() } : {}) }
+    act.mutate({ method: 'POST', path: 'v1/stops', body })
+  }
+  return (
+    <form onSubmit={onSubmit} className="flex flex-col gap-3" noValidate>
+      <SelectField
+        id="stop-level"
+        label="What"
+        value={level}
+        onChange={setLevel}
+        choices={LEVELS}
+      />
+      {named && (
+        <TextField
+          id="stop-target"
+          label="Which"
+          value={target}
+          onChange={setTarget}
+          maxLength={128}
+          fault={faults.of('target')}
+        />
+      )}
+      <TextField id="stop-reason" label="Why" value={reason} onChange={setReason} maxLength={500} />
+      <FormTrouble error={act.error} faults={faults} />
+      <Button
+        type="submit"
+        disabled={act.isPending || (named && target.trim() === '')}
+        className={RED}
+      >
+        Stop
+      </Button>
+      {asking && (
+        <Confirm
+          title={`Stop ${nameOf(what)}?`}
+          words="Within a second nothing of it runs, in any process. What runs now is aborted; everything waits until it is let go."
+          action="Stop"
+          onNo={() => setAsking(false)}
+          onYes={stop}
+        />
+      )}
+    </form>
+  )
+}

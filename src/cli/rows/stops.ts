@@ -1,0 +1,73 @@
+/** Commands about the switch: wakeful stop agent bot; wakeful stops list, release, drop. */
+import { column, flag, PAGED, type Resource, text, when, wide } from '../row.ts'
+import type { Item } from '../table.ts'
+
+const REASON = text('reason', 'for those who find it')
+const line = (item: Item) => `${item.words}\n  id ${item.id}`
+
+const LEVELS = [
+  ['agent', 'an agent, for everybody', ['<target>']],
+  ['user', 'a person: whatever is done for them', ['<target>']],
+  ['trigger', 'one alarm, intent or work, by its id', ['<target>']],
+  ['everything', 'everything, in every process', []],
+] as const
+
+export const stop: Resource = {
+  name: 'stop',
+  about: 'the switch: what is stopped runs nowhere within a second, and waits',
+  rows: LEVELS.map(([level, about, args]) => ({
+    verb: level,
+    operation: 'stop',
+    about: `stop ${about}`,
+    args,
+    fields: [REASON],
+    fixed: { level },
+    says: line,
+  })),
+}
+
+export const stops: Resource = {
+  name: 'stops',
+  about: 'what is stopped, what it holds, and letting it go',
+  rows: [
+    {
+      verb: 'list',
+      operation: 'list_stops',
+      about: 'what is stopped, newest first',
+      fields: [...PAGED, flag('ended', 'those that have ended, too')],
+      none: 'nothing is stopped',
+      columns: [
+        column('id'),
+        column('level'),
+        column('target'),
+        wide('reason'),
+        when('created_at', 'since'),
+        column('ended'),
+      ],
+    },
+    {
+      verb: 'show',
+      operation: 'get_stop',
+      about: 'a stop, and what it holds',
+      args: ['<id>'],
+      below: {
+        at: 'held',
+        columns: [wide('session_key', 'session'), column('kind'), column('waiting'), when('since')],
+      },
+    },
+    {
+      verb: 'release',
+      operation: 'release_stop',
+      about: 'let it go: what it held runs',
+      args: ['<id>'],
+      says: line,
+    },
+    {
+      verb: 'drop',
+      operation: 'drop_stop',
+      about: 'let it go without the fires it held',
+      args: ['<id>'],
+      says: line,
+    },
+  ],
+}
