@@ -50,6 +50,8 @@ export async function byDepth(ground: Ground): Promise<void> {
   const world = await worldOf(ground, { WAKEFUL_DEPTH_MAX: String(DEPTH) })
   await begin(world, 'ann:wild:t')
   await until('the last depth was refused', async () => (await seen(world)).refused === 2 ** DEPTH)
+  // The notice is a turn of its own, after the count was told.
+  await until('the person was told', async () => (await seen(world)).told > 0)
   await world.settled()
   const { fires, told } = await seen(world)
   ground.say(`depth ${DEPTH}: ${fires} fires, ${2 ** DEPTH} refused, the person told ${told} times`)
@@ -62,6 +64,7 @@ export async function byBudget(ground: Ground): Promise<void> {
   const world = await worldOf(ground, { WAKEFUL_FIRES_A_DAY: String(FIRES) })
   await begin(world, 'ann:wild:t')
   await until('something was refused', async () => (await seen(world)).refused > 0)
+  await until('the person was told', async () => (await seen(world)).told > 0)
   await world.settled()
   const { fires, refused, told } = await seen(world)
   ground.say(`${FIRES} fires a day: ${fires} fired, ${refused} refused, told ${told} times`)
