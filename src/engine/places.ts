@@ -6,7 +6,7 @@
 /** Fewer are not worth a statement while much is due. */
 const ROOM_MIN = 250
 /** How long somebody with much to do waits for room before going on without. */
-const PATIENCE_MS = 50
+const PATIENCE_MS = 250
 
 export class Places {
   readonly #all: number
