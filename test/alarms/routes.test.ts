@@ -38,6 +38,7 @@ eachStore('alarms over HTTP', (store) => {
       missed_count: 0,
       catch_up: 'once',
       catch_up_within_seconds: null,
+      unattended: 'ask',
     })
     const cron = await s.set({
       kind: 'cron',

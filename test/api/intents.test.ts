@@ -53,6 +53,7 @@ eachStore('intents over HTTP', (store) => {
       thread_id: null,
       catch_up: 'once',
       catch_up_within_seconds: null,
+      unattended: 'ask',
       schedule_description: 'every Monday at 09:00 (UTC)',
       next_checks: [
         '2026-01-05T09:00:00.000Z',

@@ -134,8 +134,8 @@ eachStore('an agent of another framework', (store) => {
         'select metadata from wakeful.checkpoints order by created_at, checkpoint_id',
       )
       expect(spent.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
-        { tokens: 45, usd: 0 },
-        { tokens: 15, usd: 0 },
+        { tokens: 45, usd: 0, calls: 1 },
+        { tokens: 15, usd: 0, calls: 1 },
       ])
     },
   )

@@ -70,7 +70,7 @@ eachStore('a LangGraph agent', (store) => {
     const rows = await made.query<{ metadata: string }>(
       `select metadata from wakeful.checkpoints where checkpoint_ns = '' order by created_at, checkpoint_id`,
     )
-    const spent = { tokens: 15, usd: 0 }
+    const spent = { tokens: 15, usd: 0, calls: 1 }
     expect(rows.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
       spent,
       spent,
