@@ -47,6 +47,6 @@ it('the patient wait until there is room, and not for long', async () => {
   expect(lent).toHaveBeenCalledWith(3)
   running.count = 5
   const late = places.lend(8, true)
-  await vi.advanceTimersByTimeAsync(100)
+  await vi.advanceTimersByTimeAsync(500)
   expect(await late).toBe(0)
 })
