@@ -185,7 +185,10 @@ eachStore('a LangGraph agent', (store) => {
   it('fails the turn for good when an effect is unknown or malformed, and says why', async () => {
     const timer = (payload: object) => ({ type: 'schedule_timer', payload })
     const cases: [unknown, RegExp][] = [
-      [{ type: 'launch_rocket', payload: {} }, /launch_rocket.*send_message, promise, ask or schedule_timer/],
+      [
+        { type: 'launch_rocket', payload: {} },
+        /launch_rocket.*send_message, promise, ask or schedule_timer/,
+      ],
       [{ type: 'send_message', payload: {} }, /send_message.*not blank/],
       [{ type: 'send_message' }, /send_message.*not blank/],
       [timer({ timer_id: 'a' }), /exactly one of fire_at and delay_seconds/],
