@@ -63,8 +63,3 @@ export class Batches {
     return this.#nextMs
   }
 }
-
-export function sooner(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
-}

@@ -9,7 +9,7 @@ import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { Lent, Promotion, Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
-import { IDLE, type Service, type Tick } from './service.ts'
+import { IDLE, type Service, soonest, type Tick } from './service.ts'
 import { batchSpan, fireSpans } from './spans.ts'
 
 export interface ClockOptions {
@@ -89,12 +89,11 @@ async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promoti
     if (lane.status === 'rejected') throw lane.reason
     return lane.value
   })
-  const soon = promotions.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs]))
   const rows = promotions.flatMap((each) => each.rows)
   return {
     promoted: promotions.reduce((sum, each) => sum + each.promoted, 0),
     more: promotions.some((each) => each.more),
-    nextMs: soon.length === 0 ? null : Math.min(...soon),
+    nextMs: soonest(promotions.map(({ nextMs }) => nextMs)),
     rows,
   }
 }

@@ -16,7 +16,7 @@ import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
 import { PushesService } from './pushes.ts'
-import { IDLE, Loop, type Service, type Tick } from './service.ts'
+import { IDLE, Loop, type Service, soonest, type Tick } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { Stops } from './stops.ts'
 import { type Agents, TurnsService } from './turns.ts'
@@ -289,11 +289,10 @@ async function untilQuiet(round: () => Promise<Tick>): Promise<number | null> {
 }
 
 function together(ticks: readonly Tick[]): Tick {
-  const soon = ticks.flatMap(({ nextMs }) => (nextMs === null ? [] : [nextMs]))
   return {
     did: ticks.reduce((sum, { did }) => sum + did, 0),
     more: ticks.some(({ more }) => more),
-    nextMs: soon.length === 0 ? null : Math.min(...soon),
+    nextMs: soonest(ticks.map(({ nextMs }) => nextMs)),
   }
 }
 

@@ -17,7 +17,7 @@ import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { Lent } from '../triggers/trigger.ts'
-import { Batches, sooner } from './batches.ts'
+import { Batches } from './batches.ts'
 import { type Budgets, overFailure } from './budgets.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
@@ -37,7 +37,7 @@ import { heldWhenDue, isLate, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { Places } from './places.ts'
-import type { Service, Tick } from './service.ts'
+import { type Service, soonest, type Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 import { HELD, Stopping } from './stopping.ts'
@@ -147,7 +147,7 @@ export class TurnsService implements Service, Runner {
     const { did, nextMs } = await this.#claim(most, 'oldest')
     this.#behind = did === most
     this.#places.looked(this.#behind)
-    return { did: did + newest, more: this.#behind, nextMs: sooner(nextMs, soon) }
+    return { did: did + newest, more: this.#behind, nextMs: soonest([nextMs, soon]) }
   }
 
   /** Leases sessions that wait and begins their turns. */

@@ -28,7 +28,7 @@ import(workerData.pglite).then(async ({ PGlite }) => {
  * Nobody else uses the connection, so it is made for the engine's way of reading once, and a statement is planned once: planning takes
  * longer than running where there is little to read.
  */
-const MADE_FOR = `${CONNECTION['in order']}; set plan_cache_mode = force_generic_plan`
+const MADE_FOR = CONNECTION['in order']
 
 export async function openApart(options: OpenOptions): Promise<Store> {
   const directory = await preparedDirectory()
