@@ -63,6 +63,11 @@ export function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${rand}-${hex.slice(0, 4)}-${hex.slice(4)}`
 }
 
+/** When an id of ours was made, to the millisecond; null for any other. */
+export function madeAt(id: string): Date | null {
+  return id[14] === '7' ? new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : null
+}
+
 /** A random UUID v4: the fence of a lease. */
 export function newToken(): string {
   const bytes = Buffer.from(random(16))

@@ -69,13 +69,15 @@ eachStore('the pruner', (store) => {
     expect((await w.query<{ seq: number }>('select seq from wakeful.events'))[0]?.seq).toBe(3)
   })
 
-  it('lets settled timers go after thirty days, also where no age is set', async () => {
+  it('lets cancelled timers go after thirty days, also where no age is set', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.type === 'user_message') turn.followUp('soon', { inSeconds: 1 })
+        if (turn.event.seq === 1) turn.followUp('soon', { inSeconds: 1 })
       },
     })
     await w.say(KEY, 'hi')
+    await w.settle()
+    await w.say(KEY, 'no need')
     await w.advanceBy(29 * DAY_MS)
     await w.app.engine.prune()
     expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(1)

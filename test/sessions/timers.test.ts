@@ -42,6 +42,12 @@ eachStore('timers over HTTP', (store) => {
     expect(listed.text).toContain(`"payload":{"timer_id":"tea","payload":${payload}}`)
     const promoted = await at().call('GET', path(key, '?status=promoted'))
     expect(promoted.body.data.map((t: Loose) => t.timer_id)).toEqual(['tea'])
+    expect(promoted.body.data[0]).toMatchObject({
+      ...{ id: made.body.id, session_key: key, fire_at: fireAt, status: 'promoted' },
+      updated_at: fireAt,
+    })
+    expect(Object.keys(promoted.body.data[0])).toEqual(Object.keys(made.body))
+    expect(promoted.text).toContain(`"payload":${payload}`)
     expect((await at().call('GET', path(key))).body.data).toEqual([])
   })
 

@@ -1,4 +1,5 @@
 /** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
+import { madeAt } from '../../core/ids.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import {
@@ -32,9 +33,9 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
 
 /**
  * Promotes due timers to events, all in one statement: the first that are due are listed, their sessions locked (those that another
- * process holds are left alone, with all their timers: these fire in the order of their instants), the timers marked, numbers taken from
- * the session rows, and an idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is
- * written so that no index fits it. Timers are found again by where they lie; not their sessions, of which the newest version may be one
+ * process holds are left alone, with all their timers: these fire in the order of their instants), the timers taken out (their events are
+ * what is left of them: to mark them would be a new row and a new entry in their key's index), numbers taken from the session rows, and an
+ * idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is written so that no index fits it. Timers are found again by where they lie; not their sessions, of which the newest version may be one
  * that this statement's snapshot does not show.
  * `reach`: how many are listed, more than `limit` where another process is known to hold some; what is beyond the limit is let go.
  * From the newest end a session is taken only where none of its timers is older than those listed: one look-up by key for each.
@@ -74,8 +75,8 @@ const promoting = (first: First) =>
     join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and ${keyIs('s.session_key', 'd.session_key')}
     where ${firstOnes} ${ifFree('s')}),
   taken as (
-    update wakeful.autonomy_timers t set status = 'promoted', updated_at = ${NOW}
-    from (select f.head, unnest(f.places[1:${limit} - f.before]) as place
+    delete from wakeful.autonomy_timers t
+    using (select f.head, unnest(f.places[1:${limit} - f.before]) as place
           from (select head, places, (sum(total) over (rows unbounded preceding) - total)::int as before from free) f
           where f.before < ${limit}) d
     where t.ctid = d.place and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
@@ -309,15 +310,24 @@ export async function cancelTimer(
   return row ?? null
 }
 
+const LIST = `select ${COLUMNS} from wakeful.autonomy_timers
+  where bucket = $1 and session_key = $2 and status = $3 order by fire_at, timer_id limit 1000`
+/** A promoted timer is its event. When it was set stands in its id. */
+const LIST_PROMOTED = `select trigger_id as id, session_key, payload ->> 'timer_id' as timer_id, scheduled_for as fire_at,
+    payload -> 'payload' as payload, 'promoted' as status, created_at, created_at as updated_at
+  from wakeful.events
+  where bucket = $1 and session_key = $2 and type = 'timer' and scheduled_for is not null order by seq desc limit 1000`
+
 export async function listTimers(
   db: Db,
   session: SessionRef,
-  status: string | null,
+  status: TimerRow['status'],
 ): Promise<TimerRow[]> {
-  return db.query<TimerRow>(
-    `select ${COLUMNS} from wakeful.autonomy_timers
-     where bucket = $1 and session_key = $2 and ($3::text is null or status = $3)
-     order by fire_at, timer_id limit 1000`,
-    [session.bucket, session.key, status],
-  )
+  const place = [session.bucket, session.key]
+  if (status !== 'promoted') return db.query<TimerRow>(LIST, [...place, status])
+  const rows = await db.query<TimerRow>(LIST_PROMOTED, place)
+  return rows.map((row) => {
+    const madeMs = madeAt(row.id)?.getTime() ?? Number.POSITIVE_INFINITY
+    return { ...row, created_at: new Date(Math.min(madeMs, row.updated_at.getTime())) }
+  })
 }

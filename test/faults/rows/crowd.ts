@@ -102,9 +102,10 @@ export async function messageAgainstTimer(ground: Ground, times: number): Promis
   await world.settled()
   await world.check()
   const rows = await world.ask<{ status: string; fired: number; first: string }>(
-    `select t.status, (select count(*) from wakeful.events e where e.session_key = t.session_key and e.type = 'timer')::int as fired,
-       (select type from wakeful.events e where e.session_key = t.session_key and e.seq = 1) as first
-     from wakeful.autonomy_timers t`,
+    `select coalesce(t.status, 'promoted') as status,
+       (select count(*) from wakeful.events e where e.session_key = s.session_key and e.type = 'timer')::int as fired,
+       (select type from wakeful.events e where e.session_key = s.session_key and e.seq = 1) as first
+     from wakeful.sessions s left join wakeful.autonomy_timers t on t.session_key = s.session_key`,
   )
   must('every timer has one end', rows.length === keys.length)
   for (const { status, fired, first } of rows)
