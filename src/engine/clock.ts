@@ -41,6 +41,7 @@ export function clockService(options: ClockOptions): Service {
   let beside = false
   return {
     name: 'clock',
+    tables: [trigger.table],
     async tick(): Promise<Tick> {
       if (!options.enabled || options.stopped?.()) return IDLE
       const startedMs = performance.now()

@@ -16,7 +16,8 @@ import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
 import { PushesService } from './pushes.ts'
-import { IDLE, Loop, type Service, soonest, type Tick } from './service.ts'
+import { round, together } from './round.ts'
+import { IDLE, Loop, type Service, type Tick } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { Stops } from './stops.ts'
 import { type Agents, TurnsService } from './turns.ts'
@@ -220,14 +221,9 @@ export class Engine {
     return untilQuiet(() => this.round())
   }
 
-  /** Every service once. */
-  async round(): Promise<Tick> {
-    const ticks: Tick[] = []
-    for (const service of this.#services()) {
-      ticks.push(await service.tick())
-      await service.settle?.()
-    }
-    return together(ticks)
+  /** Every service once, as far as it may have something to do. */
+  round(): Promise<Tick> {
+    return round(this.#services(), this.#options.store.engine)
   }
 
   #services(): Service[] {
@@ -285,14 +281,6 @@ async function untilQuiet(round: () => Promise<Tick>): Promise<number | null> {
   for (;;) {
     const { did, more, nextMs } = await round()
     if (did === 0 && !more) return nextMs
-  }
-}
-
-function together(ticks: readonly Tick[]): Tick {
-  return {
-    did: ticks.reduce((sum, { did }) => sum + did, 0),
-    more: ticks.some(({ more }) => more),
-    nextMs: soonest(ticks.map(({ nextMs }) => nextMs)),
   }
 }
 

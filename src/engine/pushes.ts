@@ -18,6 +18,7 @@ import { newToken } from '../core/ids.ts'
 import type { ShownQuestion } from '../core/sessions/turn.ts'
 import { getLink, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
+import { EFFECTS } from '../store/db/due.ts'
 import {
   type ClaimedPush,
   claimPushes,
@@ -60,6 +61,7 @@ const ALWAYS_OPEN: Window = { windowMs: null, templated: false }
 
 export class PushesService implements Service {
   readonly name = 'pushes'
+  readonly tables = [EFFECTS]
   /** Called when a message is done: the session's next one may be due. */
   onFree: () => void = () => undefined
   readonly #options: PushesOptions

@@ -4,6 +4,7 @@
  * Only durations of the monotonic clock are used here: what time it is, the database says.
  */
 import { performance } from 'node:perf_hooks'
+import type { DueTable } from '../store/db/due.ts'
 
 export interface Tick {
   /** Rows taken. */
@@ -16,6 +17,10 @@ export interface Tick {
 
 export interface Service {
   readonly name: string
+  /** It has something to do only while a row of these is due; absent: it must look to know. */
+  readonly tables?: readonly DueTable[]
+  /** What others do in a round is at once its business. */
+  readonly follows?: boolean
   tick(): Promise<Tick>
   /** Resolves when everything a tick started has come to rest. */
   settle?(): Promise<void>

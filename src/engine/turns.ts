@@ -12,7 +12,14 @@ import { reasonOf } from '../core/sessions/reason.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
-import { express, extendClaims, type First, releaseClaims, SESSIONS } from '../store/db/due.ts'
+import {
+  express,
+  extendClaims,
+  type First,
+  LEASES,
+  releaseClaims,
+  SESSIONS,
+} from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
@@ -92,6 +99,8 @@ const STOP_GRACE_MS = 8_000
 
 export class TurnsService implements Service, Runner {
   readonly name = 'turns'
+  readonly tables = [SESSIONS, LEASES]
+  readonly follows = true
   readonly #options: TurnsOptions
   readonly #running: Leased<Running>
   readonly #commits: GroupCommit<Finished, Committed>

@@ -10,7 +10,7 @@ import { newToken } from '../core/ids.ts'
 import type { StopMove } from '../core/limits/stops.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
-import { byKey, extendClaims, releaseClaims } from '../store/db/due.ts'
+import { byKey, type DueTable, extendClaims, releaseClaims } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { holdWakes } from '../store/limits/stops.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
@@ -54,6 +54,7 @@ const STOP_GRACE_MS = 8_000
 
 export class WakesService implements Service {
   readonly name = 'wakes'
+  readonly tables: readonly DueTable[]
   /** Called when places are free after there were none. */
   onFree: () => void = () => undefined
   readonly #options: WakesOptions
@@ -65,6 +66,7 @@ export class WakesService implements Service {
 
   constructor(options: WakesOptions) {
     this.#options = options
+    this.tables = [options.source.table]
     this.#running = new Leased({
       leaseMs: options.leaseMs,
       keyOf: ({ call }) => call.id,

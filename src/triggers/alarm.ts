@@ -35,7 +35,7 @@ import {
 } from '../store/alarms/slots.ts'
 import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
-import { databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
+import { ALARMS, databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import { agentDids, agentOf } from '../store/identity/keys.ts'
 import { recordMissed } from '../store/people/missed.ts'
@@ -55,6 +55,7 @@ const ERROR_MAX = 2000
 
 export const alarmTrigger: Trigger = {
   type: 'alarm',
+  table: ALARMS,
 
   promote: (db) =>
     inIndexOrder(db, async (tx) => {

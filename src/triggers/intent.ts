@@ -16,7 +16,7 @@ import { fromOutside, lineageOf, lineageText, ORIGINS } from '../core/limits/lin
 import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
-import { inIndexOrder } from '../store/db/due.ts'
+import { INTENTS, inIndexOrder } from '../store/db/due.ts'
 import {
   type Execution,
   freeSlots,
@@ -47,6 +47,7 @@ const ERROR_MAX = 2000
 
 export const intentTrigger: Trigger = {
   type: 'intent',
+  table: INTENTS,
   // Most looks lead to no event: what they come to does not depend on one another.
   lanes: 2,
 

@@ -11,7 +11,7 @@ import { judgeParked } from '../core/people/parked.ts'
 import { isCondition } from '../core/people/utterance.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
-import { inIndexOrder } from '../store/db/due.ts'
+import { inIndexOrder, PARKED } from '../store/db/due.ts'
 import { changePerson } from '../store/people/change.ts'
 import {
   busySessions,
@@ -31,6 +31,7 @@ import { BATCH, type Trigger } from './trigger.ts'
 export function parkedTrigger(zone: string): Trigger {
   return {
     type: 'digest',
+    table: PARKED,
     /** It was right when it was asked for; what has become wrong since is left out, as the turns that share this commit go on. */
     async wishes(tx, asked) {
       const wishes = asked

@@ -7,7 +7,7 @@ import {
   type QuestionDraft,
 } from '../core/questions/question.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
-import { inIndexOrder } from '../store/db/due.ts'
+import { inIndexOrder, QUESTIONS } from '../store/db/due.ts'
 import {
   appendDefaults,
   type DefaultEvent,
@@ -20,6 +20,7 @@ import { type Asked, BATCH, promotedRow, type Trigger } from './trigger.ts'
 
 export const questionTrigger: Trigger = {
   type: 'tool_result',
+  table: QUESTIONS,
 
   promote: (db) =>
     inIndexOrder(db, async (tx) => {

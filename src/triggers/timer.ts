@@ -1,6 +1,6 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
-import { express } from '../store/db/due.ts'
+import { express, TIMERS } from '../store/db/due.ts'
 import { type Fire, promoteTimers } from '../store/sessions/timers.ts'
 import { BATCH, type PromotedRow, type Trigger } from './trigger.ts'
 
@@ -9,6 +9,7 @@ const FEW = 20
 
 export const timerTrigger: Trigger = {
   type: 'timer',
+  table: TIMERS,
   leases: true,
   async promote(db, busy = false, lent = null, beside = false) {
     const most = busy ? BATCH : FEW

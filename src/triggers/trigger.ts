@@ -106,6 +106,8 @@ export interface BegunEvent {
 
 export interface Trigger {
   readonly type: EventType
+  /** Where its rows are; it promotes nothing while none of them is due. */
+  readonly table: DueTable
   /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. `beside`: others held some of it. */
   promote(db: Db, busy?: boolean, lent?: Lent | null, beside?: boolean): Promise<Promotion>
   /** Its promotion leases the sessions it can: for a trigger that has nothing to ask before a turn (`withdrawn`, `began`). */

@@ -11,7 +11,7 @@ import {
   type FinishedRun,
   notifySession,
 } from '../core/work/work.ts'
-import { inIndexOrder } from '../store/db/due.ts'
+import { inIndexOrder, WORK } from '../store/db/due.ts'
 import { recordMissed } from '../store/people/missed.ts'
 import {
   appendNotices,
@@ -39,6 +39,7 @@ import { writeWorkAsks } from './work-asks.ts'
 
 export const workTrigger: Trigger = {
   type: 'work',
+  table: WORK,
   abortsWithdrawn: true,
   withdrawn: withdrawnEvents,
   began: beginRuns,

@@ -4,6 +4,7 @@ import type { TurnResult } from '../../src/agents/agent.ts'
 import { newId } from '../../src/core/ids.ts'
 import { commitTurns, type Finished } from '../../src/engine/commit.ts'
 import type { Db } from '../../src/store/db/db.ts'
+import { ALARMS } from '../../src/store/db/due.ts'
 import { appendEvents } from '../../src/store/sessions/events.ts'
 import { type ClaimedTurn, claimTurns } from '../../src/store/sessions/sessions.ts'
 import { putTimer } from '../../src/store/sessions/timers.ts'
@@ -37,6 +38,7 @@ async function everything(db: Db): Promise<Record<string, object[]>> {
 /** A trigger that settles its slots: what it writes belongs to the same transaction. */
 const settling: Trigger = {
   type: 'alarm',
+  table: ALARMS,
   promote: async () => ({ promoted: 0, more: false, nextMs: null, rows: [] }),
   settle: async (tx, outcomes) => {
     for (const outcome of outcomes)

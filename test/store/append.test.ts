@@ -8,9 +8,10 @@ import { emptiedStore } from './stores.ts'
 
 const AT_ONCE = 8
 const ROUNDS = 5
-const session = ref('ann:bot:t')
+const BACKLOG = 3
+const NEW_SESSIONS = 40
 
-function message(clientId: string | null) {
+function message(clientId: string | null, session = ref('ann:bot:t')) {
   const payload = JSON.stringify({ text: 'hello' })
   return { session, id: newId(), type: 'user_message' as const, payload, clientId }
 }
@@ -28,6 +29,20 @@ eachStore('appends side by side', (store) => {
         new Set([`${rows[0]?.id} ${round}`]),
       )
       expect(rows.filter((row) => row.fresh)).toHaveLength(1)
+    }
+  })
+  it('rule 38: a session that several make at once takes no more than fits', async () => {
+    const { commits } = await emptiedStore(store)
+    for (let n = 0; n < NEW_SESSIONS; n++) {
+      const session = ref(`ann:bot:t${n}`)
+      const told = await Promise.all(
+        Array.from({ length: AT_ONCE }, (_, place) =>
+          appendEvents(commits, [message(`m${place}`, session)], BACKLOG),
+        ),
+      )
+      const rows = told.flatMap(([row]) => (row ? [row] : []))
+      const fresh = rows.filter((row) => row.fresh).map((row) => row.seq)
+      expect(fresh.sort()).toEqual([1, 2, 3])
     }
   })
 })

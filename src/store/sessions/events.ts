@@ -142,7 +142,7 @@ export async function appendEvents(
   backlogMax = Number.POSITIVE_INFINITY,
 ): Promise<(Appended | null)[]> {
   const answered = await byKey(db, async (tx) => {
-    const heads = await LOCK.run<Head>(tx, { i: events })
+    const heads = await lockedHeads(tx, events)
     const { fitting: taken, beyond } = roomFor(events, heads, backlogMax)
     const fitting = await withAnswers(tx, taken, heads)
     const added = fitting.length === 0 ? [] : await APPEND.run<AppendedRow>(tx, { i: fitting })
@@ -162,6 +162,16 @@ export async function appendEvents(
     const row = byId.get(id) ?? known
     return row === undefined ? null : { ...row, fresh: row.fresh && row.id === event.id }
   })
+}
+
+/**
+ * Who waited for another to make a session has a snapshot from before it was there, and has not locked it: asked again, it is seen.
+ * Sessions are never removed, so twice is enough.
+ */
+async function lockedHeads(tx: Db, events: readonly NewEvent[]): Promise<readonly Head[]> {
+  const heads = await LOCK.run<Head>(tx, { i: events })
+  const sessions = new Set(events.map(({ session }) => session.key))
+  return heads.length === sessions.size ? heads : LOCK.run<Head>(tx, { i: events })
 }
 
 interface Head {

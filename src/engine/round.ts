@@ -1,0 +1,59 @@
+/** One round of services under a clock that is moved by hand: what a loop finds out by polling is asked in one question. */
+import type { Db } from '../store/db/db.ts'
+import type { DueTable } from '../store/db/due.ts'
+import { soonestDue } from '../store/db/soonest.ts'
+import { type Service, soonest, type Tick } from './service.ts'
+
+/**
+ * Each service once, in their order. One that names its tables looks only where something of them is due, or where another
+ * has just made something so: most looks find nothing, and a test or a rehearsal is thousands of instants.
+ */
+export async function round(services: readonly Service[], db: Db): Promise<Tick> {
+  const waits = await waitsOf(services, db)
+  const ticks: Tick[] = []
+  let did = 0
+  for (const service of services) {
+    const nextMs = waits.get(service)
+    if (nextMs !== undefined && (nextMs === null || nextMs > 0) && !(did > 0 && service.follows)) {
+      ticks.push({ did: 0, more: false, nextMs })
+      continue
+    }
+    const tick = await service.tick()
+    await service.settle?.()
+    did += tick.did
+    ticks.push(tick)
+  }
+  return together(ticks)
+}
+
+/** How long until something is due for each that says where to look; null: nothing waits. */
+async function waitsOf(
+  services: readonly Service[],
+  db: Db,
+): Promise<ReadonlyMap<Service, number | null>> {
+  const nowMs = db.now()?.getTime()
+  const tables = [...new Set(services.flatMap((service) => service.tables ?? []))]
+  if (nowMs === undefined || tables.length === 0) return new Map()
+  const instants = await soonestDue(db, tables)
+  const waits = new Map<DueTable, number | null>(
+    tables.map((table, place) => {
+      const at = instants[place]
+      return [table, at ? at.getTime() - nowMs : null]
+    }),
+  )
+  return new Map(
+    services.flatMap((service) =>
+      service.tables === undefined
+        ? []
+        : [[service, soonest(service.tables.map((table) => waits.get(table) ?? null))]],
+    ),
+  )
+}
+
+export function together(ticks: readonly Tick[]): Tick {
+  return {
+    did: ticks.reduce((sum, { did }) => sum + did, 0),
+    more: ticks.some(({ more }) => more),
+    nextMs: soonest(ticks.map(({ nextMs }) => nextMs)),
+  }
+}
