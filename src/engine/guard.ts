@@ -2,6 +2,7 @@
  * Runs somebody else's code so that it harms nobody: bounded in time, aborted when its lease is lost,
  * and unable to end the process by `process.exit`.
  */
+import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, Refusal, RetryableError, TerminalError } from '../core/errors.ts'
 import type { Failure, TurnCause } from '../core/sessions/turn.ts'
 
@@ -113,6 +114,21 @@ export function failureOf(error: unknown): Failure {
   const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
   const text = errorText(error) || 'the agent failed without a word'
   return { cause: causeOf(error), terminal, retryAfterMs, text }
+}
+
+/** Why its agent is not even entered, where that is so. */
+export function neverRun(
+  { type, deaths }: { readonly type: string; readonly deaths: number },
+  withdrawn: boolean,
+): Failure | null {
+  const given = { terminal: true, retryAfterMs: 0 }
+  if (withdrawn) {
+    const text = `not run: the ${type} was cancelled before its turn began`
+    return { ...given, cause: 'withdrawn', text }
+  }
+  if (deaths < TURN_DEATHS_MAX) return null
+  const text = `given up: the process died ${deaths} times during this turn`
+  return { ...given, cause: 'deaths', text }
 }
 
 /** Trying again would only ask for it again. */

@@ -4,7 +4,6 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { Agent } from '../agents/agent.ts'
-import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { newToken } from '../core/ids.ts'
 import type { HeldBack } from '../core/people/speak.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
@@ -32,6 +31,7 @@ import {
   AgentTimeoutError,
   failureOf,
   LeaseLostError,
+  neverRun,
   Run,
   SlotDeletedError,
   StoppedError,
@@ -273,13 +273,8 @@ export class TurnsService implements Service, Runner {
     const slots = running.slots === undefined ? {} : { slots: running.slots }
     const stopped = await this.#stopping.of({ ...running, traceparent })
     if (stopped !== null) return stopped === HELD ? null : { ...stopped, ...slots }
-    if (withdrawn || claim.deaths >= TURN_DEATHS_MAX) {
-      const why = withdrawn
-        ? ({ cause: 'withdrawn', text: withdrawnText(claim.type) } as const)
-        : ({ cause: 'deaths', text: deathsText(claim.deaths) } as const)
-      const failure = { terminal: true, retryAfterMs: 0, ...why }
-      return { claim, token, traceparent, result: null, failure, ...slots }
-    }
+    const never = neverRun(claim, withdrawn)
+    if (never !== null) return { claim, token, traceparent, result: null, failure: never, ...slots }
     const held = await this.#heldBack(running)
     if (held !== null)
       return { claim, token, traceparent, result: null, failure: null, held, ...slots }
@@ -317,8 +312,7 @@ export class TurnsService implements Service, Runner {
     const { stops, hints } = this.#options
     for (const { claim, slots, run } of this.#running.runs())
       if (!run.over && stops.turn(claim, slots) !== 'run') run.abort(new StoppedError('stopped'))
-    hints.local('turns')
-    hints.local('clock')
+    for (const topic of ['turns', 'clock'] as const) hints.local(topic)
   }
 
   /** What keeps an agent from being woken: its person's manners, or that others of the session are late as well. */
@@ -404,6 +398,3 @@ const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
   key: claim.session_key,
   token,
 })
-
-const withdrawnText = (type: string) => `not run: the ${type} was cancelled before its turn began`
-const deathsText = (deaths: number) => `given up: the process died ${deaths} times during this turn`
