@@ -62,7 +62,16 @@ function caughtBy(copy: string, tests: readonly string[]): string | null {
   rmSync(report, { force: true })
   spawnSync(
     'npx',
-    ['vitest', 'run', '--bail=1', '--reporter=json', `--outputFile=${report}`, ...tests],
+    // What is broken may also never end.
+    [
+      'vitest',
+      'run',
+      '--bail=1',
+      '--testTimeout=60000',
+      '--reporter=json',
+      `--outputFile=${report}`,
+      ...tests,
+    ],
     {
       cwd: copy,
       stdio: 'ignore',
