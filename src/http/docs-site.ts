@@ -133,14 +133,24 @@ function bodyOf(entry: Entry, place: Place): string {
       },
       image: ({ href, text }) =>
         `<img src="${htmlText(place.root + posix.join(posix.dirname(entry.path), href))}" alt="${htmlText(text)}">`,
+      table({ header, rows }) {
+        const inner = ({ tokens }: Tokens.TableCell) => this.parser.parseInline(tokens)
+        const heads = header.map((cell) => `<th scope="col">${inner(cell)}</th>`)
+        // Each cell tells its column, for screens that are too narrow for columns.
+        const cells = rows.map((row) =>
+          row.map((cell, at) => {
+            const html = inner(cell)
+            return `<td data-column="${htmlText(header[at]?.text ?? '')}"${html === '' ? ' class="none"' : ''}>${html}</td>`
+          }),
+        )
+        const body = cells.map((row) => `<tr>${row.join('')}</tr>`).join('\n')
+        return `<div class="wide" tabindex="0"><table><thead><tr>${heads.join('')}</tr></thead><tbody>${body}</tbody></table></div>\n`
+      },
       code: ({ text, lang }) =>
         `<pre tabindex="0"${lang ? ` data-lang="${htmlText(lang.split(' ', 1)[0] ?? '')}"` : ''}><code>${htmlText(text)}</code></pre>\n`,
     },
   })
-  const html = marked
-    .parser([...entry.tokens])
-    .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
-    .replaceAll('</table>', '</table></div>')
+  const html = marked.parser([...entry.tokens])
   return heads.length < CONTENTS_MIN ? html : html.replace('</h1>\n', `</h1>\n${contents(heads)}`)
 }
 
@@ -220,19 +230,21 @@ const STYLE = `
 body{background:var(--page);color:var(--ink);font:16px/1.6 ui-sans-serif,system-ui,"Segoe UI",sans-serif;margin:0 auto;max-width:76rem;display:grid;grid-template:auto 1fr/15rem minmax(0,1fr);column-gap:3rem;padding:0 1.5rem 4rem}
 header{grid-column:1/-1;padding:1.1rem 0;border-bottom:1px solid var(--line)}
 .name{font-weight:700;font-size:1.1rem;text-decoration:none;color:inherit}small{color:var(--soft);font-weight:400}
-nav{padding:1rem 0;font-size:.94rem}
+nav{padding:1rem 0 1rem .5rem;margin-left:-.5rem;font-size:.94rem;position:sticky;top:0;align-self:start;max-height:100vh;overflow-y:auto}
 nav h2{font-size:.8rem;color:var(--soft);margin:1.2rem 0 .3rem;font-weight:600}
 nav ul{list-style:none;margin:0;padding:0}
 nav a{display:block;padding:.16rem .5rem;margin-left:-.5rem;border-radius:.4rem;text-decoration:none;color:inherit}
 nav a:hover,nav a[aria-current]{background:var(--sunk)}nav a[aria-current]{font-weight:600}
 main{padding:.6rem 0;max-width:50rem;min-width:0;overflow-wrap:break-word}
 h1{font-size:1.9rem;line-height:1.2;letter-spacing:-.02em;margin:1rem 0}
+main h2,h3{scroll-margin-top:1rem}
 main h2{margin:2.2rem 0 .6rem;font-size:1.35rem}h3{margin:1.7rem 0 .4rem;font-size:1.08rem}
 a{color:var(--accent)}
 code{font:.9em ui-monospace,"SF Mono",Menlo,"DejaVu Sans Mono",monospace;background:var(--sunk);border-radius:.3em;padding:.08em .3em;overflow-wrap:anywhere}
 pre{background:var(--sunk);border-radius:.6rem;padding:.9rem 1rem;overflow-x:auto;line-height:1.5}
 pre code{background:none;padding:0;font-size:.85rem;overflow-wrap:normal}
 .wide{overflow-x:auto}
+td code{overflow-wrap:normal}td:first-child code{white-space:nowrap}
 table{border-collapse:collapse;width:100%;margin:.75rem 0;font-size:.95rem}
 th,td{border-bottom:1px solid var(--line);padding:.4rem .9rem .4rem 0;text-align:left;vertical-align:top;min-width:5rem}
 img{max-width:100%;height:auto;border-radius:.5rem;border:1px solid var(--line)}
@@ -241,7 +253,8 @@ img{max-width:100%;height:auto;border-radius:.5rem;border:1px solid var(--line)}
 summary{cursor:pointer}
 :target{outline:2px solid var(--accent);outline-offset:4px}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
-@media (max-width:52rem){body{display:flex;flex-direction:column;padding:0 1rem 3rem}header{display:flex;justify-content:space-between}nav{order:3;border-top:1px solid var(--line);margin-top:2rem}}
+@media (max-width:52rem){body{display:flex;flex-direction:column;padding:0 1rem 3rem}header{display:flex;justify-content:space-between}nav{order:3;border-top:1px solid var(--line);margin-top:2rem;position:static;align-self:auto;max-height:none}}
+@media (max-width:52rem){thead,.none{display:none}table,tbody,tr,td{display:block;border:0;padding:0}tr{border-bottom:1px solid var(--line);padding:.5rem 0}td code{overflow-wrap:anywhere}td:first-child code{white-space:normal}td[data-column]:not([data-column=""],:first-child,:last-child)::before{content:attr(data-column) ": ";color:var(--soft)}}
 @media (min-width:52.01rem){.skip{display:none}}
 `
 

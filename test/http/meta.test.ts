@@ -96,7 +96,10 @@ describe('/docs', () => {
     join(docs, 'operations/running.md'),
     '# Running <it>\n\n## Now & then\n\n[back](../README.md), [away](../../deploy/x.md), <script>\n\n```sh\necho "<b>"\n```\n',
   )
-  writeFileSync(join(docs, 'rest.md'), '# Not listed\n')
+  writeFileSync(
+    join(docs, 'rest.md'),
+    '# Not listed\n\n| name | is "so" |\n|---|---|\n| `a<b` |  |\n| c | *d* |\n',
+  )
   writeFileSync(join(docs, 'images/a.png'), 'png')
   const site = door({ docs })
   afterAll(async () => {
@@ -141,6 +144,13 @@ describe('/docs', () => {
     expect(body).toContain('<title>Running &lt;it&gt; · Wakeful</title>')
     expect(body).toContain('echo &quot;&lt;b&gt;&quot;')
     expect(body).toContain(', away, &lt;script&gt;')
+  })
+
+  test('a cell of a table tells its column, for screens too narrow for columns', async () => {
+    const body = await read('/docs/rest.html')
+    expect(body).toContain('<td data-column="name"><code>a&lt;b</code></td>')
+    expect(body).toContain('<td data-column="is &quot;so&quot;" class="none"></td>')
+    expect(body).toContain('<td data-column="is &quot;so&quot;"><em>d</em></td>')
   })
 
   test('without written pages the reference is there', async () => {
