@@ -1,12 +1,23 @@
 /** What the images and the unit in deploy/ ask of it, without them: no root, nothing written but its data, no home, an orderly end. */
-import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
 import { folder, post, Server } from '../process/server.ts'
 import { until } from '../setup/until.ts'
-import { type Installed, install } from './installed.ts'
+import { type Installed, install, ROOT } from './installed.ts'
 
 const NOBODY = 1000
+const DOCKERFILE = join(ROOT, 'deploy/Dockerfile')
 /** Only root can become somebody else; anybody else is nobody already. */
 const asNobody = process.getuid?.() === 0 ? { as: NOBODY } : {}
 const SLOW_APP = `
@@ -53,7 +64,9 @@ it('serves as nobody from a folder that it cannot write, without a home, and end
     const { data } = await asked(first.url, 'turns')
     return data.some(({ status }) => status === 'running')
   })
+  expect(await healthcheck(first.url)).toBe(0)
   expect(await first.end('SIGTERM')).toEqual({ code: 0, signal: null })
+  expect(await healthcheck(first.url)).toBe(1)
   expect(statSync(`${data}/store/PG_VERSION`).uid).toBe(asNobody.as ?? process.getuid?.())
 
   const second = await Server.start(env, place)
@@ -63,6 +76,15 @@ it('serves as nobody from a folder that it cannot write, without a home, and end
   })
   expect(await second.end('SIGTERM')).toEqual({ code: 0, signal: null })
 })
+
+/** As the image's Dockerfile says it; answers with its end. */
+async function healthcheck(url: string): Promise<number | null> {
+  const said = /HEALTHCHECK[^\n]*\\\n\s+CMD (\[.*\])$/m.exec(readFileSync(DOCKERFILE, 'utf8'))?.[1]
+  const [, ...args] = JSON.parse(said ?? '') as string[]
+  const child = spawn(process.execPath, args, { env: { PORT: new URL(url).port } })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return code
+}
 
 async function asked(url: string, what: string): Promise<{ data: { status: string }[] }> {
   const answer = await fetch(`${url}/v1/sessions/ann:slow:t/${what}`)
