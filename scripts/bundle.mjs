@@ -72,14 +72,18 @@ const shared = {
 const server = await build({
   ...shared,
   entryPoints: [
-    'src/index.ts',
-    'src/ai-sdk.ts',
-    'src/langgraph.ts',
-    'src/mastra.ts',
-    'src/openai-agents.ts',
-    'src/testing.ts',
-    'src/tools.ts',
-    'src/cli/bin.ts',
+    ...[
+      'index',
+      'ai-sdk',
+      'langgraph',
+      'mastra',
+      'openai-agents',
+      'testing',
+      'tools',
+      'cli/bin',
+    ].map((name) => ({ in: `src/${name}.ts`, out: name })),
+    // For the thread of a rehearsal, which begins with a file of its own.
+    { in: '@electric-sql/pglite', out: 'pglite' },
   ],
   platform: 'node',
   splitting: true,

@@ -54,6 +54,17 @@ describe('the package', () => {
     }
   })
 
+  it('rehearses, in a thread that finds the embedded store', async () => {
+    const { bin, home } = installed
+    const server = await Server.start({ DATABASE_URL: 'memory:' }, { bin, folder: home })
+    const answer = await fetch(`${server.url}/v1/rehearsals`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ user_id: 'me', days: 1 }),
+    })
+    expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)])
+  })
+
   it('says what to install where tracing is asked for and not there', async () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', DATABASE_URL: 'memory:' }
     const server = new Server(env, { bin: installed.bin, folder: installed.home })

@@ -3,12 +3,14 @@
  * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server.
  */
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { ROOT } from '../../root.ts'
 import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { embeddedStore, OWN_PARAMS, preparedDirectory } from './pglite.ts'
+import { embeddedStore, OWN_PARAMS, preparedDirectory, sparingly } from './pglite.ts'
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `
@@ -30,19 +32,28 @@ import(workerData.pglite).then(async ({ PGlite }) => {
  */
 const MADE_FOR = CONNECTION['in order']
 
+/** Where `scripts/bundle.mjs` puts it: an app that has the package beside us may have another version. */
+const BUNDLED = 'dist/pglite.js'
+
 export async function openApart(options: OpenOptions): Promise<Store> {
   const directory = await preparedDirectory()
-  const pglite = pathToFileURL(createRequire(import.meta.url).resolve('@electric-sql/pglite')).href
+  const pglite = pathToFileURL(
+    import.meta.filename.startsWith(join(ROOT, 'dist'))
+      ? join(ROOT, BUNDLED)
+      : createRequire(import.meta.url).resolve('@electric-sql/pglite'),
+  ).href
   const thread = new Worker(THREAD, {
     eval: true,
     workerData: { pglite, directory, params: OWN_PARAMS },
     transferList: directory === null ? [] : [directory.buffer],
   })
   thread.unref()
-  await new Promise<void>((opened, failed) => {
-    thread.once('message', () => opened())
-    thread.once('error', failed)
-  })
+  const opened = () =>
+    new Promise<void>((done, failed) => {
+      thread.once('message', () => done())
+      thread.once('error', failed)
+    })
+  await sparingly(opened)
   const connection = {
     stream: () => new Wire(thread),
     ssl: false,
