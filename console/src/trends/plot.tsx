@@ -133,7 +133,7 @@ export function Times(props: {
   return (
     <div aria-hidden="true" className="mt-1 ml-14 flex text-xs text-muted">
       {columns.map(({ key, at }, index) => (
-        <span key={key} className="min-w-0 flex-1 overflow-visible whitespace-nowrap text-center">
+        <span key={key} className="min-w-0 flex-1 overflow-visible text-center">
           {index % every === 0 ? time(at) : ''}
         </span>
       ))}
