@@ -50,11 +50,14 @@ export const COPIED: Readonly<Record<string, string>> = {
   parked: `select * from ${openParked} p ${few}`,
   questions: `select * from wakeful.questions t where ${mine('t')} and status = 'open' ${few}`,
   budgets: `select * from wakeful.budgets t where ${mine('t')} and day >= ($5::timestamptz at time zone 'UTC')::date`,
-  events: `select e.* from wakeful.sessions s join wakeful.events e on e.bucket = s.bucket and e.session_key = s.session_key
-      and e.seq > least(s.done_seq, s.last_seq - case when $4::boolean then ${HISTORY_MAX} else 0 end)
-    where ${mySessions('s')} and (s.due_at is not null or $4::boolean)
+  // Of what has had its turn only the words are history: it is no slot of the days to come.
+  events: `select e.* from ${openParked} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq
     union all
-    select e.* from ${openParked} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq`,
+    select e.bucket, e.session_key, e.seq, e.id, e.type, e.payload, e.client_id, e.trigger_id,
+      case when e.seq > s.done_seq then e.scheduled_for end, e.traceparent, e.created_at, e.lineage
+    from wakeful.sessions s join wakeful.events e on e.bucket = s.bucket and e.session_key = s.session_key
+      and e.seq > least(s.done_seq, s.last_seq - case when $4::boolean then ${HISTORY_MAX} else 0 end)
+    where ${mySessions('s')} and (s.due_at is not null or $4::boolean)`,
   turns: `select t.* from ${openParked} p
     join wakeful.turns t on t.bucket = p.bucket and t.session_key = p.session_key and t.event_seq = p.event_seq`,
   checkpoints: `select c.* from wakeful.sessions s join wakeful.checkpoints c on c.bucket = s.bucket and c.thread_id = s.session_key
