@@ -19,8 +19,18 @@ export interface Behaviour {
   readonly alarmInSeconds: number | null
 }
 
-/** Of the turn over the event `seq` of the session `key`, at this attempt. */
+const KNOWN_MAX = 10_000
+const known = new Map<string, Behaviour>()
+
+/** Of the turn over the event `seq` of the session `key`, at this attempt. The same always, so that it is reckoned once. */
 export function behaviour(key: string, seq: number, attempt: number): Behaviour {
+  const name = `${key} ${seq} ${attempt}`
+  const found = known.get(name) ?? behaviourOf(key, seq, attempt)
+  if (known.size < KNOWN_MAX) known.set(name, found)
+  return found
+}
+
+function behaviourOf(key: string, seq: number, attempt: number): Behaviour {
   const fate = (what: string, count: number) => fateOf(`${key} ${seq} ${attempt} ${what}`, count)
   const ends = fate('ends', 12)
   return {

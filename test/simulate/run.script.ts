@@ -1,4 +1,4 @@
-/** `npm run simulate -- --seeds 1000 [--from 1] [--steps 120]`: many seeds; `--seed 42`: one of them, with its whole story. */
+/** `npm run simulate -- --seeds 1000 [--from 1] [--steps 120]`: many seeds, with `--from` in parts that several processes live at once; `--seed 42`: one of them, with its whole story. */
 import { parseArgs } from 'node:util'
 import { planOf } from './plan.ts'
 import { Stage } from './stage.ts'
@@ -16,7 +16,7 @@ const from = Number(values.seed ?? values.from)
 const count = one ? 1 : Number(values.seeds)
 
 const stage = await Stage.open()
-let failed = 0
+const failed: number[] = []
 let calls = 0
 for (let seed = from; seed < from + count; seed++) {
   const play = { seed, plan: planOf(seed, Number(values.steps)) }
@@ -24,15 +24,22 @@ for (let seed = from; seed < from + count; seed++) {
   calls += outcome.calls
   if (one) console.log(outcome.story.join('\n'))
   if (outcome.wrong !== null) {
-    failed++
+    failed.push(seed)
     console.log(`seed ${seed}, ${values.steps} steps: ${outcome.wrong}`)
     const { plan, outcome: least } = await stage.shrink(play, outcome)
     console.log(`  ${plan.length} of them are enough: ${least.wrong}`)
     for (const line of least.story) console.log(`  ${line}`)
   }
   const done = seed - from + 1
-  if (done % 100 === 0) console.log(`${done} seeds, ${calls} calls let through, ${failed} failed`)
+  if (done % 100 === 0 && done < count) console.log(told(done))
 }
-console.log(`${count} seeds, ${calls} calls let through, ${failed} failed`)
+console.log(told(count))
+if (failed.length > 0) console.log(`failed: ${failed.join(' ')}`)
 await stage.close()
-process.exitCode = failed > 0 ? 1 : 0
+process.exitCode = failed.length > 0 ? 1 : 0
+
+function told(lives: number): string {
+  const { user, system } = process.cpuUsage()
+  const cpu = ((user + system) / 1e6 / lives).toFixed(2)
+  return `${lives} seeds from ${from}, ${calls} calls let through, ${failed.length} failed, ${cpu} s of CPU each`
+}

@@ -2,6 +2,7 @@
  * One run: two processes on one store, people, their devices and their receivers, led by a plan. After every call that was let
  * through the invariants are asked; the same plan and seed make the same run, to the id.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { makeIdsFrom } from '../../src/core/ids.ts'
 import { parseSessionKey, type SessionRef } from '../../src/core/sessions/session.ts'
 import type { Store } from '../../src/store/db/open.ts'
@@ -10,7 +11,7 @@ import { Dice } from './dice.ts'
 import { outOfOrder, unfinished, wrongs } from './invariants.ts'
 import type { Step } from './plan.ts'
 import { Process, type World } from './process.ts'
-import { type Snapshot, snapshotOf, versionOf } from './snapshot.ts'
+import { Looking, type Snapshot } from './snapshot.ts'
 import { drain, SimulatedTime } from './timers.ts'
 import { type Call, type Fate, Turnstile } from './turnstile.ts'
 import { Witness } from './witness.ts'
@@ -56,6 +57,7 @@ export class Simulation {
   readonly witness = new Witness()
   readonly #store: Store
   readonly #asks: Asks
+  readonly #tables: Looking
   readonly #processes: Process[] = []
   readonly #frozen = new Set<Process>()
   readonly #devices: Device[] = []
@@ -64,11 +66,11 @@ export class Simulation {
   #born = 0
   /** How far the time of day was set back: leases and retries then wait so much longer. */
   #backMs = 0
-  #version = ''
   #before: Snapshot | null = null
 
   private constructor(store: Store) {
     this.#store = store
+    this.#tables = new Looking(store.db)
     this.#asks = new Asks(this.witness)
     this.turnstile.heard = (statement) => this.#tell(`    ${statement}`)
   }
@@ -202,15 +204,19 @@ export class Simulation {
   }
 
   async #check(): Promise<void> {
-    const version = await versionOf(this.#store.db)
-    if (version === this.#version && this.witness.wrongs.length === 0) return
-    const now = await snapshotOf(this.#store.db)
+    const now = await this.#look()
+    if (now === this.#before && this.witness.wrongs.length === 0) return
     this.#asks.look(now)
     const heard = this.#devices.map((device) => device.heard)
     for (const wrong of wrongs(this.#before ?? now, now, this.witness)) throw new Wrong(wrong)
     for (const wrong of outOfOrder(now, heard)) throw new Wrong(wrong)
     this.#before = now
-    this.#version = version
+  }
+
+  async #look(): Promise<Snapshot> {
+    const now = await this.#tables.look(this.turnstile.touched)
+    this.turnstile.touched.clear()
+    return now
   }
 
   #connect(at: Process, key: string, acks: boolean): void {
@@ -255,7 +261,7 @@ export class Simulation {
     this.#asks.endRecurring(this.#at(0))
     for (const ms of [this.#backMs + 1, ...CALM_MS]) {
       await this.#rest()
-      for (const { key } of (await snapshotOf(this.#store.db)).sessions)
+      for (const { key } of (await this.#look()).sessions)
         if (key.includes(':bot:') && !this.#devices.some(({ session }) => session.key === key))
           this.#connect(this.#at(0), key, true)
       await drain()
@@ -264,7 +270,9 @@ export class Simulation {
       await drain()
     }
     await this.#rest()
-    const end = await snapshotOf(this.#store.db)
+    const known = await this.#look()
+    const end = await this.#tables.whole()
+    if (!isDeepStrictEqual(end, known)) throw new Error('a change was not seen')
     for (const wrong of unfinished(end, this.witness, this.time.nowMs)) throw new Wrong(wrong)
   }
 

@@ -1,5 +1,6 @@
-/** The tables as they are between two steps, in one statement. */
+/** The tables as they are between two steps. */
 import type { Db } from '../../src/store/db/db.ts'
+import { EVERY } from './written.ts'
 
 export interface SessionFact {
   readonly key: string
@@ -84,40 +85,157 @@ export interface Snapshot {
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 
-const PARTS: Readonly<Record<keyof Snapshot, string>> = {
-  sessions: `select s.session_key as key, last_seq, done_seq, ${ms('due_at')} as due, claim_token is not null as leased,
-      consecutive_autonomous_msgs as consecutive, (select k.checkpoint -> 'seen' from wakeful.checkpoints k
-        where k.bucket = s.bucket and k.thread_id = s.session_key and k.checkpoint_ns = '' and k.checkpoint_id = s.checkpoint_id) as seen
-    from wakeful.sessions s order by 1`,
-  events: `select session_key as key, seq, id, type, trigger_id, ${ms('scheduled_for')} as slot,
-      (payload ->> 'attempt')::int as attempt, payload ->> 'timer_id' as timer_id from wakeful.events order by 1, 2`,
-  turns: `select session_key as key, event_seq as seq, attempt, status, cause,
+/** How a table is read: what of it, and by what its rows are told apart and ordered. */
+interface Part {
+  readonly what: string
+  readonly from: string
+  readonly by: readonly string[]
+}
+type Row = Readonly<Record<string, string | number>>
+
+const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
+  sessions: {
+    what: `session_key as key, last_seq, done_seq, ${ms('due_at')} as due, claim_token is not null as leased,
+      consecutive_autonomous_msgs as consecutive, checkpoint_id as state`,
+    from: 'sessions',
+    by: ['key'],
+  },
+  states: {
+    what: `thread_id as key, checkpoint_ns as ns, checkpoint_id as state, checkpoint -> 'seen' as seen`,
+    from: 'checkpoints',
+    by: ['key', 'ns', 'state'],
+  },
+  events: {
+    what: `session_key as key, seq, id, type, trigger_id, ${ms('scheduled_for')} as slot,
+      (payload ->> 'attempt')::int as attempt, payload ->> 'timer_id' as timer_id`,
+    from: 'events',
+    by: ['key', 'seq'],
+  },
+  turns: {
+    what: `session_key as key, event_seq as seq, attempt, status, cause,
       coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed,
       (select case when (v ->> 'parked')::boolean then 'later' else 'dropped' end
-       from json_array_elements(verdicts) v where (v -> 'parked') is not null limit 1) as held
-    from wakeful.turns order by 1, 2, 3`,
-  effects: `select session_key as key, event_seq as seq, position, id, type, payload ->> 'content' as content, status, reason,
-      ${ms('created_at')} as at from wakeful.effects order by 1, position`,
-  timers: `select session_key as key, timer_id, ${ms('fire_at')} as fire_at, status from wakeful.autonomy_timers order by 1, 2`,
-  alarms: `select id, status, kind, ${ms('due_at')} as due, in_flight is not null as in_flight from wakeful.alarms order by 1`,
-  parked: `select id, session_key as key, status, ${ms('release_at')} as until, released_seq from wakeful.parked order by 1`,
-  outputs: `select work_id, run_number, status, ${ms('slot')} as slot from wakeful.work_outputs order by 1, 2`,
+       from json_array_elements(verdicts) v where (v -> 'parked') is not null limit 1) as held`,
+    from: 'turns',
+    by: ['key', 'seq', 'attempt'],
+  },
+  effects: {
+    what: `session_key as key, event_seq as seq, position, id, type, payload ->> 'content' as content, status, reason,
+      ${ms('created_at')} as at`,
+    from: 'effects',
+    by: ['key', 'position'],
+  },
+  timers: {
+    what: `session_key as key, timer_id, ${ms('fire_at')} as fire_at, status`,
+    from: 'autonomy_timers',
+    by: ['key', 'timer_id'],
+  },
+  alarms: {
+    what: `id, status, kind, ${ms('due_at')} as due, in_flight is not null as in_flight`,
+    from: 'alarms',
+    by: ['id'],
+  },
+  parked: {
+    what: `id, session_key as key, status, ${ms('release_at')} as until, released_seq`,
+    from: 'parked',
+    by: ['id'],
+  },
+  outputs: {
+    what: `work_id, run_number, status, ${ms('slot')} as slot`,
+    from: 'work_outputs',
+    by: ['work_id', 'run_number'],
+  },
+}
+type Name = keyof typeof PARTS
+const NAMES = Object.keys(PARTS) as Name[]
+
+/** Of each table how many rows there are, and those that certain transactions have written; all of them where none is named. */
+function lookAt(names: readonly Name[]): string {
+  const parts = names.map((name) => {
+    const { what, from } = PARTS[name]
+    return `(select count(*) from wakeful.${from})::int as ${name}_count, (select coalesce(json_agg(r), '[]') from (
+      select ${what} from wakeful.${from} t where $1::xid[] is null or t.xmin = any($1::xid[])) r) as ${name}`
+  })
+  return `select ${parts.join(', ')}`
 }
 
-const ALL = Object.entries(PARTS)
-  .map(([name, part]) => `(select coalesce(json_agg(r), '[]') from (${part}) r) as ${name}`)
-  .join(', ')
+/** Looks at the tables again and again, and reads what has changed. */
+export class Looking {
+  readonly #db: Db
+  readonly #parts = new Map<string, { rows: Map<string, Row>; sorted: Row[] }>()
+  #version = 0
+  #last: Snapshot | null = null
 
-export async function snapshotOf(db: Db): Promise<Snapshot> {
-  const [row] = await db.query<Record<keyof Snapshot, string>>(`select ${ALL}`)
-  const parts = Object.entries(row ?? {}).map(([name, json]) => [name, JSON.parse(json)])
-  return Object.fromEntries(parts) as Snapshot
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** The very one from before where nobody has written since. `touched`: the tables that may have been written to. */
+  async look(touched: ReadonlySet<string>): Promise<Snapshot> {
+    const names = NAMES.filter((name) => touched.has(PARTS[name].from) || touched.has(EVERY))
+    if (this.#last === null) return this.whole()
+    if (names.length === 0) return this.#last
+    const next = await this.#next()
+    if (this.#version === next) return this.#last
+    const wrote = Array.from({ length: next - this.#version }, (_, n) => String(this.#version + n))
+    // A table that has lost a row must be read as a whole.
+    if (!(await this.#read(names, wrote))) return this.whole()
+    this.#version = next
+    this.#last = this.#snapshot()
+    return this.#last
+  }
+
+  /** Everything anew. */
+  async whole(): Promise<Snapshot> {
+    this.#version = await this.#next()
+    this.#parts.clear()
+    if (!(await this.#read(NAMES, null))) throw new Error('rows that cannot be told apart')
+    this.#last = this.#snapshot()
+    return this.#last
+  }
+
+  /** Another number after whatever has written since. */
+  async #next(): Promise<number> {
+    const [row] = await this.#db.query<{ next: number }>(
+      'select pg_snapshot_xmax(pg_current_snapshot())::text::int as next',
+    )
+    return row?.next ?? 0
+  }
+
+  /** Whether as many rows are known afterwards as there are. */
+  async #read(names: readonly Name[], wrote: readonly string[] | null): Promise<boolean> {
+    const [row] = await this.#db.query<Record<string, string | number>>(lookAt(names), [wrote])
+    return names.every((name) => {
+      const fresh = JSON.parse(String(row?.[name])) as Row[]
+      const { rows, sorted } = this.#parts.get(name) ?? { rows: new Map<string, Row>(), sorted: [] }
+      const { by } = PARTS[name]
+      for (const each of fresh) rows.set(by.map((column) => each[column]).join(' '), each)
+      const again = fresh.length === 0 ? sorted : [...rows.values()].sort(inOrder(by))
+      this.#parts.set(name, { rows, sorted: again })
+      return rows.size === row?.[`${name}_count`]
+    })
+  }
+
+  #snapshot(): Snapshot {
+    const parts = Object.fromEntries(
+      [...this.#parts].map(([name, { sorted }]) => [name, sorted] as const),
+    )
+    const states = this.#parts.get('states')?.rows
+    const sessions = (parts.sessions ?? []).map(({ state, ...session }) => ({
+      ...session,
+      seen: states?.get(`${session.key}  ${state}`)?.seen ?? null,
+    }))
+    delete parts.states
+    return { ...parts, sessions } as unknown as Snapshot
+  }
 }
 
-/** Another number after whatever has written since. */
-export async function versionOf(db: Db): Promise<string> {
-  const [row] = await db.query<{ version: string }>(
-    'select pg_snapshot_xmax(pg_current_snapshot())::text as version',
-  )
-  return row?.version ?? ''
+function inOrder(by: readonly string[]): (one: Row, other: Row) => number {
+  return (one, other) => {
+    for (const column of by) {
+      const [a, b] = [one[column] ?? '', other[column] ?? '']
+      if (a !== b) return a < b ? -1 : 1
+    }
+    return 0
+  }
 }

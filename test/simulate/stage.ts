@@ -1,7 +1,9 @@
 /** A store in memory for one simulation after the other, and what to do with a seed: run it, or find the least that fails. */
+
+import type { Db } from '../../src/store/db/db.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
-import { openStore, type Store } from '../../src/store/db/open.ts'
-import type { Step } from './plan.ts'
+import { type House, openHere } from './here.ts'
+import { planOf, type Step } from './plan.ts'
 import { type Outcome, type Play, Simulation } from './simulation.ts'
 
 /** So many shorter plans are tried. */
@@ -12,38 +14,33 @@ interface Found {
   readonly outcome: Outcome
 }
 
+/** Lives that are lived once before the first: they meet most of the statements. */
+const REHEARSED = [1, 2, 3].map((seed) => ({ seed, plan: planOf(seed, 100) }))
+
 export class Stage {
-  readonly #store: Store
+  readonly #house: House
   readonly #clock: { now: () => Date | null }
-  readonly #tables: string
 
   static async open(): Promise<Stage> {
     const clock = { now: (): Date | null => null }
-    const store = await openStore('memory:', {
-      now: () => clock.now(),
-      onError: (error) => {
-        throw error
-      },
-    })
-    await migrateUp(store.db)
-    // How a statement is planned must not depend on how often it ran before: unordered rows would change their places.
-    await store.db.exec('set plan_cache_mode = force_generic_plan')
-    const tables = await store.db.query<{ name: string }>(
-      `select tablename as name from pg_tables where schemaname = 'wakeful' and tablename <> 'migrations' order by 1`,
-    )
-    const names = tables.map(({ name }) => `wakeful.${name}`).join(', ')
-    return new Stage(store, clock, names)
+    const house = await openHere(() => clock.now())
+    const { db } = house.store
+    await migrateUp(db)
+    for (const play of REHEARSED) await Simulation.run(house.store, clock, play)
+    await db.exec(`truncate ${await tablesOf(db)}`)
+    await planAll(db)
+    house.keep()
+    return new Stage(house, clock)
   }
 
-  private constructor(store: Store, clock: { now: () => Date | null }, tables: string) {
-    this.#store = store
+  private constructor(house: House, clock: { now: () => Date | null }) {
+    this.#house = house
     this.#clock = clock
-    this.#tables = tables
   }
 
   async run(play: Play): Promise<Outcome> {
-    await this.#store.db.exec(`truncate ${this.#tables}`)
-    return Simulation.run(this.#store, this.#clock, play)
+    this.#house.restore()
+    return Simulation.run(this.#house.store, this.#clock, play)
   }
 
   /** The same wrong with fewer steps: first halves are left out, then ever smaller parts. */
@@ -62,11 +59,30 @@ export class Stage {
   }
 
   close(): Promise<void> {
-    return this.#store.close()
+    return this.#house.store.close()
   }
 }
 
 /** By the invariant: ids and numbers are others in a shorter run. */
 function sameWrong({ wrong }: Outcome, { wrong: first }: Outcome): boolean {
   return wrong !== null && wrong.split(':')[0] === first?.split(':')[0]
+}
+
+async function tablesOf(db: Db): Promise<string> {
+  const tables = await db.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'wakeful' and tablename <> 'migrations' order by 1`,
+  )
+  return tables.map(({ name }) => `wakeful.${name}`).join(', ')
+}
+
+/** Statements are planned for empty tables, as in the first moments of a life, and keep their plans. */
+async function planAll(db: Db): Promise<void> {
+  const statements = await db.query<{ name: string; count: number }>(
+    `select name, cardinality(parameter_types) as count from pg_prepared_statements
+     where statement ~* '^\\s*(with|select|insert|update|delete)\\M' order by name`,
+  )
+  for (const { name, count } of statements) {
+    const given = count === 0 ? '' : `(${Array(count).fill('null').join()})`
+    await db.exec(`explain execute ${name}${given}`)
+  }
 }

@@ -6,6 +6,7 @@
 import { CommitUnknownError, type Db } from '../../src/store/db/db.ts'
 import type { Store } from '../../src/store/db/open.ts'
 import { Pulse } from '../../src/store/db/pulse.ts'
+import { writtenBy } from './written.ts'
 
 export const FATES = [
   'done',
@@ -41,6 +42,8 @@ export class Turnstile {
   readonly waiting: Call[] = []
   /** Told of every statement within a transaction. */
   heard: (statement: string) => void = () => undefined
+  /** The tables that statements since the last look may have written to. */
+  readonly touched = new Set<string>()
   /** Statements as they are run: a test may plant a fault. */
   rewritten: (text: string) => string = (text) => text
 
@@ -90,10 +93,21 @@ export class Turnstile {
     }
   }
 
+  #touch(text: string): void {
+    for (const table of writtenBy(text)) this.touched.add(table)
+  }
+
   #faulty(db: Db): Db {
     return {
       ...db,
-      query: (text, values) => db.query(this.rewritten(text), values),
+      query: (text, values) => {
+        this.#touch(text)
+        return db.query(this.rewritten(text), values)
+      },
+      exec: (text) => {
+        this.#touch(text)
+        return db.exec(text)
+      },
       tx: (work, options) => db.tx((tx) => work(this.#faulty(tx)), options),
     }
   }
@@ -153,7 +167,7 @@ function interruptible<T>(
 }
 
 function firstWords(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').slice(0, 60)
+  return text.slice(0, 120).replaceAll(/\s+/g, ' ').slice(0, 60)
 }
 
 /** As the driver says it; the code makes it an outage. */

@@ -4,13 +4,13 @@
  */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { Duplex } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
 import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { embeddedStore, OWN_PARAMS, preparedDirectory, sparingly } from './pglite.ts'
+import { Wire } from './wire.ts'
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `
@@ -55,7 +55,7 @@ export async function openApart(options: OpenOptions): Promise<Store> {
     })
   await sparingly(opened)
   const connection = {
-    stream: () => new Wire(thread),
+    stream: () => wireTo(thread),
     ssl: false,
     user: 'postgres',
     database: 'postgres',
@@ -64,57 +64,25 @@ export async function openApart(options: OpenOptions): Promise<Store> {
   return embeddedStore(connection, () => thread.terminate(), options, 'in order')
 }
 
-/** The first byte of the message that ends a connection. */
-const GOODBYE = 'X'.charCodeAt(0)
-
-/** As a socket to `pg`. */
-class Wire extends Duplex {
-  readonly #thread: Worker
-  #written: (error?: Error | null) => void = () => undefined
-
-  constructor(thread: Worker) {
-    super()
-    this.#thread = thread
-    thread.on('message', (answer: Uint8Array) => {
-      const written = this.#written
-      thread.unref()
-      this.push(Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength))
-      written()
-    })
-    const gone = (error?: unknown) => {
-      // Where the client has said goodbye it is as it should be.
-      if (this.writableEnded) this.destroy()
-      else this.destroy(error instanceof Error ? error : new Error('the store has ended'))
-    }
-    thread.once('error', gone)
-    thread.once('exit', gone)
-  }
-
-  connect(): void {
-    process.nextTick(() => this.emit('connect'))
-  }
-
-  setNoDelay(): void {}
-  setKeepAlive(): void {}
-  ref(): void {}
-  unref(): void {}
-
-  override _read(): void {}
-
-  override _write(chunk: Buffer, _: string, written: (error?: Error | null) => void): void {
-    // It ends with its thread, whoever says goodbye.
-    if (chunk[0] === GOODBYE) {
-      written()
-      return
-    }
-    this.#written = written
+/** As a socket to the thread. */
+function wireTo(thread: Worker): Wire {
+  const wire = new Wire((bytes) => {
     // A process may end while the thread waits, and not while it is asked something.
-    this.#thread.ref()
-    const bytes = new Uint8Array(chunk)
-    this.#thread.postMessage(bytes, [bytes.buffer])
+    thread.ref()
+    thread.postMessage(bytes, [bytes.buffer])
+    return new Promise((answered) => {
+      thread.once('message', (answer: Uint8Array) => {
+        thread.unref()
+        answered(answer)
+      })
+    })
+  })
+  const gone = (error?: unknown) => {
+    // Where the client has said goodbye it is as it should be.
+    if (wire.writableEnded) wire.destroy()
+    else wire.destroy(error instanceof Error ? error : new Error('the store has ended'))
   }
-
-  override _writev(chunks: { chunk: Buffer }[], written: (error?: Error | null) => void): void {
-    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), '', written)
-  }
+  thread.once('error', gone)
+  thread.once('exit', gone)
+  return wire
 }

@@ -1,0 +1,68 @@
+/**
+ * The embedded store of all lives, in memory and in this thread, over a wire that takes a whole question at once: a life asks
+ * more than a thousand small ones.
+ */
+import { setFlagsFromString } from 'node:v8'
+import { PGlite } from '@electric-sql/pglite'
+import type pg from 'pg'
+import { CONNECTION } from '../../src/store/db/due.ts'
+import type { Store } from '../../src/store/db/open.ts'
+import { embeddedStore, preparedDirectory } from '../../src/store/db/pglite.ts'
+import { Wire } from '../../src/store/db/wire.ts'
+import { Memory } from './memory.ts'
+
+/** Enough for all tables of a life, and little to put back. */
+const PARAMS = ['-c', 'shared_buffers=16MB', '-c', 'wal_buffers=1MB']
+
+/** Functions are compiled with all art soon: whoever lives a thousand lives runs them all often. */
+const COMPILED_ONCE_MORE = 100_000
+
+export interface House {
+  readonly store: Store
+  /** From now on `restore` puts everything back to how it is now. */
+  keep(): void
+  restore(): void
+}
+
+export async function openHere(now: () => Date | null): Promise<House> {
+  const directory = await preparedDirectory()
+  setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
+  const lite = await PGlite.create({
+    startParams: [...PGlite.defaultStartParams, ...PARAMS],
+    ...(directory === null ? {} : { loadDataDir: new Blob([directory]) }),
+  })
+  const clients: Client[] = []
+  const connection = {
+    stream: () => new Wire(async (bytes) => lite.execProtocolRawSync(bytes)),
+    ssl: false,
+    user: 'postgres',
+    database: 'postgres',
+    onConnect: async (client: Client) => {
+      clients.push(client)
+      // How a statement is planned must not depend on how often it ran before: unordered rows would change their places.
+      await client.query(CONNECTION['in order'])
+    },
+  }
+  const onError = (error: Error) => {
+    throw error
+  }
+  let kept: { memory: Memory; statements: object } | null = null
+  return {
+    store: embeddedStore(connection, () => lite.close(), { now, onError }, 'in order'),
+    keep: () => {
+      kept = {
+        memory: new Memory(lite),
+        statements: { ...clients[0]?.connection.parsedStatements },
+      }
+    },
+    restore: () => {
+      const [client] = clients
+      if (kept === null || client === undefined) throw new Error('nothing was kept')
+      kept.memory.restore()
+      client.connection.parsedStatements = { ...kept.statements }
+    },
+  }
+}
+
+/** With what it remembers of the statements that were parsed. */
+type Client = pg.Client & { readonly connection: { parsedStatements: object } }
