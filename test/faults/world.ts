@@ -93,6 +93,13 @@ export class World {
     return server
   }
 
+  /** One that dies as soon as it listens, before it is ready. */
+  async stillborn(): Promise<void> {
+    const server = new Server(this.env)
+    await server.address
+    await server.end('SIGKILL')
+  }
+
   /** One that dies at a named moment. */
   async victim(moment: string): Promise<Started> {
     return this.join(

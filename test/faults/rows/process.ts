@@ -3,12 +3,17 @@ import { until } from '../../setup/until.ts'
 import { must, random, Stopwatch } from '../measure.ts'
 import { Relay } from '../relay.ts'
 import type { Ground } from '../row.ts'
-import { keysOf, type Started, World } from '../world.ts'
+import { keysOf, World } from '../world.ts'
 
 const SEED = 20260101
 const BLOCK_MS = 4000
-/** Answers between two kills. */
-const ANSWERS_MAX = 60
+const PLACES = 3
+/** Who speak while a process lives, and how often each; it is killed after so many answers. */
+const PEOPLE = 4
+const MESSAGES = 8
+const ANSWERS_MAX = PEOPLE * MESSAGES
+/** The share of processes that die as soon as they listen. */
+const STILLBORN = 0.2
 
 /** One that dies at a moment of a wake, then another takes its place. Answers with the calls that came, and how many before. */
 async function killedAt(ground: Ground, moment: string) {
@@ -74,32 +79,63 @@ export async function killedAfterCommit(ground: Ground): Promise<void> {
   await world.check()
 }
 
-/** Several processes under load; one of them is killed, at random, again and again. */
+/** Places of processes under load on one database; each is killed by itself, at random, again and again, some before they have begun. */
 export async function killLoop(ground: Ground, rounds: number): Promise<void> {
   const world = await World.on(ground, { url: await ground.database() })
-  const next = random(SEED)
   const watch = new Stopwatch()
-  await Promise.all([world.join(), world.join()])
-  const keys = keysOf(8)
-  world.callers.flood(keys, 'nudge')
-  for (let round = 0; round < rounds; round++) {
-    if (round % 4 === 0) await world.timers([`timed${round}:bot:t`], 200, 5)
-    await world.callers.more(1 + Math.floor(next() * ANSWERS_MAX))
-    const victim = world.servers[Math.floor(next() * world.servers.length)] as Started
-    // Its place is taken first, so that somebody is there at any time.
-    const coming = world.join()
-    await world.end(victim)
-    await coming
-    if (round % 100 === 99)
-      ground.say(`${round + 1} kills, ${world.callers.acknowledged} acknowledged, ${watch.text}`)
+  let left = rounds
+  let kills = 0
+  const another = () => left-- > 0
+  const died = () => {
+    if (++kills % 100 === 0)
+      ground.say(`${kills} kills, ${world.callers.acknowledged} acknowledged, ${watch.text}`)
   }
-  await world.callers.stop()
+  const places = Array.from({ length: PLACES }, (_, place) =>
+    diesAgain(world, place, another, died),
+  )
+  const unsaid = await Promise.all(places)
+  await Promise.all([world.join(), world.join()])
   const drained = new Stopwatch()
+  await Promise.all(unsaid.map(({ said }) => said))
   await world.settled()
   await world.check()
   ground.say(
-    `${rounds} kills in ${watch.text}: ${world.callers.acknowledged} acknowledged, ${world.callers.retried} asked again; drained in ${drained.text}`,
+    `${kills} kills in ${watch.text}: ${world.callers.acknowledged} acknowledged, ${world.callers.retried} asked again; drained in ${drained.text}`,
   )
+}
+
+/**
+ * One process after the other at one place. Each dies while people speak to it and to the others; what they have not had an answer
+ * to they go on asking for. Answers with what is still being said after the last.
+ */
+async function diesAgain(
+  world: World,
+  place: number,
+  another: () => boolean,
+  died: () => void,
+): Promise<{ said: Promise<unknown> }> {
+  const next = random(SEED + place)
+  const keys = keysOf(PEOPLE, `place${place}-`)
+  let said: Promise<unknown> = Promise.resolve()
+  for (let round = 0; another(); round++) {
+    if (next() < STILLBORN) await world.stillborn()
+    else {
+      const server = await world.join()
+      if (round % 4 === 0) await world.timers([`timed${place}-${round}:bot:t`], 200, 5)
+      await said
+      said = Promise.all(keys.map((key) => sayAll(world, key)))
+      // Who asks for it hears of a failure.
+      said.catch(() => undefined)
+      await Promise.race([said, world.callers.more(1 + Math.floor(next() * ANSWERS_MAX))])
+      await world.end(server)
+    }
+    died()
+  }
+  return { said }
+}
+
+async function sayAll(world: World, key: string): Promise<void> {
+  for (let n = 0; n < MESSAGES; n++) await world.callers.say(key, 'nudge')
 }
 
 export async function blockedLoop(ground: Ground): Promise<void> {
