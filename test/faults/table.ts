@@ -14,6 +14,7 @@ import * as network from './rows/network.ts'
 import * as process from './rows/process.ts'
 import { byBudget, byDepth, bySwitch } from './rows/runaway.ts'
 import { ackLost, badReceivers, reconnectStorm } from './rows/sockets.ts'
+import { rollingUpgrade } from './rows/upgrade.ts'
 import { embeddedWear, longReader } from './rows/wear.ts'
 
 export interface Amounts {
@@ -336,13 +337,15 @@ const crowds = (full: boolean): Entry[] => [
     ['test/alarms/processes.test.ts', 'one frozen past its lease'],
     ['test/store/due.test.ts', 'invariant 5: a worker whose lease ran out'],
   ),
-  {
-    id: 37,
-    fault: 'rolling upgrade',
-    inject: 'an old and a new version together',
-    holds: 'nothing lost or doubled',
-    open: 'there is no earlier release to run beside this one yet',
-  },
+  row(
+    37,
+    [
+      'rolling upgrade',
+      'a version with one migration more joins two old ones under load',
+      'nothing lost or doubled; an old one that comes later is refused',
+    ],
+    rollingUpgrade,
+  ),
   row(
     38,
     ['migration killed', 'kill -9 midway, three times', 'the next one completes it'],
