@@ -28,7 +28,7 @@ import {
 import type { Store } from '../store/db/open.ts'
 import { soonestDue } from '../store/db/soonest.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
-import { intentTrigger } from '../triggers/intent.ts'
+import { intentTriggerWith } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import type { Trigger } from '../triggers/trigger.ts'
@@ -42,6 +42,8 @@ export interface StageOptions {
   readonly store: Store
   readonly now: () => Date
   readonly agents: Agents
+  /** Until when nobody tells a fact; null where that is not known. */
+  readonly untold: () => Date | null
 }
 
 export interface Stage {
@@ -85,11 +87,15 @@ interface Lane {
 }
 
 /** In the order in which an engine's round ticks them: turns come last. */
-function lanesOf({ store, agents, policy, app }: StageParts, meter: Meter, hints: LocalHints) {
+function lanesOf(
+  { store, agents, policy, app, untold }: StageParts,
+  meter: Meter,
+  hints: LocalHints,
+) {
   const triggers: readonly (readonly [DueTable, Trigger])[] = [
     [TIMERS, timerTrigger],
     [ALARMS, alarmTrigger],
-    [INTENTS, intentTrigger],
+    [INTENTS, intentTriggerWith(untold)],
     [WORK, workTrigger],
     [PARKED, parkedTrigger(policy.timezone ?? 'UTC')],
   ]
@@ -98,6 +104,7 @@ function lanesOf({ store, agents, policy, app }: StageParts, meter: Meter, hints
   const enabled = policy.autonomy
   const turns = new TurnsService({
     ...{ claims, commits, reads, agents, policy, ...shared },
+    alone: true,
     // The copy has no stops, and limits as wide as they are unless set.
     budgets: new Budgets(commits, DEFAULT_LIMITS, () => hints.hint('turns')),
     stops: new Stops(claims, [claims]),

@@ -23,7 +23,7 @@ import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import type { Lent } from '../triggers/trigger.ts'
-import { Batches } from './batches.ts'
+import { Batches, type BatchesOptions } from './batches.ts'
 import { type Budgets, overFailure } from './budgets.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
@@ -53,7 +53,7 @@ import type { Stops } from './stops.ts'
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
 
-export interface TurnsOptions {
+export interface TurnsOptions extends Pick<BatchesOptions, 'alone' | 'leaseMs'> {
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
@@ -61,7 +61,6 @@ export interface TurnsOptions {
   readonly agents: Agents
   readonly triggers: Triggers
   readonly policy: Policy
-  readonly leaseMs: number
   readonly budgets: Budgets
   readonly stops: Stops
   readonly hints: Hints
@@ -128,7 +127,7 @@ export class TurnsService implements Service, Runner {
     options.stops.onChange(() => this.#abortStopped())
     this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
-    this.#batches = new Batches({ db: options.claims, leaseMs: options.leaseMs, onError })
+    this.#batches = new Batches({ ...options, db: options.claims, onError })
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
       batchMax: COMMIT_MAX,

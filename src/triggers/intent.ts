@@ -4,10 +4,12 @@
  */
 import { performance } from 'node:perf_hooks'
 import { newId } from '../core/ids.ts'
+import { looksAlike } from '../core/intents/condition.ts'
 import {
   afterReport,
   EXPIRED,
   isConditionType,
+  NOT_NOW_MS,
   PRIORITIES,
   termsOf,
 } from '../core/intents/intent.ts'
@@ -45,7 +47,8 @@ import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } 
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
 
-export const intentTrigger: Trigger = {
+/** `untold`: until when no fact is told, where that is known; looks until then that can see nothing else are one look. */
+export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
   type: 'intent',
   table: INTENTS,
   // Most looks lead to no event: what they come to does not depend on one another.
@@ -57,7 +60,7 @@ export const intentTrigger: Trigger = {
       const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
       if (slots.length === 0) return { promoted: 0, more: false, nextMs, rows: [] }
       const looks = await lookAround(tx, slots)
-      const { fired, checks } = await act(tx, looks, { startedMs, regular: true })
+      const { fired, checks } = await act(tx, looks, { startedMs, regular: true, untold: untold() })
       return {
         ...{
           promoted: fired.length,
@@ -86,7 +89,10 @@ export const intentTrigger: Trigger = {
 
   withdrawn: withdrawnEvents,
   wishes: writeIntentAsks,
-}
+})
+
+/** Where anybody may tell anything at any time. */
+export const intentTrigger = intentTriggerWith(() => null)
 
 export function rowOf(fire: Fire, latenessMs: number): PromotedRow {
   return promotedRow(latenessMs, { ...fire, triggerId: fire.slot.id })
@@ -110,6 +116,7 @@ export interface Acting {
   readonly startedMs: number
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
+  readonly untold?: Date | null
   /** The trace in which the signal was told that fires one which was made in none. */
   readonly traceOf?: (signal: number) => string | null
 }
@@ -130,7 +137,7 @@ export async function act(
   const evaluationMs = Math.round(performance.now() - acting.startedMs)
   const checks: Check[] = looks
     .filter((look) => look.outcome !== 'fire')
-    .map((look) => checkOf(look, evaluationMs, acting.regular))
+    .map((look) => checkOf(look, evaluationMs, acting))
   const fired = due.flatMap(({ look, caught }): Fired[] => {
     const { slot, signal } = look
     if (caught.slot === null) return []
@@ -199,7 +206,7 @@ export async function lookAgain(
   const looks = await lookAround(tx, fresh)
   const over = looks.filter(({ outcome, reason }) => outcome === 'quiet' && reason === 'false')
   const evaluationMs = Math.round(performance.now() - startedMs)
-  const checks = over.map((look) => checkOf(look, evaluationMs, true))
+  const checks = over.map((look) => checkOf(look, evaluationMs, { regular: true }))
   await writeChecks(tx, checks)
   await freeSlots(
     tx,
@@ -212,14 +219,22 @@ export async function lookAgain(
   }
 }
 
-function checkOf(look: Look, evaluationMs: number, regular: boolean): Check {
+function checkOf(
+  look: Look,
+  evaluationMs: number,
+  { regular, untold = null }: Pick<Acting, 'regular' | 'untold'>,
+): Check {
   const { slot, terms, outcome, lookAt } = look
+  const alike = untold === null ? 0 : looksAlike(terms, look.reason, slot.now, untold)
+  const last = new Date(slot.now.getTime() + alike * NOT_NOW_MS)
   const status = outcome === 'failed' ? 'failed' : 'condition_not_met'
   const ended = outcome === 'expired'
-  const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, slot.now)
+  const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, last)
   const error = ended ? EXPIRED : outcome === 'failed' ? look.reason : null
   return {
     ...recorded(look, status, look.reason, evaluationMs),
+    looks: look.looks + alike,
+    lastAt: alike === 0 ? null : last,
     error: error === null ? null : storableText(error, ERROR_MAX),
     cause: ended ? 'expired' : null,
     nextCheck: regular ? nextLook(look, next_check) : lookAt,

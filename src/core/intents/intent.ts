@@ -40,7 +40,7 @@ const MINUTE_MS = 60_000
 /** How often a condition that has fired is looked at again, unless `check_interval_minutes` says otherwise. */
 export const CHECK_INTERVAL_MINUTES = 5
 /** After `condition_not_met`, and after `gate_blocked` that names no instant. */
-const NOT_NOW_MS = 5 * MINUTE_MS
+export const NOT_NOW_MS = 5 * MINUTE_MS
 const FAILED_MS = 15 * MINUTE_MS
 
 export interface TriggerSchedule {

@@ -49,20 +49,21 @@ export class House {
     this.#waiting++
     const before = this.#last
     const mine = before.then(() => this.#hold(work))
-    // Whoever asked hears of its errors; the next one only waits.
-    this.#last = Promise.allSettled([mine])
+    // Whoever asked hears of its errors, and need not wait until it is tidy; the next one does.
+    this.#last = Promise.allSettled([mine]).then(() => this.#tidy())
     return mine.finally(() => this.#waiting--)
   }
 
   async #hold<T>(work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
     const store = await this.#open()
-    try {
-      return await work({ store, clock: this.#clock, signal: this.#closing.signal })
-    } finally {
-      await this.#empty(store)
-      this.#idle = setTimeout(() => void this.#drop(), IDLE_MS).unref()
-    }
+    return work({ store, clock: this.#clock, signal: this.#closing.signal })
+  }
+
+  async #tidy(): Promise<void> {
+    if (this.#store === null) return
+    await this.#empty(await this.#store)
+    this.#idle = setTimeout(() => void this.#drop(), IDLE_MS).unref()
   }
 
   #open(): Promise<Store> {

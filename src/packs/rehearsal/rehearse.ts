@@ -60,12 +60,18 @@ export async function hold(
       ),
     ),
   })
-  const stage = app.stage({ store, agents, now: () => clock.now })
+  // Agents that run may change what waits, so that each look counts.
+  let untold: Date | null = null
+  const stage = app.stage({ store, agents, now: () => clock.now, untold: () => untold })
   try {
     const inside = insideOf(ctx, store, stage.app, plan.userId, clock)
     const drafted = new Set<string>()
     for (const asked of plan.draft) drafted.add(idIn(await ask(inside, asked)))
-    const until = bounded(stage.step, clock, AbortSignal.any([ctx.signal(), signal]))
+    const move = bounded(stage.step, clock, AbortSignal.any([ctx.signal(), signal]))
+    const until = (to: Date) => {
+      untold = plan.run ? null : to
+      return move(to)
+    }
     let cut: Held['cut'] = null
     for (const fact of plan.facts) {
       cut = await until(fact.at)

@@ -21,8 +21,13 @@ import(workerData.pglite).then(async ({ PGlite }) => {
   const loadDataDir = directory === null ? undefined : new Blob([directory])
   const lite = await PGlite.create({ loadDataDir, startParams })
   workerData.directory = null
-  parentPort.on('message', (bytes) =>
-    lite.execProtocolRaw(bytes).then((answer) => parentPort.postMessage(answer.slice())))
+  // As it comes: asked for as a whole, the answer would be read here, too, and all of it kept.
+  parentPort.on('message', async (bytes) => {
+    const parts = []
+    await lite.execProtocolRawStream(bytes, { syncToFs: false, onRawData: (part) => parts.push(part.slice()) })
+    const answer = parts.length === 1 ? parts[0] : new Uint8Array(Buffer.concat(parts))
+    parentPort.postMessage(answer, [answer.buffer])
+  })
   parentPort.postMessage('open')
 })`
 
