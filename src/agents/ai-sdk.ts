@@ -22,6 +22,8 @@ export interface AiSdkResult {
     readonly inputTokens?: number | undefined
     readonly outputTokens?: number | undefined
   }
+  /** One for each time the model was asked. */
+  readonly steps?: readonly unknown[] | undefined
 }
 
 interface ApprovalRequest {
@@ -58,7 +60,7 @@ function runsOf(agent: AiSdkAgent, abortSignal: AbortSignal): Runs {
 }
 
 function ranOf(messages: readonly unknown[], result: AiSdkResult): Ran {
-  const { text, content, response, totalUsage } = result
+  const { text, content, response, totalUsage, steps } = result
   const asked = content.filter(
     (part): part is ApprovalRequest => part.type === 'tool-approval-request',
   )
@@ -69,6 +71,7 @@ function ranOf(messages: readonly unknown[], result: AiSdkResult): Ran {
       inputTokens: totalUsage.inputTokens ?? 0,
       outputTokens: totalUsage.outputTokens ?? 0,
     },
+    calls: steps?.length ?? 1,
     asks: asked.map(({ toolCall }) => ({ tool: toolCall.toolName, input: toolCall.input })),
     pending: asked.map(({ approvalId }) => approvalId),
   }

@@ -50,6 +50,8 @@ export interface Ran {
   /** The whole conversation, as the framework takes it back. */
   readonly messages: readonly unknown[]
   readonly usage: Usage
+  /** How often the model was asked; once where the framework does not tell. */
+  readonly calls: number
   /** Tools that want leave; none where it has finished. */
   readonly asks: readonly AskedCall[]
   /** JSON that `resume` needs beside the messages. */
@@ -90,8 +92,9 @@ async function converse(turn: Turn, runs: Runs, options: ForeignOptions): Promis
   const messages = Array.isArray(turn.state.messages) ? (turn.state.messages as unknown[]) : []
   const { pending } = turn.state
   const spend = (ran: Ran): Ran => {
-    const { inputTokens, outputTokens } = ran.usage
-    turn.spent({ tokens: inputTokens + outputTokens, usd: options.usd?.(ran.usage) ?? 0 })
+    const { calls, usage } = ran
+    const tokens = usage.inputTokens + usage.outputTokens
+    turn.spent({ tokens, usd: options.usd?.(usage) ?? 0, calls: Math.max(1, calls) })
     return ran
   }
   const told = { role: 'user', content: words }

@@ -23,6 +23,11 @@ interface MastraResume {
   readonly toolCallId: string
 }
 
+/** With how many calls of the model were reported of it: a run that goes on counts from its beginning. */
+interface Pending extends MastraResume {
+  readonly calls?: number
+}
+
 export interface MastraResult {
   readonly text: string
   readonly finishReason?: string | undefined
@@ -34,6 +39,8 @@ export interface MastraResult {
     readonly inputTokens?: number | undefined
     readonly outputTokens?: number | undefined
   }
+  /** One for each time the model was asked. */
+  readonly steps?: readonly unknown[] | undefined
 }
 
 type Usage = MastraResult['totalUsage']
@@ -61,12 +68,13 @@ function runsOf(agent: MastraAgent, call: MastraCall): Runs {
   return {
     run,
     async resume(messages, pending, approved) {
-      const asked = { ...call, ...(pending as MastraResume) }
+      const { calls = 0, ...resume } = pending as Pending
+      const asked = { ...call, ...resume }
       const result = await (approved
         ? agent.approveToolCallGenerate?.(asked)
         : agent.declineToolCallGenerate?.(asked)
       )?.catch(orForgotten)
-      if (result !== undefined) return ranOf(messages, result)
+      if (result !== undefined) return ranOf(messages, result, calls)
       return run([...messages, { role: 'user', content: LOST }])
     },
   }
@@ -77,17 +85,20 @@ function orForgotten(error: unknown): undefined {
   throw error
 }
 
-function ranOf(messages: readonly unknown[], result: MastraResult): Ran {
+function ranOf(messages: readonly unknown[], result: MastraResult, before = 0): Ran {
   const { text, finishReason, runId = '', response, error } = result
   if (error !== undefined && error !== null) throw error
   const usage: Usage = result.totalUsage ?? {}
   const { toolName, toolCallId, args } = (result.suspendPayload ?? {}) as Record<string, unknown>
   const isAsking = finishReason === 'suspended' && typeof toolCallId === 'string'
+  // Of one that waits for leave nothing is told yet, and it was asked all the same.
+  const calls = Math.max(1, (result.steps?.length ?? 1) - before)
   return {
     text: text ?? '',
     messages: [...messages, ...(response.messages ?? [])],
     usage: { inputTokens: usage.inputTokens ?? 0, outputTokens: usage.outputTokens ?? 0 },
+    calls,
     asks: isAsking ? [{ tool: String(toolName), input: args }] : [],
-    pending: { runId, toolCallId },
+    pending: { runId, toolCallId, calls: before + calls },
   }
 }

@@ -16,10 +16,15 @@ export interface OpenAiAgentOptions extends ForeignOptions {
 /** Where a run stands that wants leave: the SDK's own words for it, and what was reported of its usage. */
 interface Pending {
   readonly state: string
-  readonly used: Usage
+  readonly used: Used
 }
 
-const NONE: Usage = { inputTokens: 0, outputTokens: 0 }
+/** Of a run from its beginning; `requests` is not there where it has waited since before they were counted. */
+interface Used extends Usage {
+  readonly requests?: number
+}
+
+const NONE: Used = { inputTokens: 0, outputTokens: 0 }
 
 /** `make`: the agent for one turn. */
 export function running(make: (turn: Turn) => AnyOpenAiAgent, options: OpenAiAgentOptions): Agent {
@@ -42,16 +47,16 @@ function runsOf(runner: Runner, agent: AnyOpenAiAgent, signal: AbortSignal): Run
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: of whatever context
-function ranOf(result: RunResult<any, AnyOpenAiAgent>, used: Usage): Ran {
+function ranOf(result: RunResult<any, AnyOpenAiAgent>, used: Used): Ran {
   const { history, interruptions, state } = result
-  const { inputTokens, outputTokens } = state.usage
+  const { inputTokens, outputTokens, requests } = state.usage
   const asks = interruptions.map((asked) => ({
     tool: asked.name ?? 'a tool',
     input: asked.arguments ?? '',
   }))
   const pending: Pending = {
     state: asks.length > 0 ? state.toString() : '',
-    used: { inputTokens, outputTokens },
+    used: { inputTokens, outputTokens, requests },
   }
   return {
     text: asks.length > 0 ? '' : textOf(result.finalOutput),
@@ -61,6 +66,7 @@ function ranOf(result: RunResult<any, AnyOpenAiAgent>, used: Usage): Ran {
       inputTokens: inputTokens - used.inputTokens,
       outputTokens: outputTokens - used.outputTokens,
     },
+    calls: requests - (used.requests ?? 0),
     asks,
     pending,
   }

@@ -108,7 +108,7 @@ eachStore('an agent of another framework', (store) => {
   )
 
   it.each(FRAMEWORKS)(
-    '%s: sets an alarm with its turn, is woken by it, and reports its tokens',
+    '%s: sets an alarm with its turn, is woken by it, and reports its tokens and how often it asked its model',
     async (name) => {
       const { asked } = await told(
         using('set_alarm', { schedule: 'every nonsense', wake_message: 'x' }),
@@ -134,7 +134,7 @@ eachStore('an agent of another framework', (store) => {
         'select metadata from wakeful.checkpoints order by created_at, checkpoint_id',
       )
       expect(spent.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
-        { tokens: 45, usd: 0, calls: 1 },
+        { tokens: 45, usd: 0, calls: 3 },
         { tokens: 15, usd: 0, calls: 1 },
       ])
     },
@@ -173,6 +173,11 @@ eachStore('an agent of another framework', (store) => {
       expect(asked.at(-1)?.body.messages.at(-1)?.content).toBe('What time is it?')
       expect(await ordered()).toBe(5)
       expect(asked).toHaveLength(7)
+      const kept = await made.query<{ metadata: string }>(
+        'select metadata from wakeful.checkpoints',
+      )
+      const calls = kept.map(({ metadata }) => JSON.parse(metadata).spent.calls as number)
+      expect(calls.reduce((sum, each) => sum + each, 0)).toBe(7)
       expect((await turns(made)).every(({ status }) => status === 'committed')).toBe(true)
     },
   )

@@ -46,7 +46,10 @@ export class Agent {
 
   generate(messages, options = {}) {
     const runId = `run-${++runs}`
-    return this.#loop({ runId, messages, made: [], inputTokens: 0, outputTokens: 0 }, options)
+    return this.#loop(
+      { runId, messages, made: [], steps: [], inputTokens: 0, outputTokens: 0 },
+      options,
+    )
   }
 
   approveToolCallGenerate(options) {
@@ -96,11 +99,12 @@ export class Agent {
       const text = message.content ?? ''
       const said = text === '' ? [] : [{ type: 'text', text }]
       run.made.push({ role: 'assistant', content: [...said, ...calls] })
-      const { runId, made, inputTokens, outputTokens } = run
+      const { runId, made, steps, inputTokens, outputTokens } = run
+      steps.push({ text, toolCalls: calls })
       if (calls.length === 0) {
         const totalUsage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
         const response = { messages: made }
-        return { text, finishReason: 'stop', runId, response, totalUsage, usage: totalUsage }
+        return { text, finishReason: 'stop', runId, response, totalUsage, usage: totalUsage, steps }
       }
       for (const call of calls) {
         const tool = tools[call.toolName]
@@ -116,6 +120,7 @@ export class Agent {
             suspendPayload,
             response: {},
             totalUsage: {},
+            steps: [],
           }
         }
         made.push(this.#result(call, await tool.execute(call.input, {})))
