@@ -168,7 +168,10 @@ function Week({ activity }: { activity: Activity }) {
     <Panel
       title="Held back in the last 7 days"
       aside={
-        <Link href="/why/suppressed" className="whitespace-nowrap text-sm text-accent underline underline-offset-2">
+        <Link
+          href="/why/suppressed"
+          className="whitespace-nowrap text-sm text-accent underline underline-offset-2"
+        >
           Each of them
         </Link>
       }
