@@ -35,6 +35,8 @@ export interface TurnInput {
   readonly person?: TurnPerson
   /** What stands against setting one more trigger in this turn; null counts it. Absent where nobody counts. */
   readonly refusal?: () => Refusal | null
+  /** It is asked once more, before anything of its first answer is written: what was amiss with that. */
+  readonly remark?: string
   /** The names of those who do work here, where they are known. */
   readonly workTypes?: readonly string[]
 }

@@ -97,7 +97,8 @@ async function converse(turn: Turn, runs: Runs, options: ForeignOptions): Promis
     turn.spent({ tokens, usd: options.usd?.(usage) ?? 0, calls: Math.max(1, calls) })
     return ran
   }
-  const told = { role: 'user', content: words }
+  const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
+  const told = { role: 'user', content: `${words}${remark}` }
   if (pending === undefined)
     return conclude(turn, spend(await runs.run([...messages, told])), options)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null

@@ -74,6 +74,8 @@ export class Turn {
     readonly threadId: string
   }
   readonly attempt: number
+  /** Why it runs once more, before anything of its first answer is written; null the first time. */
+  readonly remark: string | null
   /** A JSON object; change it in place. What it is at the end is committed. */
   state: Record<string, unknown>
   readonly #input: TurnInput
@@ -98,6 +100,7 @@ export class Turn {
       threadId: session.threadId,
     }
     this.attempt = input.attempt
+    this.remark = input.remark ?? null
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
   }
 

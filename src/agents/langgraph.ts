@@ -34,6 +34,8 @@ export interface GraphEvent {
   readonly payload: unknown
   /** RFC 3339: state is kept as JSON. */
   readonly created_at: string
+  /** It is run once more before anything is written: what was amiss with its first answer. */
+  readonly remark?: string
 }
 
 /** What a graph returns in channel `effects`. */
@@ -219,10 +221,18 @@ async function look(
   }
 }
 
-function inputOf(graph: Graph, { event }: TurnInput, before: Standing, cron: CronRun): unknown {
+function inputOf(
+  graph: Graph,
+  { event, remark }: TurnInput,
+  before: Standing,
+  cron: CronRun,
+): unknown {
   const payload: unknown = JSON.parse(event.payload)
   const { id, seq, type } = event
-  const seen: GraphEvent = { id, seq, type, payload, created_at: event.createdAt.toISOString() }
+  const seen: GraphEvent = {
+    ...{ id, seq, type, payload, created_at: event.createdAt.toISOString() },
+    ...(remark === undefined ? {} : { remark }),
+  }
   const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
   const update: Record<string, unknown> = Object.fromEntries(given)
   if (EVENT in graph.channels) update[EVENT] = seen
@@ -231,7 +241,8 @@ function inputOf(graph: Graph, { event }: TurnInput, before: Standing, cron: Cro
   const text = said ? (payload as { text?: unknown }).text : undefined
   // The event's id, so that a message reducer that meets it twice keeps one.
   if (MESSAGES in graph.channels && typeof text === 'string') {
-    update[MESSAGES] = [new HumanMessage({ id, content: text })]
+    const content = remark === undefined ? text : `${text}\n\n[${remark}]`
+    update[MESSAGES] = [new HumanMessage({ id, content })]
   }
   if (!before.unfinished) return update
   const asked = before.interrupts[0]?.id

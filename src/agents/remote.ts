@@ -86,9 +86,10 @@ function turnBody(input: TurnInput, history: readonly EventRow[], timeoutMs: num
     thread_id: session.threadId,
   }
   const now = eventText({ ...event, created_at: event.createdAt })
+  const remark = input.remark === undefined ? '' : `"remark":${JSON.stringify(input.remark)},`
   const deadline = new Date(startedAt.getTime() + timeoutMs).toISOString()
   return (
-    `{"type":"turn","session":${JSON.stringify(about)},"event":${now},"state":${input.state ?? '{}'},` +
+    `{"type":"turn",${remark}"session":${JSON.stringify(about)},"event":${now},"state":${input.state ?? '{}'},` +
     `"history":[${historyTexts(history).join(',')}],"attempt":${input.attempt},"deadline":"${deadline}"}`
   )
 }

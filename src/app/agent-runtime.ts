@@ -30,6 +30,8 @@ export interface AgentRuntimeOptions {
   readonly builtIn: ReadonlyMap<string, Executor>
   /** The app's own executors. */
   readonly work: ReadonlyMap<string, Executor>
+  /** What packs put around agents; the app's own have it already. */
+  readonly around: (agent: Agent) => Agent
   readonly webhooks: Webhooks
   readonly trouble: (where: string, error: unknown) => void
 }
@@ -48,7 +50,7 @@ export class AgentRuntime {
 
   constructor(options: AgentRuntimeOptions) {
     this.#options = options
-    const { config, stores, agents, webhooks, trouble } = options
+    const { config, stores, agents, around, webhooks, trouble } = options
     const timeOfDay = () => new Date(wallClock())
     this.files = openFiles(config.files, () => this.#installation, timeOfDay)
     this.archive =
@@ -74,7 +76,8 @@ export class AgentRuntime {
       own: this.#work.agents,
       hidden: new Set(this.#work.forOperations.types),
       read: () => readAgents(stores.home.engine),
-      remote: (row) => withNotices(remoteAgent(row, (call, signal) => webhooks.ask(call, signal))),
+      remote: (row) =>
+        withNotices(around(remoteAgent(row, (call, signal) => webhooks.ask(call, signal)))),
     })
   }
 

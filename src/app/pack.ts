@@ -2,6 +2,7 @@
  * A pack: one possible use of Wakeful, made of the seams that anybody has. It brings what it likes of the things below;
  * the kernel knows none of them, and only the list in `packs.ts` plugs them in.
  */
+import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import type { Inbox, PushChannel } from '../channels/channel.ts'
@@ -55,6 +56,8 @@ export type Receive = (request: ChannelRequest) => Promise<ChannelAnswer>
 export interface OpenPack {
   /** By agent_type; an app's own agent or executor of the same name takes the place of one. */
   readonly executors?: ReadonlyMap<string, Executor>
+  /** Stands around every agent, those elsewhere included: sees what it answers before anything of it is written. */
+  readonly around?: (agent: Agent) => Agent
   readonly sources?: readonly Source[]
   readonly pushChannels?: readonly PushChannel[]
   readonly services?: readonly ExtraService[]

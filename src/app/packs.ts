@@ -3,6 +3,7 @@ import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import { type Config, readVariables } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
+import { backingPack } from '../packs/backing/pack.ts'
 import { discordPack } from '../packs/discord/pack.ts'
 import { emailPack } from '../packs/email/pack.ts'
 import { executorsPack } from '../packs/executors/pack.ts'
@@ -21,6 +22,7 @@ export const PACKS = [
   langgraphCronsPack,
   mcpEventsPack,
   rehearsalPack,
+  backingPack,
   sourcesPack,
   telegramPack,
   slackPack,
@@ -65,6 +67,7 @@ export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPa
   const all = opened.map(([, pack]) => pack)
   return {
     executors: new Map<string, Executor>(all.flatMap((pack) => [...(pack.executors ?? [])])),
+    around: (agent) => all.reduce((inner, pack) => pack.around?.(inner) ?? inner, agent),
     sources: all.flatMap((pack) => pack.sources ?? []),
     pushChannels: all.flatMap((pack) => pack.pushChannels ?? []),
     services: all.flatMap((pack) => pack.services ?? []),

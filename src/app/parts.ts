@@ -187,7 +187,8 @@ function openRuntime(
   return new AgentRuntime({
     config,
     stores,
-    agents,
+    agents: new Map([...agents].map(([id, agent]) => [id, packs.around(agent)])),
+    around: packs.around,
     builtIn: packs.executors,
     work,
     webhooks: calls.webhooks,

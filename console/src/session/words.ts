@@ -8,7 +8,9 @@ export function verdictWords(verdict: Verdict): string {
   if (verdict.allowed)
     return rule === 'promised'
       ? 'let through: it was promised'
-      : `let through: unanswered follow-up ${count} of ${max}`
+      : rule === 'unbacked'
+        ? 'let through: nothing was set for what it says will come'
+        : `let through: unanswered follow-up ${count} of ${max}`
   if (rule === 'hard_cap_reached')
     return `held back: ${unanswered(count ?? 0)} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined)

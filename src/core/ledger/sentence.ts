@@ -35,7 +35,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'delivered':
       return deliveredWords(told, when)
     case 'sent':
-      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}${parkedWords(facts)}, not yet received${waitWords(facts)}`
+      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}${parkedWords(facts)}${unbackedWords(facts)}, not yet received${waitWords(facts)}`
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
@@ -74,7 +74,7 @@ function deliveredWords({ facts, attempts, reason }: Told, when: string): string
   if (output === undefined || output === null) {
     const held = facts.from === 'event' ? heldBack(facts) : 0
     const rest = held === 0 ? '' : `; ${counted(held, 'further message')} held back`
-    return `Delivered at ${when}${reasonWords(facts)}${parkedWords(facts)}${tries}${wayWords(facts)}${rest}`
+    return `Delivered at ${when}${reasonWords(facts)}${parkedWords(facts)}${unbackedWords(facts)}${tries}${wayWords(facts)}${rest}`
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
@@ -105,6 +105,14 @@ function waitWords(facts: SlotFacts): string {
   const [message] = facts.from === 'event' ? facts.messages : []
   const last = message?.detours?.at(-1)
   return last?.outcome === 'closed' ? `: ${last.channel} takes nothing before they write there` : ''
+}
+
+/** It announces something that nothing was set for. */
+function unbackedWords(facts: SlotFacts): string {
+  const verdicts = facts.from === 'event' ? (facts.turns.at(-1)?.verdicts ?? []) : []
+  return verdicts.some(({ rule }) => rule === 'unbacked')
+    ? ' (nothing was set for what it says will come)'
+    : ''
 }
 
 /** What it waited for, and with how many others it came. */

@@ -24,6 +24,8 @@ export type Verdict =
       readonly max: number
     }
   | { readonly allowed: true; readonly rule: 'promised' }
+  /** Sent, though it says that something will come and nothing was set for it. */
+  | { readonly allowed: true; readonly rule: 'unbacked' }
   | {
       readonly allowed: false
       readonly rule: 'hard_cap_reached'
@@ -48,7 +50,7 @@ export type Verdict =
     }
 
 /** What the gate says to a follow-up. */
-type Judged = Exclude<Verdict, { rule: 'promised' | ParkRule }>
+type Judged = Exclude<Verdict, { rule: 'promised' | 'unbacked' | ParkRule }>
 
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 

@@ -23,6 +23,8 @@ export type Wish =
       readonly type: 'send_message'
       readonly content: string
       readonly channel?: string
+      /** It says that something will come, and nothing is set for it. */
+      readonly unbacked?: boolean
       /** A question that it asks, for whoever shows it. */
       readonly question?: ShownQuestion
       /** Written if the message is, and only then. */
@@ -193,6 +195,10 @@ export function decide(
         })
       }
     }
+    if (wish.unbacked) {
+      verdicts.push({ allowed: true, rule: 'unbacked' })
+      notes.push(UNBACKED)
+    }
     const payload = JSON.stringify({ content: wish.content, question: wish.question })
     effects.push(effectRow(facts, ordinal, wish.type, payload, wish.channel))
     along.push(...(wish.along ?? []))
@@ -206,6 +212,12 @@ export function decide(
     notes,
     along,
   }
+}
+
+const UNBACKED: Note = {
+  level: 'warn',
+  rule: 'unbacked',
+  text: 'sent, though it says that something will come and nothing is set for it',
 }
 
 function tooMany(count: number): Note {

@@ -114,6 +114,7 @@ function outcomeText({ outcome, reason, verdict }: Explained, timezone: string):
   if (outcome === 'deferred') return `held back: ${conditionText(reason.slice(0, QUOTED_MAX))}`
   if (verdict === null) return 'written'
   if (verdict.rule === 'promised') return 'written, as promised'
+  if (verdict.rule === 'unbacked') return 'written, with nothing set for what it says will come'
   if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
   if (verdict.rule === 'hard_cap_reached')
     return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
