@@ -155,6 +155,7 @@ export function decide(
   const verdicts: Verdict[] = []
   const along: Along[] = []
   const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
+  const unbacked = (wish: Wish) => wish.type === 'send_message' && wish.unbacked === true
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
     if (wish.type === 'ask_trigger') return
@@ -195,23 +196,16 @@ export function decide(
         })
       }
     }
-    if (wish.unbacked) {
-      verdicts.push({ allowed: true, rule: 'unbacked' })
-      notes.push(UNBACKED)
-    }
     const payload = JSON.stringify({ content: wish.content, question: wish.question })
     effects.push(effectRow(facts, ordinal, wish.type, payload, wish.channel))
     along.push(...(wish.along ?? []))
   })
-  return {
-    counters,
-    effects,
-    timers: [...timers.values()],
-    cancelledTimers: [...cancelled],
-    verdicts,
-    notes,
-    along,
+  if (effects.length > 0 && wishes.some(unbacked)) {
+    verdicts.push({ allowed: true, rule: 'unbacked' })
+    notes.push(UNBACKED)
   }
+  const set = { timers: [...timers.values()], cancelledTimers: [...cancelled], along }
+  return { counters, effects, verdicts, notes, ...set }
 }
 
 const UNBACKED: Note = {
