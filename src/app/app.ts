@@ -12,6 +12,7 @@ import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import { errorText, Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
+import { tzDataVersion } from '../core/schedule/index.ts'
 import { bucketOf } from '../core/sessions/session.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import type { Engines } from '../engine/engine.ts'
@@ -35,6 +36,7 @@ import { operations } from './operations.ts'
 import { type AppOptions, openParts, type Parts } from './parts.ts'
 import { agreeOnMap, agreeOnSlice, onlyStore, openStores } from './slices.ts'
 import { answerWord } from './words.ts'
+import { followRules } from './zones.ts'
 
 export { VERSION }
 
@@ -150,6 +152,13 @@ export class App {
       if (applied.length > 0) log.info({ ...slice, applied }, 'migrated')
       if (number === 0) await agreeOnMap(this.stores)
       else await agreeOnSlice(this.stores, number)
+      const tzData = tzDataVersion()
+      const moved = await followRules(store.engine, tzData)
+      if (moved !== null)
+        log.info(
+          { ...slice, tzData, moved },
+          'rules of time zones have changed: what waits was reckoned again',
+        )
       return true
     } catch (error) {
       if (!isUnavailable(error)) throw this.stores.several ? ofSlice(number, error) : error

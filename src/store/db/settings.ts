@@ -16,6 +16,14 @@ export async function keepSetting(db: Db, key: string, fresh: string): Promise<s
   return row.value
 }
 
+export async function putSetting(db: Db, key: string, value: string): Promise<void> {
+  await db.query(
+    `insert into wakeful.settings (key, value, created_at) values ($2, $3, ${NOW})
+     on conflict (key) do update set value = excluded.value`,
+    [db.now(), key, value],
+  )
+}
+
 export async function readSetting(db: Db, key: string): Promise<string | null> {
   const [row] = await db.query<{ value: string }>(
     'select value from wakeful.settings where key = $1',
