@@ -27,8 +27,3 @@ export interface Row {
 export interface HeldRow extends Omit<Row, 'run' | 'short'> {
   readonly heldBy: readonly (readonly [file: string, test: string])[]
 }
-
-/** A row that nothing holds yet, and why. */
-export interface OpenRow extends Omit<Row, 'run' | 'short'> {
-  readonly open: string
-}

@@ -15,7 +15,7 @@ import { makeTemplate, SETTINGS } from '../setup/postgres.ts'
 import { startPostgres } from '../setup/server.ts'
 import { groundOn } from './ground.ts'
 import { Stopwatch } from './measure.ts'
-import type { HeldRow, OpenRow, Row } from './row.ts'
+import type { HeldRow, Row } from './row.ts'
 import { table } from './table.ts'
 
 process.env.TMPDIR = quickFolder()
@@ -58,10 +58,9 @@ async function runTest(file: string, name: string): Promise<void> {
   if (!/\d+ passed/.test(said)) throw new Error(`${file} has no test "${name}"`)
 }
 
-async function tryRow(row: Row | HeldRow | OpenRow, base: string): Promise<void> {
+async function tryRow(row: Row | HeldRow, base: string): Promise<void> {
   const say = (figure: string) => console.log(`        ${figure}`)
-  if ('open' in row) say(`open: ${row.open}`)
-  else if ('run' in row) await row.run(groundOn(base, say))
+  if ('run' in row) await row.run(groundOn(base, say))
   else
     for (const [file, name] of row.heldBy) {
       say(`${file}: ${name}`)
@@ -73,14 +72,12 @@ const whole = new Stopwatch()
 const server = await startPostgres(SETTINGS)
 await makeTemplate(server.base)
 const failed: number[] = []
-let open = 0
 for (const row of rows) {
   const watch = new Stopwatch()
   console.log(`${String(row.id).padStart(2)} ${row.fault} (${row.inject}) → ${row.holds}`)
   try {
     await tryRow(row, server.base)
-    if ('open' in row) open++
-    else console.log(`        holds  [${watch.text}]`)
+    console.log(`        holds  [${watch.text}]`)
   } catch (error) {
     failed.push(row.id)
     console.log(`   FAIL ${error instanceof Error ? error.stack : String(error)}  [${watch.text}]`)
@@ -91,6 +88,6 @@ for (const row of rows) {
 await endFile()
 await server.stop()
 console.log(
-  `${rows.length - failed.length - open} hold, ${failed.length} fail${failed.length > 0 ? ` (${failed})` : ''}, ${open} open, in ${whole.text}`,
+  `${rows.length - failed.length} hold, ${failed.length} fail${failed.length > 0 ? ` (${failed})` : ''}, in ${whole.text}`,
 )
 process.exit(failed.length > 0 ? 1 : 0)

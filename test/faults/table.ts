@@ -1,5 +1,5 @@
 /** Every fault that Wakeful is meant to survive, in the order of its list: what, how, what must hold, and who tries it. */
-import type { HeldRow, OpenRow, Row } from './row.ts'
+import type { HeldRow, Row } from './row.ts'
 import { jumpAhead, jumpBack, skewed } from './rows/clock.ts'
 import {
   herd,
@@ -24,7 +24,7 @@ export interface Amounts {
   readonly full: boolean
 }
 
-type Entry = Row | HeldRow | OpenRow
+type Entry = Row | HeldRow
 
 const row = (
   id: number,
