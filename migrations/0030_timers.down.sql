@@ -1,0 +1,1 @@
+alter table wakeful.autonomy_timers set (fillfactor = 60);
