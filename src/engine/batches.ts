@@ -18,8 +18,8 @@ export interface BatchesOptions {
 
 export class Batches {
   readonly #options: BatchesOptions
-  /** By token, how many turns have not ended. */
-  readonly #open = new Map<string, number>()
+  /** By token, how many turns have not ended, and when it began by the monotonic clock. */
+  readonly #open = new Map<string, { left: number; readonly begunMs: number }>()
   #lookedMs = Number.NEGATIVE_INFINITY
   #nextMs: number | null = null
   #ending: Promise<void> = Promise.resolve()
@@ -29,17 +29,13 @@ export class Batches {
   }
 
   begin(token: string, turns: number): void {
-    if (turns > 0) this.#open.set(token, turns)
+    if (turns > 0) this.#open.set(token, { left: turns, begunMs: performance.now() })
   }
 
   /** A turn under this token was committed. */
   ended(token: string): void {
-    const left = this.#open.get(token)
-    if (left === undefined) return
-    if (left > 1) {
-      this.#open.set(token, left - 1)
-      return
-    }
+    const batch = this.#open.get(token)
+    if (batch === undefined || --batch.left > 0) return
     this.#open.delete(token)
     const end = () => endLeases(this.#options.db, [token])
     // A row that stays is looked at once more when its time is over, and nothing is found to be held.
@@ -61,8 +57,14 @@ export class Batches {
     )
       return this.#nextMs
     this.#lookedMs = nowMs
+    this.#forget()
     const { nextMs } = await markHeld(db)
     this.#nextMs = dictatedMs === undefined ? null : nextMs
     return this.#nextMs
+  }
+  /** A turn that was lost never ends here: the row of its batch is gone when its time is over, and so is this. */
+  #forget(): void {
+    const sinceMs = performance.now() - 2 * this.#options.leaseMs
+    for (const [token, { begunMs }] of this.#open) if (begunMs < sinceMs) this.#open.delete(token)
   }
 }
