@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useAct } from '../forms/act.ts'
 import { Button } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
-import { lookAgain } from '../session/use-session.ts'
+import { lookAgain } from '../session/kept.ts'
 
 /** What the keys of its queries begin with. */
 export const QUESTIONS = 'questions'

@@ -13,8 +13,8 @@ import { Button, FIELD } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { takeDrafts } from './draft.ts'
+import { lookAgain } from './kept.ts'
 import { pathOf } from './session-query.ts'
-import { lookAgain } from './use-session.ts'
 
 interface Message {
   readonly text: string

@@ -6,8 +6,8 @@ import { useNow } from '../parts/clock.ts'
 import { Button, Panel } from '../parts/parts.tsx'
 import { leftUntil, timeOf } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { lookAgain } from './kept.ts'
 import { pathOf } from './session-query.ts'
-import { lookAgain } from './use-session.ts'
 import { shareWaited } from './words.ts'
 
 const SHOWN = 20

@@ -5,7 +5,8 @@ import { coalesce } from '../api/coalesce.ts'
 import { serverNow } from '../api/http.ts'
 import type { Effect } from '../api/shapes.ts'
 import { type Line, openLine } from '../api/socket.ts'
-import { NOTHING, type SessionRows, withOlder } from './joining.ts'
+import { type SessionRows, withOlder } from './joining.ts'
+import { lookAgain } from './kept.ts'
 import { readOlder } from './rows.ts'
 import { pathOf, rowsKey, sessionQuery } from './session-query.ts'
 
@@ -19,15 +20,6 @@ const LOOK_AWAY_MS = 4_000
 const LOOK_MIN_MS = 250
 /** The clock needs a moment after an instant to act on it. */
 const GRACE_MS = 150
-
-/** For a session made just now: it is known to be empty, so nobody need ask. */
-export function beginEmpty(client: QueryClient, key: string): void {
-  client.setQueryData(rowsKey(key), NOTHING)
-}
-
-export function lookAgain(client: QueryClient, key: string): Promise<void> {
-  return client.invalidateQueries({ queryKey: rowsKey(key) })
-}
 
 export function useSession(key: string, watching: boolean) {
   const client = useQueryClient()

@@ -4,8 +4,8 @@ import { type FormEvent, useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button, Field, Panel } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
+import { beginEmpty } from '../session/kept.ts'
 import { SESSION_KEY, SESSION_KEY_FORM, sessionAddress } from '../session/key.ts'
-import { beginEmpty } from '../session/use-session.ts'
 
 export function NewSession() {
   const client = useQueryClient()

@@ -7,6 +7,7 @@ import { Button } from '../parts/parts.tsx'
 import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { offerDraft } from '../session/draft.ts'
+import { beginEmpty } from '../session/kept.ts'
 import { keyIn, sessionAddress } from '../session/key.ts'
 import { STEPS, type Step } from './steps.ts'
 
@@ -151,10 +152,7 @@ function useConversation(): (sentence: string) => Promise<void> {
     const known = reachedSession()
     const key = known ?? `me:companion:${randomId(6)}`
     localStorage.setItem(SESSION_PLACE, key)
-    if (known === null) {
-      const { beginEmpty } = await import('../session/use-session.ts')
-      beginEmpty(client, key)
-    }
+    if (known === null) beginEmpty(client, key)
     visit(sessionAddress(key))
   }
 }
