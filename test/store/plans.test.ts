@@ -55,6 +55,8 @@ beforeAll(async () => {
       else if (what === 'commit' || what === 'rollback') firsts.delete(this)
     } else {
       const { text } = what as { text: string }
+      // A clock that is moved by hand asks for the first of every index at once; nobody else does.
+      if (/^select \(select n\./.test(text)) return query.apply(this, args)
       const first = firsts.get(this) ?? always.get(this)
       if (first?.includes('enable_seqscan')) ran.set(`${first} ${text}`, { first, text })
     }
