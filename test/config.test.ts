@@ -57,6 +57,7 @@ describe('readConfig', () => {
       logContent: false,
       model: { url: null, key: null, name: null },
       searchUrl: null,
+      checksPromises: false,
       files: { kind: 'directory', path: '.wakeful/files' },
       slack: null,
       email: null,
