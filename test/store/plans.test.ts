@@ -7,6 +7,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
+import { Client } from '../sessions/live.ts'
 import { type Stage, stage } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 
@@ -155,12 +156,18 @@ it('planned for an empty database, no statement of the engine or the ledger read
   await s.settle()
   await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 125 })
   for (let step = 0; step < 5; step++) await s.advanceBy(3_600_000)
+  const client = await Client.open(s.url, 'ann:bot:t')
+  await s.settle()
+  const [said] = await client.hears(1)
+  client.ack(said?.id)
+  await client.roundTrip()
   await s.call('GET', '/v1/ledger')
   expect(await s.query('select distinct type from wakeful.events order by 1')).toEqual(
     ['alarm', 'intent', 'timer', 'user_message', 'work'].map((type) => ({ type })),
   )
   expect(ran.size).toBeGreaterThan(20)
   expect([...ran.values()].some(({ text }) => text.includes('"eventSeq"'))).toBe(true)
+  await expect.poll(() => [...ran.values()].some(({ text }) => text.includes('bool_or'))).toBe(true)
   expect(await keyless()).toEqual([])
   // Now it is known to be empty; before, the planner assumed that a table has ten pages.
   await empty.query('vacuum analyze')

@@ -69,6 +69,12 @@ export interface Receipt {
   readonly outcome: 'attempted' | 'completed'
 }
 
+/**
+ * Written so that the index of what is undelivered does not fit: planned while it was nearly empty, the statement walked all of it for
+ * each batch and kept that plan (seen: 20,000 acknowledgements in 15 s instead of 2).
+ */
+const OPEN = `e.status || '' in ('pending', 'executing', 'failed')`
+
 const RECORD = statement(
   { r: rows({ bucket: 'smallint', key: 'text', position: 'bigint', outcome: 'text' }) },
   ({ r }) => `with r as materialized (
@@ -83,8 +89,8 @@ const RECORD = statement(
         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
         updated_at = ${NOW}
     from r
-    where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')} and e.position = r.position
-      and e.status in ('pending', 'executing', 'failed')
+    where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')}
+      and ${keyIs('e.position', 'r.position')} and ${OPEN}
     returning e.session_key, e.position`,
 )
 
