@@ -15,16 +15,7 @@ import type { Service } from '../engine/service.ts'
 import { Stops } from '../engine/stops.ts'
 import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
-import {
-  ALARMS,
-  type DueTable,
-  INTENTS,
-  PARKED,
-  SESSIONS,
-  TIMERS,
-  WAKES,
-  WORK,
-} from '../store/db/due.ts'
+import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
 import { soonestDue } from '../store/db/soonest.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
@@ -92,12 +83,12 @@ function lanesOf(
   meter: Meter,
   hints: LocalHints,
 ) {
-  const triggers: readonly (readonly [DueTable, Trigger])[] = [
-    [TIMERS, timerTrigger],
-    [ALARMS, alarmTrigger],
-    [INTENTS, intentTriggerWith(untold)],
-    [WORK, workTrigger],
-    [PARKED, parkedTrigger(policy.timezone ?? 'UTC')],
+  const triggers: readonly Trigger[] = [
+    timerTrigger,
+    alarmTrigger,
+    intentTriggerWith(untold),
+    workTrigger,
+    parkedTrigger(policy.timezone ?? 'UTC'),
   ]
   const { engine: claims, commits, db: reads } = store
   const shared = { meter, hints, tracer: UNTRACED, leaseMs: LEASE_MS, moments: SILENT }
@@ -108,10 +99,10 @@ function lanesOf(
     // The copy has no stops, and limits as wide as they are unless set.
     budgets: new Budgets(commits, DEFAULT_LIMITS, () => hints.hint('turns')),
     stops: new Stops(claims, [claims]),
-    triggers: new Map(triggers.map(([, trigger]) => [trigger.type, trigger])),
+    triggers: new Map(triggers.map((trigger) => [trigger.type, trigger])),
   })
-  const clocks = triggers.map(([table, trigger]) => ({
-    table,
+  const clocks = triggers.map((trigger) => ({
+    table: trigger.table,
     service: clockService({ db: claims, trigger, ...shared, enabled }),
   }))
   const wakes = new WakesService({
@@ -124,8 +115,7 @@ function lanesOf(
 }
 
 /**
- * As `Engine.round`, except that only those services look whose table has something due: most looks find nothing, and 14 days are
- * a thousand instants.
+ * As `engine/round.ts`, except that what it has found out is kept where nothing was written since: 14 days are a thousand instants.
  */
 function steps(lanes: readonly Lane[], store: Store, now: () => Date): Stage['step'] {
   const tables = lanes.map(({ table }) => table)
