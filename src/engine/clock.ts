@@ -6,10 +6,10 @@ import { performance } from 'node:perf_hooks'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
-import type { Lent, Promotion, Trigger } from '../triggers/trigger.ts'
+import { type Lent, type Promotion, soonest, type Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
-import { IDLE, type Service, soonest, type Tick } from './service.ts'
+import { IDLE, type Service, type Tick } from './service.ts'
 import { batchSpan, fireSpans } from './spans.ts'
 
 export interface ClockOptions {

@@ -2,7 +2,8 @@
 import type { Db } from '../store/db/db.ts'
 import type { DueTable } from '../store/db/due.ts'
 import { soonestDue } from '../store/db/soonest.ts'
-import { type Service, soonest, type Tick } from './service.ts'
+import { soonest } from '../triggers/trigger.ts'
+import type { Service, Tick } from './service.ts'
 
 /**
  * Each service once, in their order. One that names its tables looks only where something of them is due, or where another

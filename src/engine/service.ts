@@ -49,12 +49,6 @@ export interface LoopOptions {
 
 export const IDLE: Tick = { did: 0, more: false, nextMs: null }
 
-/** The first of several instants ahead; null where there is none. */
-export function soonest(nextMs: readonly (number | null)[]): number | null {
-  const known = nextMs.filter((ms) => ms !== null)
-  return known.length === 0 ? null : Math.min(...known)
-}
-
 /** After errors the loop waits this long, doubling up to the maximum: a database that is away is not hammered. */
 const ERROR_WAIT_MS = 100
 const ERROR_WAIT_MAX_MS = 5000

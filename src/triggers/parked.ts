@@ -25,7 +25,7 @@ import {
 } from '../store/people/parked.ts'
 import { readPeople } from '../store/people/people.ts'
 import { lookAgain } from './intent.ts'
-import { BATCH, type Trigger } from './trigger.ts'
+import { BATCH, soonest, type Trigger } from './trigger.ts'
 
 /** `zone`: of people whose own nobody knows. */
 export function parkedTrigger(zone: string): Trigger {
@@ -49,7 +49,7 @@ export function parkedTrigger(zone: string): Trigger {
         const { taken, nextMs } = await dueParked(tx, BATCH)
         const [first] = taken
         if (first === undefined) return { promoted: 0, more: false, nextMs, rows: [] }
-        const releases = await release(tx, taken, first.now, zone)
+        const { releases, moved } = await release(tx, taken, first.now, zone)
         const rows = releases.flatMap(({ slots }) =>
           slots.map(({ release_at }) => ({
             latenessMs: first.now.getTime() - (release_at ?? first.now).getTime(),
@@ -58,7 +58,7 @@ export function parkedTrigger(zone: string): Trigger {
         return {
           promoted: rows.length,
           more: taken.length === BATCH && rows.length > 0,
-          nextMs,
+          nextMs: soonest([nextMs, ...moved.map((slot) => waitOf(slot, first.now))]),
           rows,
         }
       }),
@@ -70,7 +70,7 @@ async function release(
   taken: readonly ParkedRow[],
   now: Date,
   zone: string,
-): Promise<Release[]> {
+): Promise<{ releases: Release[]; moved: Moved[] }> {
   // What is late is gathered until nothing of its session waits: so all that became due together comes together.
   const late = taken.filter(({ rule }) => rule === 'late')
   const busy = await busySessions(tx, late)
@@ -97,8 +97,11 @@ async function release(
     releaseOf(slots, seen, people.get(slots[0]?.user_id ?? '')?.timezone ?? zone),
   )
   await releaseParked(tx, releases)
-  return releases
+  return { releases, moved }
 }
+
+const waitOf = ({ release_at }: Moved, now: Date) =>
+  release_at === null ? null : release_at.getTime() - now.getTime()
 
 const ended = ({ bucket, id, rule }: ParkedRow, status: Moved['status']): Moved => ({
   ...{ bucket, id, status, rule, release_at: null },

@@ -21,6 +21,12 @@ export interface Promotion {
   readonly turns?: readonly ClaimedTurn[]
 }
 
+/** The first of several instants ahead; null where there is none. */
+export function soonest(nextMs: readonly (number | null)[]): number | null {
+  const known = nextMs.filter((ms) => ms !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
 /** Places that are kept for turns of sessions leased with their promotion. */
 export interface Lent extends SessionLease {
   readonly places: number

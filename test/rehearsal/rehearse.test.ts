@@ -91,6 +91,20 @@ eachStore('rehearsals', (store) => {
       expect(await w.query(`select 1 from wakeful.${table}`), table).toEqual([])
   })
 
+  it('let out at midnight what a pause has held until the day was full', async () => {
+    const w = await open(store)
+    await w.call('set_manners', { user_id: 'ann', timezone: 'UTC', most_unasked_per_day: 1 })
+    for (const cron_expr of ['30 8 * * *', '0 10 * * *'])
+      await w.call('set_alarm', alarm({ cron_expr, label: cron_expr }), { actAs: 'ann' })
+    await w.advanceTo('2026-11-16T09:00:00Z')
+    await w.call('pause', { user_id: 'ann', for: '4 hours' })
+    const { occurrences } = await rehearse(w, { days: 1 })
+    expect(occurrences[0]).toMatchObject({
+      ...{ at: '2026-11-16T10:00:00.000Z', said_at: '2026-11-17T00:00:00.000Z' },
+      parked: { rule: 'day_limit' },
+    })
+  })
+
   it('are cut where too much would happen, and say of what; the next one begins with nothing of it', async () => {
     const w = await open(store)
     await w.call('set_alarm', alarm({ label: 'rare' }), { actAs: 'ann' })
