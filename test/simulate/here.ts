@@ -5,7 +5,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import type pg from 'pg'
-import { CONNECTION } from '../../src/store/db/due.ts'
 import type { Store } from '../../src/store/db/open.ts'
 import { embeddedStore, preparedDirectory } from '../../src/store/db/pglite.ts'
 import { Wire } from '../../src/store/db/wire.ts'
@@ -32,23 +31,17 @@ export async function openHere(now: () => Date | null): Promise<House> {
     ...(directory === null ? {} : { loadDataDir: new Blob([directory]) }),
   })
   const clients: Client[] = []
-  const connection = {
-    stream: () => new Wire(async (bytes) => lite.execProtocolRawSync(bytes)),
-    ssl: false,
-    user: 'postgres',
-    database: 'postgres',
-    onConnect: async (client: Client) => {
-      clients.push(client)
-      // How a statement is planned must not depend on how often it ran before: unordered rows would change their places.
-      await client.query(CONNECTION['in order'])
-    },
+  const session = {
+    wire: () => new Wire(async (bytes) => lite.execProtocolRawSync(bytes)),
+    onClient: (client: pg.Client) => void clients.push(client as Client),
   }
   const onError = (error: Error) => {
     throw error
   }
   let kept: { memory: Memory; statements: object } | null = null
   return {
-    store: embeddedStore(connection, () => lite.close(), { now, onError }, 'in order'),
+    // How a statement is planned must not depend on how often it ran before: unordered rows would change their places.
+    store: embeddedStore(session, () => lite.close(), { now, onError, ordered: true }),
     keep: () => {
       kept = {
         memory: new Memory(lite),

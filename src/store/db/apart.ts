@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
-import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { embeddedStore, OWN_PARAMS, preparedDirectory, sparingly } from './pglite.ts'
 import { Wire } from './wire.ts'
@@ -31,12 +30,6 @@ import(workerData.pglite).then(async ({ PGlite }) => {
   parentPort.postMessage('open')
 })`
 
-/**
- * Nobody else uses the connection, so it is made for the engine's way of reading once, and a statement is planned once: planning takes
- * longer than running where there is little to read.
- */
-const MADE_FOR = CONNECTION['in order']
-
 /** Where `scripts/bundle.mjs` puts it: an app that has the package beside us may have another version. */
 const BUNDLED = 'dist/pglite.js'
 
@@ -59,14 +52,12 @@ export async function openApart(options: OpenOptions): Promise<Store> {
       thread.once('error', failed)
     })
   await sparingly(opened)
-  const connection = {
-    stream: () => wireTo(thread),
-    ssl: false,
-    user: 'postgres',
-    database: 'postgres',
-    onConnect: (client: { query(text: string): Promise<unknown> }) => client.query(MADE_FOR),
-  }
-  return embeddedStore(connection, () => thread.terminate(), options, 'in order')
+  // A statement is planned once: planning takes longer than running where there is little to read.
+  const session = { wire: () => wireTo(thread) }
+  return embeddedStore(session, () => thread.terminate(), {
+    ...options,
+    ordered: true,
+  })
 }
 
 /** As a socket to the thread. */

@@ -47,17 +47,47 @@ export async function databaseNow(db: Db): Promise<Date> {
  * (seen: a burst of 0.7 s became 45 s); a write that names its rows by key would read the whole table.
  * Before PostgreSQL 18 a path that is off counts as very dear, which would have every statement compiled (jit).
  */
-const BY_KEY =
-  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; set local jit = off'
+const BY_KEY = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+}
 /** Since there is one way to read, what a plan costs is not worth asking anew each time: it took as long as a batch of a hundred. */
-const ONE_PLAN = 'set local plan_cache_mode = force_generic_plan'
-const IN_ORDER = `${BY_KEY}; ${ONE_PLAN}; set local enable_sort = off; set local enable_bitmapscan = off`
-const NO_WAIT = `${IN_ORDER}; set local synchronous_commit = off`
+const ONE_PLAN = { ...BY_KEY, plan_cache_mode: 'force_generic_plan' }
+const IN_ORDER = { ...ONE_PLAN, enable_sort: 'off', enable_bitmapscan: 'off' }
+const NO_WAIT = { ...IN_ORDER, synchronous_commit: 'off' }
+
+function said(settings: Readonly<Record<string, string>>, how: 'set' | 'set local'): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${how} ${name} = ${value}`)
+    .join('; ')
+}
 
 /** The same for a connection that does nothing else. */
 export const CONNECTION: Record<Reading, string> = {
-  'by key': `${BY_KEY}; ${ONE_PLAN}`.replaceAll('set local', 'set'),
-  'in order': NO_WAIT.replaceAll('set local', 'set'),
+  'by key': said(ONE_PLAN, 'set'),
+  'in order': said(NO_WAIT, 'set'),
+}
+
+/**
+ * For a connection that all share: settings for reading in order, and back, each as a statement to be prepared, since they change
+ * hundreds of times a second. Commits are not left waiting there: an embedded database has nobody who would write out later what
+ * one did not, and a process that dies would forget its claims, and with them that it died.
+ */
+export const SHARED = {
+  'in order': { name: 'in_order', text: configured(([, value]) => value) },
+  'as planned': {
+    name: 'as_planned',
+    text: configured(([name]) => (name === 'plan_cache_mode' ? 'auto' : 'on')),
+  },
+}
+
+function configured(to: (setting: [name: string, value: string]) => string): string {
+  const calls = Object.entries(IN_ORDER).map(
+    (setting) => `set_config('${setting[0]}', '${to(setting)}', false)`,
+  )
+  return `select ${calls.join(', ')}`
 }
 
 /**
@@ -68,9 +98,7 @@ export const CONNECTION: Record<Reading, string> = {
  */
 export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
   if (db.reading === 'in order') return db.tx(work)
-  // The embedded store never waits for the disk, and has nobody who would write out later what a commit did not: a
-  // process that dies would forget its claims, and with them that it died.
-  return db.tx(work, { first: db.kind === 'postgres' ? NO_WAIT : IN_ORDER })
+  return db.tx(work, { first: said(db.kind === 'postgres' ? NO_WAIT : IN_ORDER, 'set local') })
 }
 
 /** A single statement in index order: where the connection is made for it, without the round trips of a transaction. */
@@ -86,7 +114,7 @@ export function oneInOrder<R extends object>(
 
 /** For group commits: rows are found by their keys, one index look-up each. */
 export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
-  return db.tx(work, db.reading === undefined ? { first: BY_KEY } : {})
+  return db.tx(work, db.reading === undefined ? { first: said(BY_KEY, 'set local') } : {})
 }
 
 /**

@@ -21,13 +21,17 @@ const { builtins } = pg.types
 const timestamptz = pg.types.getTypeParser(builtins.TIMESTAMPTZ, 'text') as (text: string) => Date
 
 /** JSON stays text (payloads are verbatim), bigint counters are numbers. */
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [builtins.JSON, (text) => text],
+  [builtins.JSONB, (text) => text],
+  [builtins.INT8, Number],
+  [builtins.TIMESTAMPTZ, (text) => utcInstant(text) ?? timestamptz(text)],
+])
+
+/** Asked for every column of every answer. */
 export const columnTypes: pg.CustomTypesConfig = {
-  getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === builtins.JSON || oid === builtins.JSONB) return (text: string) => text
-    if (oid === builtins.INT8) return (text: string) => Number(text)
-    if (oid === builtins.TIMESTAMPTZ) return (text: string) => utcInstant(text) ?? timestamptz(text)
-    return pg.types.getTypeParser(oid, format as 'text')
-  },
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
 /** A statement as a connection gets it. */
@@ -43,8 +47,9 @@ const prepared = new Map<string, Map<string, Prepared>>()
 let names = 0
 const NAMES_MAX = 2000
 
-function prepare({ schema, spread }: Asking, text: string): Prepared {
-  const place = spread ? `${schema} spread` : schema
+function prepare({ schema, spread, reading }: Asking, text: string): Prepared {
+  // A plan is kept with its name, so who reads otherwise over the same connection has names of its own.
+  const place = `${schema} ${spread} ${reading ?? ''}`
   const known = prepared.get(place) ?? new Map<string, Prepared>()
   if (known.size === 0) prepared.set(place, known)
   const found = known.get(text)
@@ -71,6 +76,7 @@ interface Asking {
   readonly schema: string
   readonly named: boolean
   readonly spread: boolean
+  readonly reading: Reading | undefined
   /** The instant to say where a statement wants to know it. */
   readonly instant: () => string | Promise<string>
 }
@@ -105,6 +111,8 @@ export interface PoolDbOptions {
   /** The schema is on some node of Citus. */
   readonly spread?: boolean
   readonly pulse?: Pulse
+  /** Comes before a statement or a transaction, where others use the same connection with other settings. */
+  readonly settle?: (client: pg.PoolClient) => Promise<void>
 }
 
 /** What a `Db` over a pool works with. */
@@ -115,20 +123,23 @@ interface Pooled {
   readonly schema: string
   readonly named: boolean
   readonly spread: boolean
+  readonly reading: Reading | undefined
+  readonly settle: ((client: pg.PoolClient) => Promise<void>) | undefined
   /** What every `Db` over it says of itself. */
   readonly self: Pick<Db, 'kind' | 'schema' | 'spread' | 'home'>
 }
 
 export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
   const { kind, time, reading, home, schema = SCHEMA, named = true, pulse = new Pulse() } = options
-  const { spread = false } = options
+  const { spread = false, settle } = options
   const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
-  const pooled = { pool, kind, time, schema, named, spread, self }
+  const pooled = { pool, kind, time, schema, named, spread, reading, settle, self }
   const asking = (client: pg.PoolClient): Asking => ({
     client,
     schema,
     named,
     spread,
+    reading,
     instant: async () => instantText(await timeOf(time, client)),
   })
   return {
@@ -170,12 +181,13 @@ function brokenBy(kind: StoreKind, error: unknown): Error | undefined {
 
 /** As `pool.query`, which however destroys its client after every error; the embedded store then hangs. */
 async function withClient<T>(
-  { pool, kind }: Pooled,
+  { pool, kind, settle }: Pooled,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   let broken: Error | undefined
   try {
+    await settle?.(client)
     return await work(client)
   } catch (error) {
     broken = brokenBy(kind, error)
@@ -190,10 +202,11 @@ async function transact<T>(
   work: (tx: Db) => Promise<T>,
   options: TxOptions = {},
 ): Promise<T> {
-  const { pool, kind } = pooled
+  const { pool, kind, settle } = pooled
   const client = await pool.connect()
   let broken: Error | undefined
   try {
+    await settle?.(client)
     const at = await begin(pooled, client, options)
     const result = await work(clientDb(pooled, client, at))
     await commit(client)
@@ -229,9 +242,9 @@ async function commit(client: pg.PoolClient): Promise<void> {
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
 function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
-  const { time, schema, named, spread, self } = pooled
+  const { time, schema, named, spread, reading, self } = pooled
   const at = instantText(atMs)
-  const asking = { client, schema, named, spread, instant: () => at }
+  const asking = { client, schema, named, spread, reading, instant: () => at }
   const db: Db = {
     ...self,
     now: () => time.dictated(),
