@@ -116,14 +116,14 @@ function filesOf(wanted: Wanted): Record<string, string> {
   }
 }
 
-/** Of other packages the versions that this one is tested with. */
+/** Of other packages the versions that this one is tested with, and no later minor ones: those of a family need not fit together. */
 function packageOf({ name, agent, language }: Wanted): object {
   const own = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
     version: string
     devDependencies: Record<string, string>
   }
   const tested = (names: readonly string[]) =>
-    Object.fromEntries(names.map((each) => [each, `^${own.devDependencies[each]}`]))
+    Object.fromEntries(names.map((each) => [each, `~${own.devDependencies[each]}`]))
   const typed = language === 'typescript'
   return {
     name,
