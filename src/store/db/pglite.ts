@@ -8,7 +8,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
-import { brotliDecompress } from 'node:zlib'
+import { brotliDecompress, createBrotliDecompress } from 'node:zlib'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import pg from 'pg'
 import { errorText } from '../../core/errors.ts'
@@ -40,6 +40,7 @@ const COMPILED_ONCE_MORE = 300_000_000
  * all are compiled once: a process under load has 430 MB at most instead of 860, and takes 7 % more CPU time for each message.
  */
 const V8_COMPILES_ONCE = 13
+const PART_BYTES = 1 << 20
 const decompressed = promisify(brotliDecompress)
 const PREPARED = `${ROOT}dist/prepared.tar.br`
 
@@ -188,7 +189,7 @@ async function openDirectory(path: string): Promise<PGlite> {
   await mkdir(dirname(path), { recursive: true })
   writeFileSync(unfinished, '')
   // Unpacked by us and then opened as any other, instead of file by file through the file system of PGlite.
-  if (existsSync(PREPARED)) unpackTar(await prepared(), path)
+  if (existsSync(PREPARED)) await unpackTar(await preparedParts(), path)
   const lite = await openLite({ dataDir: path })
   rmSync(unfinished)
   return lite
@@ -221,6 +222,12 @@ export async function sparingly<T>(open: () => Promise<T>): Promise<T> {
     // Read when a module is made: those of others in this process are compiled as ever.
     setFlagsFromString('--wasm-dynamic-tiering')
   }
+}
+
+async function preparedParts(): Promise<AsyncIterable<Buffer>> {
+  const parts = createBrotliDecompress({ chunkSize: PART_BYTES })
+  parts.end(await readFile(PREPARED))
+  return parts
 }
 
 async function prepared(): Promise<Buffer> {
