@@ -40,8 +40,22 @@ function utterance({ claim, slots = [] }: Speaking): Utterance | null {
   return utteranceOf(claim.type, claim.payload, claim.agent_id)
 }
 
+/** What keeps an agent from being woken: its person's manners, or that others of the session are late as well. */
+export async function heldBack(
+  turn: Speaking,
+  zone: string,
+  isGathering: () => Promise<boolean | null>,
+): Promise<HeldBack | null> {
+  const { claim } = turn
+  const held = heldWhenDue(turn, zone)
+  if (held !== null || !isLate(claim)) return held
+  const { last_seq = claim.seq, now } = claim
+  const several = last_seq > claim.seq || (await isGathering())
+  return several ? { move: 'park', rule: 'late', until: now } : null
+}
+
 /** What holds the turn back before its agent is woken. A tool's result is for the agent to know, whatever it may say. */
-export function heldWhenDue(turn: Speaking, zone: string): HeldBack | null {
+function heldWhenDue(turn: Speaking, zone: string): HeldBack | null {
   const { claim } = turn
   if (claim.person === null || claim.type === 'tool_result') return null
   const row = readPerson(claim.person)
@@ -52,7 +66,7 @@ export function heldWhenDue(turn: Speaking, zone: string): HeldBack | null {
 }
 
 /** Whether its slot is so late that it is worth to look whether others are, too. */
-export function isLate({ type, scheduled_for: slot, now, payload }: ClaimedTurn): boolean {
+function isLate({ type, scheduled_for: slot, now, payload }: ClaimedTurn): boolean {
   if (slot === null || (type !== 'alarm' && type !== 'intent')) return false
   return now.getTime() - slot.getTime() > LATE_MS && !isRetry(payload)
 }

@@ -40,7 +40,7 @@ import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
 import { lateness } from './lateness.ts'
 import { insist, Leased } from './leased.ts'
-import { heldWhenDue, isLate, isRelease } from './manners.ts'
+import { heldBack, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { Places } from './places.ts'
@@ -314,15 +314,16 @@ export class TurnsService implements Service, Runner {
     for (const topic of ['turns', 'clock'] as const) hints.local(topic)
   }
 
-  /** What keeps an agent from being woken: its person's manners, or that others of the session are late as well. */
-  async #heldBack({ claim, slots }: Running): Promise<HeldBack | null> {
+  #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
+    const { claims, meter, policy } = this.#options
+    const { bucket, session_key: key, user_id: userId } = claim
     const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
-    const held = heldWhenDue(turn, this.#options.policy.timezone ?? 'UTC')
-    if (held !== null || !isLate(claim)) return held
-    const { bucket, session_key: key, user_id: userId, last_seq = claim.seq, now } = claim
-    const several =
-      last_seq > claim.seq || (await isGathering(this.#options.claims, { bucket, key, userId }))
-    return several ? { move: 'park', rule: 'late', until: now } : null
+    return heldBack(turn, policy.timezone ?? 'UTC', () =>
+      insist(() => isGathering(claims, { bucket, key, userId }), {
+        trouble: (error) => meter.trouble('turns', error),
+        over: () => run.aborted,
+      }),
+    )
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {

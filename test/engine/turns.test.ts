@@ -96,3 +96,28 @@ it('invariant 9: a database that goes away during a turn gets its outcome when i
     { status: 'committed', attempt: 1 },
   ])
 })
+
+it('invariant 9: a connection that breaks before a late turn costs neither the turn nor the process', async () => {
+  const relay = await Relay.before(await postgresDatabase(made))
+  const w = await world(
+    { name: 'postgres', database: async () => relay.url },
+    { bot: (turn) => turn.reply('late') },
+  )
+  await w.call('set_alarm', {
+    ...{ kind: 'once', delay_seconds: 60, label: 'tea', wake_message: 'tea', agent_id: 'bot' },
+    conversation_id: 't',
+  })
+  const { engine } = w.app
+  const quiesce = engine.quiesce.bind(engine)
+  // Nothing runs meanwhile: as if every process had been away.
+  engine.quiesce = async () => null
+  await w.advanceBy(24 * 3_600_000)
+  engine.quiesce = quiesce
+  // The answer whether others of the session are gathered: one column of that name.
+  relay.cutAnswer('\u0001one\0')
+  await w.settle()
+  expect(relay.cuts).toBe(1)
+  expect(await w.query('select status, attempt from wakeful.turns')).toEqual([
+    { status: 'committed', attempt: 1 },
+  ])
+})

@@ -17,8 +17,14 @@ const count = one ? 1 : Number(values.seeds)
 
 const stage = await Stage.open()
 const failed: number[] = []
-let calls = 0
+let [calls, lived] = [0, from]
+// It would have ended the process.
+process.on('unhandledRejection', (error) => {
+  console.log(`seed ${lived}: nobody heard of ${error}`)
+  process.exit(1)
+})
 for (let seed = from; seed < from + count; seed++) {
+  lived = seed
   const play = { seed, plan: planOf(seed, Number(values.steps)) }
   const outcome = await stage.run(play)
   calls += outcome.calls
