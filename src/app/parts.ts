@@ -47,8 +47,11 @@ const SLICE_SUBSCRIPTIONS_MS = 2_000
 const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 /** It has nothing of its own to look for. */
 const INBOX_MS = 3_600_000
-/** So long the services of a slice may sleep where nothing is due: with a few loops, less than five transactions a second. */
-const SLICE_IDLE_MS = 4_000
+/**
+ * So long the services of a slice may sleep where nothing is due: with a few loops, less than five transactions a second. Those of the
+ * embedded store, too: looking four times a second took a tenth of a core, on somebody's own machine.
+ */
+const IDLE_MS = 4_000
 
 export interface AppOptions {
   readonly config: AppConfig
@@ -304,7 +307,8 @@ function engineOptions(
     tracer,
     services: new Set<string>(config.services),
     ...(moments === undefined ? {} : { moments }),
-    ...(several ? { slice: { holds, idleMs: SLICE_IDLE_MS } } : {}),
+    ...(several ? { holds } : {}),
+    ...(several || store.kind === 'pglite' ? { idleMs: IDLE_MS } : {}),
   }
 }
 

@@ -52,8 +52,10 @@ export interface EngineOptions {
   readonly moments?: Moments
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
-  /** Where there are several slices: whether a bucket is in this one, and how long to sleep at most where nothing is due. */
-  readonly slice?: { holds(bucket: number): boolean; readonly idleMs: number }
+  /** Where there are several slices: whether a bucket is in this one. */
+  readonly holds?: (bucket: number) => boolean
+  /** How long to sleep at most where nothing is due and all who write tell; left out: no longer than between two looks. */
+  readonly idleMs?: number
   /** What else the composition root has running in this process. */
   readonly more?: readonly ExtraService[]
 }
@@ -108,7 +110,7 @@ export class Engine {
     })
     this.outbox = new OutboxService({
       ...{ reads: db, commits, channels: options.channels, meter },
-      holds: options.slice?.holds,
+      holds: options.holds,
     })
     const stops = options.stops ?? new Stops(db, [db])
     this.stops = stops
@@ -201,9 +203,10 @@ export class Engine {
 
   /** Only while hints of the others come: else they are found by looking alone. Not all processes look at once. */
   #idleMs(): number {
-    const { slice } = this.#options
-    if (slice === undefined || !this.#notifier?.connected) return 0
-    return slice.idleMs * (1 - Math.random() * IDLE_SPREAD)
+    const { idleMs = 0, store } = this.#options
+    // There is nobody else on the embedded store, and this process tells itself.
+    if (store.kind === 'pglite') return idleMs
+    return this.#notifier?.connected ? idleMs * (1 - Math.random() * IDLE_SPREAD) : 0
   }
 
   async stop(): Promise<void> {
