@@ -113,7 +113,8 @@ export class Loop {
         // Reckoned from the beginning: the next instant was asked for then, and the rest of the tick took time.
         const spread = this.#options.spreadMs?.() ?? 0
         const next = began + (tick.nextMs ?? Number.POSITIVE_INFINITY) + spread
-        await this.#sleep(Math.min(next, this.#stopwatch.now() + this.#patience(tick)), true)
+        const look = this.#stopwatch.now() + this.#patience(tick)
+        await this.#sleep(Math.min(next, look), true, next <= look)
       }
     }
   }
@@ -141,8 +142,9 @@ export class Loop {
     return Math.min(ERROR_WAIT_MS * 2 ** (this.#errors - 1), ERROR_WAIT_MAX_MS)
   }
 
-  async #sleep(until: number, wakeable: boolean): Promise<void> {
-    const coarse = Math.max(0, until - this.#stopwatch.now() - SPIN_MS)
+  /** `exactly`: something is due then. A mere look need not be awake for it: several times a second that is a twentieth of a core. */
+  async #sleep(until: number, wakeable: boolean, exactly = false): Promise<void> {
+    const coarse = Math.max(0, until - this.#stopwatch.now() - (exactly ? SPIN_MS : 0))
     if (coarse >= 1 && !(wakeable && this.#hinted)) {
       await new Promise<void>((done) => {
         const callOff = this.#stopwatch.after(coarse, done)
