@@ -91,9 +91,13 @@ describe('planted faults', () => {
 })
 
 it('is written as public checkers read it', () => {
-  const { entries } = told([append('1')], [read(['1'])])
-  expect(toEdn(entries).split('\n').at(-1)).toBe(
-    '{:index 3, :type :ok, :process 1, :f :txn, :value [[:r "a" ["1"]]]}',
-  )
+  const history = told([append('x')], [read(['x'])])
+  history.invoke([append('y')])
+  const { entries } = history
+  expect(toEdn(entries).split('\n').slice(-3)).toEqual([
+    '{:index 3, :type :ok, :process 1, :f :txn, :value [[:r "a" [1]]]}',
+    '{:index 4, :type :invoke, :process 2, :f :txn, :value [[:append "a" 2]]}',
+    '{:index 5, :type :info, :process 2, :f :txn, :value [[:append "a" 2]]}',
+  ])
   expect(JSON.parse(toJson(entries).split('\n')[0] ?? '')).toEqual(entries[0])
 })

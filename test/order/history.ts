@@ -42,16 +42,35 @@ export function toJson(entries: readonly Entry[]): string {
   return entries.map((entry) => JSON.stringify(entry)).join('\n')
 }
 
-/** One map for each entry, as `elle-cli --model list-append` and jepsen read them. */
+/**
+ * One map for each entry, as Elle and jepsen read them: elements are numbers, in the order they came up, and what nobody heard of any more
+ * ends as `info`.
+ */
 export function toEdn(entries: readonly Entry[]): string {
-  const operation = ([f, key, value]: Operation) =>
-    `[:${f} ${text(key)} ${Array.isArray(value) ? `[${value.map(text).join(' ')}]` : value === null ? 'nil' : text(value as string)}]`
-  return entries
+  const numbers = new Map<string, number>()
+  const number = (element: string) => {
+    const known = numbers.get(element) ?? numbers.size + 1
+    numbers.set(element, known)
+    return known
+  }
+  const operation = ([f, key, value]: Operation) => {
+    if (value === null) return `[:${f} ${text(key)} nil]`
+    const said = typeof value === 'string' ? number(value) : `[${value.map(number).join(' ')}]`
+    return `[:${f} ${text(key)} ${said}]`
+  }
+  return [...entries, ...unheard(entries)]
     .map(
       ({ index, type, process, value }) =>
         `{:index ${index}, :type :${type}, :process ${process}, :f :txn, :value [${value.map(operation).join(' ')}]}`,
     )
     .join('\n')
+}
+
+function unheard(entries: readonly Entry[]): Entry[] {
+  const ended = new Set(entries.flatMap(({ type, process }) => (type === 'invoke' ? [] : process)))
+  return entries
+    .filter(({ process }) => !ended.has(process))
+    .map((entry, place) => ({ ...entry, type: 'info', index: entries.length + place }))
 }
 
 function text(value: string): string {
