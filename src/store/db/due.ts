@@ -64,6 +64,13 @@ function said(settings: Readonly<Record<string, string>>, how: 'set' | 'set loca
     .join('; ')
 }
 
+/** Said for each transaction where a connection cannot be made for it. */
+const LOCAL = {
+  'by key': said(BY_KEY, 'set local'),
+  'in order': said(IN_ORDER, 'set local'),
+  'no wait': said(NO_WAIT, 'set local'),
+}
+
 /** The same for a connection that does nothing else. */
 export const CONNECTION: Record<Reading, string> = {
   'by key': said(ONE_PLAN, 'set'),
@@ -98,7 +105,7 @@ function configured(to: (setting: [name: string, value: string]) => string): str
  */
 export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
   if (db.reading === 'in order') return db.tx(work)
-  return db.tx(work, { first: said(db.kind === 'postgres' ? NO_WAIT : IN_ORDER, 'set local') })
+  return db.tx(work, { first: LOCAL[db.kind === 'postgres' ? 'no wait' : 'in order'] })
 }
 
 /** A single statement in index order: where the connection is made for it, without the round trips of a transaction. */
@@ -114,7 +121,7 @@ export function oneInOrder<R extends object>(
 
 /** For group commits: rows are found by their keys, one index look-up each. */
 export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
-  return db.tx(work, db.reading === undefined ? { first: said(BY_KEY, 'set local') } : {})
+  return db.tx(work, db.reading === undefined ? { first: LOCAL['by key'] } : {})
 }
 
 /**
