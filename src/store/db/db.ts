@@ -14,7 +14,7 @@ export interface TxOptions {
   readonly first?: string
 }
 
-/** How a connection's statements are planned, if not as the server likes: see `due.ts`. */
+/** How a connection's statements are planned, if not as the server likes: see `reading.ts`. */
 export type Reading = 'by key' | 'in order'
 
 /** What statements are written for. Another name of a slice's own takes its place where they are run. */

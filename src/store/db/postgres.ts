@@ -5,10 +5,10 @@
  */
 import pg from 'pg'
 import { type Db, type Reading, SCHEMA } from './db.ts'
-import { CONNECTION } from './due.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { Pulse } from './pulse.ts'
+import { CONNECTION } from './reading.ts'
 import { StoreTime } from './time.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000

@@ -1,0 +1,58 @@
+/** How statements are planned and commits wait, as settings of a connection or of a transaction. */
+import type { Reading } from './db.ts'
+
+/**
+ * Statistics of a hot table are always old, so how it is read is not left to the planner. A claim analysed
+ * while the table was empty would sort everything due instead of reading the first rows of the index
+ * (seen: a burst of 0.7 s became 45 s); a write that names its rows by key would read the whole table.
+ * Before PostgreSQL 18 a path that is off counts as very dear, which would have every statement compiled (jit).
+ */
+const BY_KEY = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+}
+/** Since there is one way to read, what a plan costs is not worth asking anew each time: it took as long as a batch of a hundred. */
+const ONE_PLAN = { ...BY_KEY, plan_cache_mode: 'force_generic_plan' }
+const IN_ORDER = { ...ONE_PLAN, enable_sort: 'off', enable_bitmapscan: 'off' }
+const NO_WAIT = { ...IN_ORDER, synchronous_commit: 'off' }
+
+function said(settings: Readonly<Record<string, string>>, how: 'set' | 'set local'): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${how} ${name} = ${value}`)
+    .join('; ')
+}
+
+/** Said for each transaction where a connection cannot be made for it. */
+export const LOCAL = {
+  'by key': said(BY_KEY, 'set local'),
+  'in order': said(IN_ORDER, 'set local'),
+  'no wait': said(NO_WAIT, 'set local'),
+}
+
+/** The same for a connection that does nothing else. */
+export const CONNECTION: Record<Reading, string> = {
+  'by key': said(ONE_PLAN, 'set'),
+  'in order': said(NO_WAIT, 'set'),
+}
+
+/**
+ * For a connection that all share: settings for reading in order, and back, each as a statement to be prepared, since they change
+ * hundreds of times a second. Commits are not left waiting there: an embedded database has nobody who would write out later what
+ * one did not, and a process that dies would forget its claims, and with them that it died.
+ */
+export const SHARED = {
+  'in order': { name: 'in_order', text: configured(([, value]) => value) },
+  'as planned': {
+    name: 'as_planned',
+    text: configured(([name]) => (name === 'plan_cache_mode' ? 'auto' : 'on')),
+  },
+}
+
+function configured(to: (setting: [name: string, value: string]) => string): string {
+  const calls = Object.entries(IN_ORDER).map(
+    (setting) => `set_config('${setting[0]}', '${to(setting)}', false)`,
+  )
+  return `select ${calls.join(', ')}`
+}
