@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { call, type Loose } from '../setup/http.ts'
 import { PYTHON } from '../setup/python.ts'
-import { eachStore } from '../setup/stores.ts'
+import { eachStore, oneStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 
 const WORKER = fileURLToPath(new URL('../../examples/outside-worker/worker.py', import.meta.url))
@@ -107,8 +107,8 @@ const DAY: Record<string, Loose> = {
   meeting: { trigger_type: 'calendar', trigger_condition: { value: 15 }, max_executions: 1 },
 }
 
-eachStore('the example worker', (store) => {
-  // A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
+// A day is some fifty starts of Python; what differs between the stores is held by the routes' own tests.
+oneStore('the example worker', (store) => {
   it.skipIf(PYTHON === '')('runs a whole day of intents', async () => {
     const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
     const url = await w.listen()
@@ -171,7 +171,9 @@ eachStore('the example worker', (store) => {
       message_preview: 'about dip',
     })
   })
+})
 
+eachStore('the example worker', (store) => {
   it.skipIf(PYTHON === '')('two workers with claims share what is due', async () => {
     const w = await world(store, { bot: () => undefined }, { startAt: DAY_START })
     const url = await w.listen()

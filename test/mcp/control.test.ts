@@ -1,4 +1,5 @@
 /** What keeps agents in hand, as a real client of MCP has it: promises, questions, and the switch with what it holds (invariants 3 and 10). */
+import { setImmediate as tickOnce } from 'node:timers/promises'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, it } from 'vitest'
 import type { Loose } from '../setup/http.ts'
@@ -28,17 +29,26 @@ eachStore('over MCP', (store) => {
       )
       return rows.map(({ payload }) => (JSON.parse(payload) as Loose).content as string)
     }
-    return { w, call, sent }
+    /** A promise is answered when its turn is over, and turns run when they are let. */
+    const promise = async (schedule: string) => {
+      let over = false
+      const made = call('promise', { ...promised, schedule }).finally(() => {
+        over = true
+      })
+      for (; !over; await tickOnce()) await w.settle()
+      return made
+    }
+    return { w, call, promise, sent }
   }
   const promised = { session_key: KEY, text: 'I will tell you in ten minutes.' }
 
   it('a promise is told and kept, and one without a time says nothing', async () => {
-    const { w, call, sent } = await open()
-    const refused = await call('promise', { ...promised, schedule: 'every nonsense' })
+    const { w, promise, sent } = await open()
+    const refused = await promise('every nonsense')
     expect(refused.isError).toBe(true)
     await w.settle()
     expect(await sent()).toEqual([])
-    const made = await call('promise', { ...promised, schedule: 'in 10 minutes' })
+    const made = await promise('in 10 minutes')
     expect(made.isError, made.said).toBe(false)
     await w.advanceBy(10 * MINUTE)
     expect(await sent()).toEqual([promised.text, 'It is time.'])
@@ -61,8 +71,8 @@ eachStore('over MCP', (store) => {
   })
 
   it('a stopped agent is held, shown with what waits, and goes on when it is let go', async () => {
-    const { w, call, sent } = await open()
-    await call('promise', { ...promised, schedule: 'in 10 minutes' })
+    const { w, call, promise, sent } = await open()
+    await promise('in 10 minutes')
     const stop = (await call('stop', { level: 'agent', target: 'bot', reason: 'too loud' })).data
     await w.advanceBy(10 * MINUTE)
     expect(await sent()).toEqual([promised.text])

@@ -7,7 +7,7 @@ import { OCCURRENCES_MAX } from '../../src/packs/rehearsal/rehearse.ts'
 import { movedTables } from '../../src/store/slices/move.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../setup/http.ts'
-import { eachStore } from '../setup/stores.ts'
+import { eachStore, oneStore } from '../setup/stores.ts'
 import { type World, world } from '../setup/worlds.ts'
 
 const START = '2026-11-16T08:00:00Z'
@@ -105,19 +105,6 @@ eachStore('rehearsals', (store) => {
     })
   })
 
-  it('are cut where too much would happen, and say of what; the next one begins with nothing of it', async () => {
-    const w = await open(store)
-    await w.call('set_alarm', alarm({ label: 'rare' }), { actAs: 'ann' })
-    const told = await rehearse(w, {
-      draft: { alarms: [alarm({ label: 'often', cron_expr: '@every 1s' })] },
-    })
-    expect(told.cut).toMatchObject({ busiest: { name: 'often', draft: true } })
-    expect(told.occurrences.length).toBeLessThanOrEqual(OCCURRENCES_MAX)
-    expect(told.cut.at).toBe(told.to)
-    const again = await rehearse(w)
-    expect(again.occurrences.map(({ trigger }: Loose) => trigger.name)).toEqual(['rare', 'rare'])
-  })
-
   it('refuse a wrong draft at the door with all reasons, and by the rules of what it would be', async () => {
     const w = await open(store)
     const shape = await refused(
@@ -204,3 +191,19 @@ const LEFT_OUT = [
     'subscriptions',
   ],
 ]
+
+// They are held in a store of their own, of the same kind for everybody.
+oneStore('rehearsals', (store) => {
+  it('are cut where too much would happen, and say of what; the next one begins with nothing of it', async () => {
+    const w = await open(store)
+    await w.call('set_alarm', alarm({ label: 'rare' }), { actAs: 'ann' })
+    const told = await rehearse(w, {
+      draft: { alarms: [alarm({ label: 'often', cron_expr: '@every 1s' })] },
+    })
+    expect(told.cut).toMatchObject({ busiest: { name: 'often', draft: true } })
+    expect(told.occurrences.length).toBeLessThanOrEqual(OCCURRENCES_MAX)
+    expect(told.cut.at).toBe(told.to)
+    const again = await rehearse(w)
+    expect(again.occurrences.map(({ trigger }: Loose) => trigger.name)).toEqual(['rare', 'rare'])
+  })
+})

@@ -121,7 +121,20 @@ export async function execAll({ stores }: Pick<App, 'stores'>, text: string): Pr
 }
 
 export function eachStore(title: string, body: (store: StoreUnderTest) => void): void {
-  describe.each(inject('stores'))(`${title} on %s`, (name) => {
+  onStores(inject('stores'), title, body)
+}
+
+/** For what takes long and is the same whatever the store. */
+export function oneStore(title: string, body: (store: StoreUnderTest) => void): void {
+  onStores(inject('stores').slice(0, 1), title, body)
+}
+
+function onStores(
+  names: readonly StoreName[],
+  title: string,
+  body: (store: StoreUnderTest) => void,
+): void {
+  describe.each(names)(`${title} on %s`, (name) => {
     const made: string[] = []
     afterAll(() => dropDatabases(made))
     body({ name, database: () => MAKERS[name](made) })

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import type pg from 'pg'
 import type { Store } from '../../src/store/db/open.ts'
-import { embeddedStore, preparedDirectory } from '../../src/store/db/pglite.ts'
+import { answered, embeddedStore, preparedDirectory } from '../../src/store/db/pglite.ts'
 import { Wire } from '../../src/store/db/wire.ts'
 import { Memory } from './memory.ts'
 
@@ -32,7 +32,7 @@ export async function openHere(now: () => Date | null): Promise<House> {
   })
   const clients: Client[] = []
   const session = {
-    wire: () => new Wire(async (bytes) => lite.execProtocolRawSync(bytes)),
+    wire: () => new Wire((bytes) => answered(lite, bytes)),
     onClient: (client: pg.Client) => void clients.push(client as Client),
   }
   const onError = (error: Error) => {

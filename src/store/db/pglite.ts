@@ -61,7 +61,7 @@ export async function openPglite(directory: string | null, options: OpenOptions)
 }
 
 /** As it comes: asked for as a whole, PGlite would read the answer, too. There is nothing to write out: its files are the system's. */
-async function answered(lite: PGlite, bytes: Uint8Array): Promise<Uint8Array> {
+export async function answered(lite: PGlite, bytes: Uint8Array): Promise<Uint8Array> {
   const parts: Uint8Array[] = []
   const onRawData = (part: Uint8Array) => void parts.push(part.slice())
   await lite.execProtocolRawStream(bytes, { syncToFs: false, onRawData })
