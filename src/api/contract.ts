@@ -22,7 +22,7 @@ import type { Place } from './slices.ts'
 
 export { opaqueJson } from '../core/fields.ts'
 export { ROLES, type Role } from '../core/identity/key.ts'
-export { flag, listQuery, newestPage, page, pageOf } from './lists.ts'
+export { flag, listQuery, newestPage, page, pageFrom, pageOf } from './lists.ts'
 export { idParam } from './shape.ts'
 export { mergedPages } from './slices.ts'
 

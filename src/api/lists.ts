@@ -77,17 +77,35 @@ export function page<T>(data: readonly T[], next: readonly unknown[] | null): Pa
   return { data, next_cursor: cursorOf(next) }
 }
 
-/** One page of rows that were read newest first, one more than shown, with where each of them stands. */
-export function newestPage<R extends { readonly created_text: string; readonly id: string }>(
+type Place = readonly (string | number)[]
+
+/**
+ * One page of rows that were read in their order, one more than shown, with where each of them stands. `end` is where the next page
+ * begins although nothing more was read.
+ */
+export function pageFrom<R, V>(
   rows: readonly R[],
   limit: number,
-  view: (row: Omit<R, 'created_text'>) => unknown,
+  { at, view, end = null }: { at: (row: R) => Place; view: (row: R) => V; end?: Place | null },
 ) {
   const shown = rows.slice(0, limit)
-  const places = shown.map((row): [string, string] => [row.created_text, row.id])
-  const next = rows.length > limit ? (places.at(-1) ?? null) : null
-  const data = shown.map(({ created_text: _, ...row }) => view(row))
-  return { body: page(data, next), places }
+  const places = shown.map(at)
+  const next = rows.length > limit ? (places.at(-1) ?? null) : end
+  return { body: page(shown.map(view), next), places }
+}
+
+/** The same of rows that were read newest first. */
+export function newestPage<R extends { readonly created_text: string; readonly id: string }, V>(
+  rows: readonly R[],
+  limit: number,
+  view: (row: Omit<R, 'created_text'>) => V,
+  end: Place | null = null,
+) {
+  return pageFrom(rows, limit, {
+    at: (row): [string, string] => [row.created_text, row.id],
+    view: ({ created_text: _, ...row }) => view(row),
+    end,
+  })
 }
 
 export function pageOf<T extends z.ZodType>(item: T) {

@@ -101,33 +101,43 @@ eachStore('migrations', (store) => {
   })
 
   it('what any earlier schema holds is there after the way up: the log, who waits, and what is due', async () => {
+    const db = await empty()
     const first = ALL.findIndex(({ name }) => name === '0002_sessions') + 1
-    for (let upTo = first; upTo < ALL.length; upTo++) {
-      const db = await empty()
-      await migrateUp(db, ALL.slice(0, upTo))
+    // Each schema on the way is given rows of its own, which all later steps then meet.
+    const from = NAMES.slice(first - 1, -1)
+    for (const [place, name] of from.entries()) {
+      await migrateUp(db, ALL.slice(0, first + place))
       await db.exec(`
         insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, last_seq, done_seq, due_at, created_at, updated_at)
-        values (1, 'ann:bot:t', 'ann', 'bot', 't', 2, 1, now(), now(), now());
+        values (1, 'ann:bot:${name}', 'ann', 'bot', '${name}', 2, 1, now(), now(), now());
         insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, created_at)
-        select 1, 'ann:bot:t', n, gen_random_uuid(), 'user_message', '{"text":"hi"}', 'm' || n, now() from generate_series(1, 2) n;
+        select 1, 'ann:bot:${name}', n, gen_random_uuid(), 'user_message', '{"text":"hi"}', 'm' || n, now() from generate_series(1, 2) n;
         insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, status, created_at, updated_at)
-        values (1, 'ann:bot:t', gen_random_uuid(), 'tea', '2026-01-01T00:00:00Z', 'pending', now(), now());`)
-      const from = NAMES[upTo - 1]
-      expect(await ensureMigrated(db, 'auto'), from).toEqual(NAMES.slice(upTo))
-      expect(
-        await db.query(
-          'select last_seq, done_seq, due_at is not null as due from wakeful.sessions',
-        ),
-        from,
-      ).toEqual([{ last_seq: 2, done_seq: 1, due: true }])
-      expect(
-        await db.query('select seq, client_id, payload from wakeful.events order by seq'),
-        from,
-      ).toEqual([1, 2].map((seq) => ({ seq, client_id: `m${seq}`, payload: '{"text":"hi"}' })))
-      expect(await db.query('select timer_id, status from wakeful.autonomy_timers'), from).toEqual([
-        { timer_id: 'tea', status: 'pending' },
-      ])
+        values (1, 'ann:bot:${name}', gen_random_uuid(), 'tea', '2026-01-01T00:00:00Z', 'pending', now(), now());`)
     }
+    expect(await ensureMigrated(db, 'auto')).toEqual(NAMES.slice(-1))
+    const rows = (columns: string, table: string, order = '') =>
+      db.query(
+        `select session_key as key, ${columns} from wakeful.${table} order by session_key${order}`,
+      )
+    const keys = from.map((name) => `ann:bot:${name}`)
+    expect(await rows('last_seq, done_seq, due_at is not null as due', 'sessions')).toEqual(
+      keys.map((key) => ({ key, last_seq: 2, done_seq: 1, due: true })),
+    )
+    expect(await rows('seq, client_id, payload', 'events', ', seq')).toEqual(
+      keys.flatMap((key) =>
+        [1, 2].map((seq) => ({ key, seq, client_id: `m${seq}`, payload: '{"text":"hi"}' })),
+      ),
+    )
+    expect(await rows('timer_id, status', 'autonomy_timers')).toEqual(
+      keys.map((key) => ({ key, timer_id: 'tea', status: 'pending' })),
+    )
+  })
+
+  it('the oldest schema with anything in it is brought up in one go', async () => {
+    const db = await empty()
+    await migrateUp(db, ALL.slice(0, 2))
+    expect(await ensureMigrated(db, 'auto')).toEqual(NAMES.slice(2))
   })
 
   it('messages of before get their reason by what they were born of, and lose it on the way back', async () => {

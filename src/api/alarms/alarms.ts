@@ -24,8 +24,8 @@ import {
   idParam,
   listQuery,
   mergedPages,
+  newestPage,
   operation,
-  page,
   pageOf,
   tellIfSoon,
 } from '../contract.ts'
@@ -225,11 +225,7 @@ const listAlarmsOp = operation({
       query.q === undefined
         ? { rows: await listAlarms(ctx.db, asked), end: null }
         : await searchAlarms(ctx.db, asked, query.q)
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.id] : end
-    const places = shown.map((row) => [row.created_text, row.id])
-    return { body: page(shown.map(alarmViewOf), next), places }
+    return newestPage(rows, query.limit, alarmViewOf, end)
   },
 })
 

@@ -19,7 +19,7 @@ import {
   listQuery,
   operation,
   ownerOf,
-  page,
+  pageFrom,
   pageOf,
   type ReachingChannel,
 } from '../contract.ts'
@@ -145,9 +145,7 @@ const listLinksOp = operation({
       ...{ userId, ended, after: cursor ?? null, limit: limit + 1 },
       ...(channel === undefined ? {} : { channel }),
     })
-    const shown = rows.slice(0, limit)
-    const last = rows.length > limit ? shown.at(-1) : undefined
-    return { body: page(shown.map(viewOf), last ? [last.session_key, last.id] : null) }
+    return pageFrom(rows, limit, { at: (row) => [row.session_key, row.id], view: viewOf })
   },
 })
 

@@ -1,7 +1,7 @@
 /** The audit log, to be read by admins. */
 import { z } from 'zod'
 import { listAudit } from '../../store/identity/audit.ts'
-import { listQuery, mergedPages, operation, page, pageOf } from '../contract.ts'
+import { listQuery, mergedPages, operation, pageFrom, pageOf } from '../contract.ts'
 
 const FILTERS = ['owner', 'operation', 'actor_key', 'object_id'] as const
 const FILTER_MAX = 300
@@ -50,16 +50,10 @@ export const audit = [
         limit: query.limit + 1,
         after: query.cursor ?? null,
       })
-      const shown = rows.slice(0, query.limit)
-      const last = shown.at(-1)
-      const next = rows.length > query.limit && last ? [last.at_text, last.id] : null
-      return {
-        body: page(
-          shown.map(({ at_text: _, ...row }) => row),
-          next,
-        ),
-        places: shown.map((row) => [row.at_text, row.id]),
-      }
+      return pageFrom(rows, query.limit, {
+        at: (row) => [row.at_text, row.id],
+        view: ({ at_text: _, ...row }) => row,
+      })
     },
   }),
 ]

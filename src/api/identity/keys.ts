@@ -14,7 +14,7 @@ import {
   type NewKey,
   revokeKey,
 } from '../../store/identity/keys.ts'
-import { idParam, listQuery, operation, page, pageOf } from '../contract.ts'
+import { idParam, listQuery, newestPage, operation, pageOf } from '../contract.ts'
 
 const DID = 'must be did:matrix:<user>:<16 hex digits>'
 
@@ -133,10 +133,7 @@ const listKeysOp = operation({
   output: pageOf(view),
   async run(ctx, { query }) {
     const rows = await listKeys(ctx.db, { limit: query.limit + 1, after: query.cursor ?? null })
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.id] : null
-    return { body: page(shown.map(keyView), next) }
+    return newestPage(rows, query.limit, keyView)
   },
 })
 

@@ -14,7 +14,7 @@ import {
   mergedPages,
   opaqueJson,
   operation,
-  page,
+  pageFrom,
   pageOf,
 } from '../contract.ts'
 import { appendEvent } from './append.ts'
@@ -209,15 +209,13 @@ const listSessionsOp = operation({
       limit: query.limit + 1,
       after: query.cursor ?? null,
     })
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.created_text, last.session_key] : null
-    const data = shown.map((row) => {
-      const { timers: _, ...head } = headView(ctx, row, [])
-      return head
+    return pageFrom(rows, query.limit, {
+      at: (row) => [row.created_text, row.session_key],
+      view: (row) => {
+        const { timers: _, ...head } = headView(ctx, row, [])
+        return head
+      },
     })
-    const places = shown.map((row) => [row.created_text, row.session_key])
-    return { body: page(data, next), places }
   },
 })
 

@@ -51,8 +51,8 @@ import {
   idParam,
   listQuery,
   mergedPages,
+  newestPage,
   operation,
-  page,
   pageOf,
 } from '../contract.ts'
 
@@ -318,7 +318,7 @@ const view = z.object({
   created_at: z.iso.datetime(),
 })
 
-function viewOf(row: ListedSubscription) {
+function viewOf(row: Omit<ListedSubscription, 'created_text'>) {
   const { id, user_id, name, expires_at, waiting, created_at } = row
   return {
     ...{ id, user_id, name, arguments: JSON.parse(row.arguments) as object },
@@ -343,11 +343,7 @@ const listSubscriptionsOp = operation({
       ...{ userId, bucket: bucketOf(userId ?? ''), limit: query.limit + 1 },
       after: query.cursor ?? null,
     })
-    const shown = rows.slice(0, query.limit)
-    const last = rows.length > query.limit ? shown.at(-1) : undefined
-    const next = last === undefined ? null : [last.created_text, last.id]
-    const places = shown.map((row) => [row.created_text, row.id])
-    return { body: page(shown.map(viewOf), next), places }
+    return newestPage(rows, query.limit, viewOf)
   },
 })
 

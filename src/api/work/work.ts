@@ -31,7 +31,7 @@ import {
   mergedPages,
   newestPage,
   operation,
-  page,
+  pageFrom,
   pageOf,
 } from '../contract.ts'
 import { lineageFor } from '../lineage.ts'
@@ -292,10 +292,7 @@ const listOutputsOp = operation({
   async run(ctx, { params, query }) {
     const work = await found(ctx, params.id)
     const rows = await listOutputs(ctx.db, work, query.cursor?.[0] ?? null, query.limit + 1)
-    const shown = rows.slice(0, query.limit)
-    const last = shown.at(-1)
-    const next = rows.length > query.limit && last ? [last.run_number] : null
-    return { body: page(shown.map(outputView), next) }
+    return pageFrom(rows, query.limit, { at: (row) => [row.run_number], view: outputView })
   },
 })
 

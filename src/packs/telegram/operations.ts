@@ -5,7 +5,7 @@ import {
   type Context,
   listQuery,
   operation,
-  page,
+  pageFrom,
   pageOf,
   type ReachingChannel,
 } from '../../api/contract.ts'
@@ -93,9 +93,7 @@ const listLinksOp = operation({
     const after = cursor ?? null
     const wanted = { userId, channel: CHANNEL, ended: false, after, limit: limit + 1 }
     const rows = await listLinks(ctx.db, wanted)
-    const shown = rows.slice(0, limit)
-    const last = rows.length > limit ? shown.at(-1) : undefined
-    return { body: page(shown.map(viewOf), last ? [last.session_key, last.id] : null) }
+    return pageFrom(rows, limit, { at: (row) => [row.session_key, row.id], view: viewOf })
   },
 })
 
