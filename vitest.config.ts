@@ -35,7 +35,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/setup/postgres.ts'],
     // More than there are cores: much of the time is spent waiting for processes, browsers and leases.
-    maxWorkers: 4,
+    maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
     projects: (everythingSliced ? [slices] : [stores, slices]).map((test) => ({ test })) as never,
   },

@@ -21,6 +21,8 @@ declare module 'vitest' {
 /** Nothing of it has to outlive a crash of the machine. */
 export const SETTINGS = [
   ...['max_connections=200', 'shared_buffers=256MB', 'max_wal_size=256MB'],
+  // On, as a careful operator has it, and hardly ever: it would visit hundreds of databases that live for seconds.
+  'autovacuum_naptime=1h',
   ...['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'],
 ]
 
