@@ -6,7 +6,8 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import type pg from 'pg'
 import type { Store } from '../../src/store/db/open.ts'
-import { answered, embeddedStore, preparedDirectory } from '../../src/store/db/pglite.ts'
+import { answered, embeddedStore } from '../../src/store/db/pglite.ts'
+import { preparedBlob } from '../../src/store/db/prepared.ts'
 import { Wire } from '../../src/store/db/wire.ts'
 import { Memory } from './memory.ts'
 
@@ -24,11 +25,11 @@ export interface House {
 }
 
 export async function openHere(now: () => Date | null): Promise<House> {
-  const directory = await preparedDirectory()
+  const loadDataDir = await preparedBlob()
   setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
   const lite = await PGlite.create({
     startParams: [...PGlite.defaultStartParams, ...PARAMS],
-    ...(directory === null ? {} : { loadDataDir: new Blob([directory]) }),
+    ...(loadDataDir === null ? {} : { loadDataDir }),
   })
   const clients: Client[] = []
   const session = {

@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { embeddedStore, OWN_PARAMS, preparedDirectory, sparingly } from './pglite.ts'
+import { embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
+import { preparedDirectory } from './prepared.ts'
 import { Wire } from './wire.ts'
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */

@@ -4,19 +4,17 @@
  * unfinished until it is done, so that a start killed half-way leaves nothing that looks finished.
  */
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
-import { brotliDecompress, createBrotliDecompress } from 'node:zlib'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import pg from 'pg'
 import { errorText } from '../../core/errors.ts'
-import { ROOT } from '../../root.ts'
 import { SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
+import { preparedBlob, preparedParts } from './prepared.ts'
 import { Pulse } from './pulse.ts'
 import { CONNECTION, SHARED } from './reading.ts'
 import { unpackTar } from './tar.ts'
@@ -40,9 +38,6 @@ const COMPILED_ONCE_MORE = 300_000_000
  * all are compiled once: a process under load has 430 MB at most instead of 860, and takes 7 % more CPU time for each message.
  */
 const V8_COMPILES_ONCE = 13
-const PART_BYTES = 1 << 20
-const decompressed = promisify(brotliDecompress)
-const PREPARED = `${ROOT}dist/prepared.tar.br`
 
 export async function openPglite(directory: string | null, options: OpenOptions): Promise<Store> {
   const path = directory === null ? null : realPath(resolve(directory))
@@ -189,20 +184,16 @@ async function openDirectory(path: string): Promise<PGlite> {
   await mkdir(dirname(path), { recursive: true })
   writeFileSync(unfinished, '')
   // Unpacked by us and then opened as any other, instead of file by file through the file system of PGlite.
-  if (existsSync(PREPARED)) await unpackTar(await preparedParts(), path)
+  const parts = await preparedParts()
+  if (parts !== null) await unpackTar(parts, path)
   const lite = await openLite({ dataDir: path })
   rmSync(unfinished)
   return lite
 }
 
 async function openMemory(): Promise<PGlite> {
-  const directory = await preparedDirectory()
-  return openLite(directory === null ? {} : { loadDataDir: new Blob([directory]) })
-}
-
-/** The prepared directory as a tar, in memory of its own; null where none was prepared. */
-export async function preparedDirectory(): Promise<Uint8Array<ArrayBuffer> | null> {
-  return existsSync(PREPARED) ? new Uint8Array(await prepared()) : null
+  const loadDataDir = await preparedBlob()
+  return openLite(loadDataDir === null ? {} : { loadDataDir })
 }
 
 function openLite(options: PGliteOptions): Promise<PGlite> {
@@ -222,16 +213,6 @@ export async function sparingly<T>(open: () => Promise<T>): Promise<T> {
     // Read when a module is made: those of others in this process are compiled as ever.
     setFlagsFromString('--wasm-dynamic-tiering')
   }
-}
-
-async function preparedParts(): Promise<AsyncIterable<Buffer>> {
-  const parts = createBrotliDecompress({ chunkSize: PART_BYTES })
-  parts.end(await readFile(PREPARED))
-  return parts
-}
-
-async function prepared(): Promise<Buffer> {
-  return decompressed(await readFile(PREPARED))
 }
 
 function otherVersion(path: string, found: string): string {
