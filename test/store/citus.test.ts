@@ -1,6 +1,8 @@
 /** How statements are said on Citus: the same ones, in forms that it runs on the node that has the rows. */
 import { expect, it } from 'vitest'
 import { openSlices } from '../../src/store/db/open.ts'
+import { LOCAL } from '../../src/store/db/reading.ts'
+import { promoteTimers } from '../../src/store/sessions/timers.ts'
 import { commandsOf, onItsNode } from '../../src/store/slices/citus.ts'
 
 it('rows that are inserted are inserted by a part that gives something back, whatever is around it', () => {
@@ -42,4 +44,24 @@ it('slices behind one coordinator have connections of their own, those of a plai
   expect(await own(plain)).toEqual([true, false, false])
   const spread = `${plain}?options=-c%20citus.enable_schema_based_sharding%3Don`
   expect(await own(spread)).toEqual([true, true, true])
+})
+
+it('what is said for one transaction asks for no plan without values, which Citus cannot make', () => {
+  expect(Object.values(LOCAL).join()).toContain('enable_seqscan')
+  expect(Object.values(LOCAL).join()).not.toContain('plan_cache_mode')
+})
+
+it('timers are promoted by their keys where rows are spread: Citus hands no place of a row on', async () => {
+  const asked = async (spread: boolean) => {
+    let said = ''
+    const query = async (text: string) => {
+      said = text
+      return [{ seen: 0, promoted: 0, now: new Date(), place: null, next_ms: null }]
+    }
+    const db = { kind: 'postgres', spread, now: () => null, query, tx: async (f: unknown) => f }
+    await promoteTimers({ ...db, inOrder: db } as never, ['00000000-0000-0000-0000-000000000000'])
+    return said
+  }
+  expect(await asked(false)).toContain('ctid')
+  expect(await asked(true)).not.toContain('ctid')
 })

@@ -71,7 +71,7 @@ const TAKE = statement(
     from ${i}
     where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
-      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, to_json(nullif(a.unattended, 'ask')) as unattended),
+      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended),
   ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed', 'unattended'])}
   select 1`,
 )

@@ -98,7 +98,7 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
   event_id: ['uuid', ({ event }) => event.eventId],
 }
 
-/** JSON already, and left out where there is none. */
+/** Left out where there is none. */
 const SPARED: readonly string[] = ['missed', 'unattended']
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 
@@ -112,7 +112,10 @@ export function appendTaken(type: EventType, members: readonly [string, ...strin
     .map((name) => `"${name}":' || ${name === 'scheduled_for' ? INSTANT : `to_json(${name})`}`)
   const spared = members
     .filter((name) => SPARED.includes(name))
-    .map((name) => ` || case when ${name} is null then '' else ',"${name}":' || ${name}::text end`)
+    .map(
+      (name) =>
+        ` || case when ${name} is null then '' else ',"${name}":' || to_json(${name})::text end`,
+    )
     .join('')
   return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
     select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${spared} || '}')::json,

@@ -233,7 +233,7 @@ const TAKE = statement(
     where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
       i.traceparent, i.lineage, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq,
-      to_json(nullif(t.unattended, 'ask')) as unattended),
+      nullif(t.unattended, 'ask') as unattended),
   ${appendTaken('intent', [
     'intent_id',
     'intent_name',

@@ -35,8 +35,9 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * Promotes due timers to events, all in one statement: the first that are due are listed, their sessions locked (those that another
  * process holds are left alone, with all their timers: these fire in the order of their instants), the timers taken out (their events are
  * what is left of them: to mark them would be a new row and a new entry in their key's index), numbers taken from the session rows, and an
- * idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is written so that no index fits it. Timers are found again by where they lie; not their sessions, of which the newest version may be one
- * that this statement's snapshot does not show.
+ * idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is written so that no index fits it.
+ * Timers are found again by where they lie (on Citus, which refuses that, by their key); not their sessions, of which the newest version may
+ * be one that this statement's snapshot does not show.
  * `reach`: how many are listed, more than `limit` where another process is known to hold some; what is beyond the limit is let go.
  * From the newest end a session is taken only where none of its timers is older than those listed: one look-up by key for each.
  * Event ids come from the process, one for each row at most.
@@ -45,7 +46,7 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * it, and its row is written once instead of twice. One whose log is ahead already is only promoted. `together`: where its process dies
  * it is found by the row of the whole batch (`leases.ts`) and not by `due_at`, which no index then hears of.
  */
-const promoting = (first: First) =>
+const promoting = (first: First, { place, sessions, locked, theirs, found }: Way) =>
   statement(
     {
       limit: 'int',
@@ -67,19 +68,17 @@ const promoting = (first: First) =>
               where e.bucket = d.bucket and e.session_key = d.session_key and e.status || '' = 'pending'
                 and e.fire_at < d.first_at limit 1) is null`
       return `with due as materialized (
-    ${dueList(TIMERS, 't.ctid as place, t.bucket, t.session_key, t.fire_at', reach, { first })}),
+    ${dueList(TIMERS, `${place} as place, t.bucket, t.session_key, t.fire_at`, reach, { first })}),
   free as materialized (
-    select s.ctid as head, d.places, d.total
+    ${locked(`select ${sessions}
     from (select bucket, session_key, array_agg(place) as places, count(*) as total, min(fire_at) as first_at
           from due group by bucket, session_key) d
     join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and ${keyIs('s.session_key', 'd.session_key')}
-    where ${firstOnes} ${ifFree('s')}),
+    where ${firstOnes} ${ifFree('s')}`)}),
   taken as (
     delete from wakeful.autonomy_timers t
-    using (select f.head, unnest(f.places[1:${limit} - f.before]) as place
-          from (select head, places, (sum(total) over (rows unbounded preceding) - total)::int as before from free) f
-          where f.before < ${limit}) d
-    where t.ctid = d.place and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
+    using (${theirs(limit)}) d
+    where ${found} and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
     returning t, d.head),
   -- Gathered into one array for each session, so that numbering needs no join of one CTE with another: the planner knows
   -- nothing of their sizes and would compare every row with every other. Sorted once, before: an order within the
@@ -123,10 +122,41 @@ const promoting = (first: First) =>
     },
   )
 
-const PROMOTE: Record<First, ReturnType<typeof promoting>> = {
-  oldest: promoting('oldest'),
-  newest: promoting('newest'),
+/** How what was listed is found again. */
+interface Way {
+  /** What a timer is known by. */
+  readonly place: string
+  readonly sessions: string
+  readonly locked: (select: string) => string
+  /** The timers of sessions that are ours now. */
+  readonly theirs: (limit: string) => string
+  readonly found: string
 }
+
+const BY_PLACE: Way = {
+  place: 't.ctid',
+  sessions: 's.ctid as head, d.places, d.total',
+  locked: (select) => select,
+  theirs: (limit) => `select f.head, unnest(f.places[1:${limit} - f.before]) as place
+          from (select head, places, (sum(total) over (rows unbounded preceding) - total)::int as before from free) f
+          where f.before < ${limit}`,
+  found: 't.ctid = d.place',
+}
+/** Citus hands rows from one part of a statement to the next: neither places nor arrays arrive. No more are listed than are wanted. */
+const BY_KEY: Way = {
+  place: 't.timer_id',
+  sessions: 's.session_key as head',
+  // A part that locks by itself is read in another format than it was written in.
+  locked: (select) => `select l.head from (${select}) l`,
+  theirs: (limit) =>
+    `select e.bucket, e.session_key, e.place, f.head from free f join due e on e.session_key = f.head limit ${limit}`,
+  found: `${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and ${keyIs('t.timer_id', 'd.place')}`,
+}
+const promotingBy = (way: Way) => ({
+  oldest: promoting('oldest', way),
+  newest: promoting('newest', way),
+})
+const PROMOTE = { whole: promotingBy(BY_PLACE), spread: promotingBy(BY_KEY) }
 
 /** A timer that has become an event. */
 export interface Fire {
@@ -185,9 +215,9 @@ export async function promoteTimers(
   { first = 'oldest', beside = false }: { readonly first?: First; readonly beside?: boolean } = {},
 ): Promise<Promoted> {
   const { leaseMs, token, agentIds, together = false } = lease ?? NO_LEASE
-  const promote = PROMOTE[first]
+  const promote = PROMOTE[db.spread ? 'spread' : 'whole'][first]
   const limit = eventIds.length
-  const reach = beside ? BESIDE * limit : limit
+  const reach = beside && !db.spread ? BESIDE * limit : limit
   const given = { limit, reach, eventIds, leaseMs, token, agentIds, together }
   const answer = await oneInOrder<PromotedTimer>(db, promote.text, promote.values(db, given))
   const batch = answer.find((row) => row.seen !== null)
