@@ -6,7 +6,7 @@
 import { cpus, loadavg } from 'node:os'
 import { agent } from '../src/agents/function.ts'
 import { type TestWakeful, testWakeful } from '../src/testing.ts'
-import { report } from './stage.ts'
+import { flag, report } from './stage.ts'
 
 const DAYS = 14
 const START = '2026-11-16T08:00:00Z'
@@ -55,11 +55,6 @@ async function arrange(app: TestWakeful): Promise<void> {
       },
       as,
     )
-}
-
-function flag(name: string, otherwise: number): number {
-  const at = process.argv.indexOf(`--${name}`)
-  return at < 0 ? otherwise : Number(process.argv[at + 1])
 }
 
 const rounds = flag('rounds', 5)

@@ -63,3 +63,8 @@ export function report(name: string, figures: Record<string, string | number>): 
   )
   console.log(`${name.padEnd(22)} ${text.join('   ')}`)
 }
+
+export function flag(name: string, otherwise: number): number {
+  const at = process.argv.indexOf(`--${name}`)
+  return at < 0 ? otherwise : Number(process.argv[at + 1])
+}
