@@ -77,7 +77,8 @@ export function page<T>(data: readonly T[], next: readonly unknown[] | null): Pa
   return { data, next_cursor: cursorOf(next) }
 }
 
-type Place = readonly (string | number)[]
+/** The sort key of a row, as its cursor holds it: newest, then last by name, first. */
+export type Place = readonly (string | number)[]
 
 /**
  * One page of rows that were read in their order, one more than shown, with where each of them stands. `end` is where the next page

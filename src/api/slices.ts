@@ -6,7 +6,7 @@
 import { Refusal } from '../core/errors.ts'
 import { LOCAL_USER, parseSessionKey } from '../core/sessions/session.ts'
 import type { Across, Answer, Context, Input, Operation } from './contract.ts'
-import { cursorOf, decodeCursor, type Page } from './lists.ts'
+import { cursorOf, decodeCursor, type Page, type Place } from './lists.ts'
 
 type Run = (ctx: Context, input: Input) => Promise<Answer>
 
@@ -118,9 +118,6 @@ type Fields = Readonly<Record<string, unknown>>
 const fields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null ? (value as Fields) : {}
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
-
-/** The sort key of a row, as its cursor holds it: newest, then last by name, first. */
-export type Place = readonly (string | number)[]
 
 /**
  * Pages of all slices as one. All are ordered by the same key, so one cursor says the place in each. Rows behind the end of a page
