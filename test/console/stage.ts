@@ -46,7 +46,12 @@ export async function openStage(
       url,
       query: (text, values) => app.store.db.query(text, values),
       visit: async ({ tour = false, ...options } = {}) => {
-        const context = await browser.newContext({ timezoneId: 'Europe/Berlin', ...options })
+        // Without fading in: what arrives while it is judged would have less contrast than it will have.
+        const context = await browser.newContext({
+          timezoneId: 'Europe/Berlin',
+          reducedMotion: 'reduce',
+          ...options,
+        })
         if (!tour) await context.addInitScript(`localStorage.setItem('wakeful.tour', 'closed')`)
         return watched(context, url)
       },
@@ -91,10 +96,6 @@ async function watched(context: BrowserContext, url: string): Promise<Visit> {
 
 /** Whatever keeps people out, as axe sees it. */
 export async function barriers(page: Page): Promise<string[]> {
-  // What is still fading in has less contrast than it will have; what moves for ever is looked at as it is.
-  await page.evaluate(`Promise.all(document.getAnimations()
-    .filter((each) => each.effect.getComputedTiming().endTime !== Infinity)
-    .map((each) => each.finished.catch(() => undefined))).then(() => undefined)`)
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run()')) as {
     violations: { id: string; impact: string; nodes: { html: string }[] }[]
