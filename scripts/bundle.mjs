@@ -82,8 +82,9 @@ const server = await build({
       'tools',
       'cli/bin',
     ].map((name) => ({ in: `src/${name}.ts`, out: name })),
-    // For the thread of a rehearsal, which begins with a file of its own.
+    // For the thread of a rehearsal, which begins with files of its own.
     { in: '@electric-sql/pglite', out: 'pglite' },
+    { in: 'src/packs/rehearsal/thread.ts', out: 'rehearsal-thread' },
   ],
   platform: 'node',
   splitting: true,

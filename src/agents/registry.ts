@@ -92,11 +92,11 @@ export class AgentRegistry {
 }
 
 function agentOf(row: AgentRow, remote: (row: AgentRow) => Agent): Agent {
-  return row.removed_at === null ? remote(row) : removed(row.id)
+  return row.removed_at === null ? remote(row) : removedAgent(row.id)
 }
 
 /** Nothing waits for ever for an agent that is gone: not a message, not an alarm, not a follow-up. */
-function removed(id: string): Agent {
+export function removedAgent(id: string): Agent {
   return {
     kind: 'removed',
     timeoutMs: 1000,

@@ -17,9 +17,9 @@ import type { Agents } from '../engine/turns.ts'
 import type { Fetched, FetchRequest } from '../sources/fetcher.ts'
 import type { Source } from '../sources/source.ts'
 import type { Store } from '../store/db/open.ts'
-import type { Stage, StageOptions } from './stage.ts'
+import type { Stage } from './stage.ts'
 
-export type { Stage } from './stage.ts'
+export { openPlay, type Setting } from './stage.ts'
 
 /** `Sees`: its own settings, and those of other packs that it uses. */
 export interface Pack<S extends object = object, Sees extends object = S> {
@@ -43,8 +43,8 @@ export interface PackApp {
   readonly takeSignals: (signals: readonly NewSignal[]) => Promise<unknown>
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>
-  /** The engine's services over another store and another clock, cut off from the outside. */
-  readonly stage: (options: StageOptions) => Stage
+  /** What operations ask for, over another store that is cut off from the outside; `openPlay` has the engine's services work there. */
+  readonly stage: (store: Store) => Stage
   /** Who runs turns here. */
   readonly agents: () => Agents
   /** A test clock asks, and does not wait for something to happen. */

@@ -38,7 +38,7 @@ import { signedCalls, wakesOf } from './outgoing.ts'
 import type { PackApp } from './pack.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
 import { mapService } from './slices.ts'
-import { openStage, type StageOptions } from './stage.ts'
+import { openStage } from './stage.ts'
 
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
@@ -92,7 +92,7 @@ export async function openParts(options: AppOptions, stores: Sliced<Store>, trac
     () => runtime,
     (name) => pushChannels.get(name),
   )
-  const stage = (asked: StageOptions) => openStage({ ...base, ...asked, app: services.home })
+  const stage = (store: Store) => openStage({ ...base, store, app: services.home })
   const packs = await plugPacks(options, base, {
     ...{ inbox, stage },
     agents: () => runtime.agents,

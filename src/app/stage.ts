@@ -29,44 +29,63 @@ import { SharedCommits } from './commits.ts'
 /** Longer than any turn on a stage: its clock stands still meanwhile. */
 const LEASE_MS = 3_600_000
 
-export interface StageOptions {
-  readonly store: Store
-  readonly now: () => Date
-  readonly agents: Agents
-  /** Until when nobody tells a fact; null where that is not known. */
-  readonly untold: () => Date | null
+/** What of the process is as true on a stage; plain, so that it can be told to another thread. */
+export interface Setting {
+  readonly policy: Policy
+  readonly wakesByUrl: boolean
 }
 
+/** For operations on the rows of a stage. */
 export interface Stage {
-  /** For operations on its rows. */
   readonly app: AppServices
-  /**
-   * Has those services look whose table has something due; answers how many slots became events, and when the next thing is due, which
-   * may be now. `written`: somebody else has written since it was asked last.
-   */
-  step(written: boolean): Promise<{ readonly promoted: number; readonly next: Date | null }>
+  readonly setting: Setting
   close(): Promise<void>
 }
 
-export interface StageParts extends StageOptions {
+export interface StageParts {
+  readonly store: Store
   /** The process's own: what it knows of agents and settings is as true here. */
   readonly app: AppServices
   readonly policy: Policy
   readonly meter: Pick<Meter, 'trouble'>
 }
 
-export function openStage(parts: StageParts): Stage {
-  const { store, policy, now } = parts
-  const meter = silentMeter(parts.meter)
-  const hints = new LocalHints()
-  const commits = new SharedCommits({ store, policy, meter, hints })
-  const lanes = lanesOf(parts, meter, hints)
-  const step = steps(lanes, store, now)
+export function openStage({ store, app, policy, meter }: StageParts): Stage {
+  const silent = silentMeter(meter)
+  const commits = new SharedCommits({ store, policy, meter: silent, hints: new LocalHints() })
   return {
-    app: servicesOn(parts, commits),
-    step,
+    app: servicesOn(app, store, commits),
+    setting: { policy, wakesByUrl: app.wakesByUrl },
+    close: () => commits.idle(),
+  }
+}
+
+export interface PlayOptions {
+  readonly store: Store
+  readonly now: () => Date
+  readonly agents: Agents
+  /** Until when nobody tells a fact; null where that is not known. */
+  readonly untold: Date | null
+  readonly setting: Setting
+  readonly trouble: Meter['trouble']
+}
+
+/** The services at work, wherever their store is. */
+export interface Play {
+  /**
+   * Has those services look whose table has something due; answers how many slots became events, and when the next thing is due, which
+   * may be now.
+   */
+  step(): Promise<{ readonly promoted: number; readonly next: Date | null }>
+  close(): Promise<void>
+}
+
+export function openPlay(options: PlayOptions): Play {
+  const lanes = lanesOf(options)
+  return {
+    step: steps(lanes, options.store, options.now),
     close: async () => {
-      await Promise.all([commits.idle(), ...lanes.map(({ service }) => service.close?.())])
+      await Promise.all(lanes.map(({ service }) => service.close?.()))
     },
   }
 }
@@ -78,15 +97,14 @@ interface Lane {
 }
 
 /** In the order in which an engine's round ticks them: turns come last. */
-function lanesOf(
-  { store, agents, policy, app, untold }: StageParts,
-  meter: Meter,
-  hints: LocalHints,
-) {
+function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane[] {
+  const { policy, wakesByUrl } = setting
+  const meter = silentMeter({ trouble })
+  const hints = new LocalHints()
   const triggers: readonly Trigger[] = [
     timerTrigger,
     alarmTrigger,
-    intentTriggerWith(untold),
+    intentTriggerWith(() => untold),
     workTrigger,
     parkedTrigger(policy.timezone ?? 'UTC'),
   ]
@@ -109,7 +127,7 @@ function lanesOf(
     source: alarmWakes({ url: 'http://rehearsal.invalid', bearer: null }),
     // Whoever would be called takes it.
     call: async () => ({ taken: true }),
-    ...{ claims, commits, ...shared, enabled: enabled && app.wakesByUrl },
+    ...{ claims, commits, ...shared, enabled: enabled && wakesByUrl },
   })
   return [...clocks, { table: WAKES, service: wakes }, { table: SESSIONS, service: turns }]
 }
@@ -117,7 +135,7 @@ function lanesOf(
 /**
  * As `engine/round.ts`, except that what it has found out is kept where nothing was written since: 14 days are a thousand instants.
  */
-function steps(lanes: readonly Lane[], store: Store, now: () => Date): Stage['step'] {
+function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['step'] {
   const tables = lanes.map(({ table }) => table)
   /** The soonest of each table, where nothing was written since. */
   let known: readonly number[] | null = null
@@ -125,9 +143,8 @@ function steps(lanes: readonly Lane[], store: Store, now: () => Date): Stage['st
   const stuck = new Map<Lane, number>()
   const look = async () =>
     (await soonestDue(store.engine, tables)).map((at) => at?.getTime() ?? NEVER)
-  return async (written) => {
-    if (written) stuck.clear()
-    const due: readonly number[] = (written ? null : known) ?? (await look())
+  return async () => {
+    const due: readonly number[] = known ?? (await look())
     const nowMs = now().getTime()
     let [did, promoted] = [0, 0]
     for (const [place, lane] of lanes.entries()) {
@@ -156,7 +173,7 @@ function waitMs(nextMs: number | null): number {
 }
 
 /** What operations on a stage may ask for: its own writes, and of the process only what it knows. */
-function servicesOn({ app, store }: StageParts, commits: SharedCommits): AppServices {
+function servicesOn(app: AppServices, store: Store, commits: SharedCommits): AppServices {
   const refused = async () => ({ error: 'nobody is called in a rehearsal' })
   return {
     ...app,

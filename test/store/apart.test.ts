@@ -1,5 +1,6 @@
 /** The store in a thread of its own: transactions are what they are elsewhere. */
 import { expect, it } from 'vitest'
+import { PLAYER } from '../../src/packs/rehearsal/house.ts'
 import { openApart } from '../../src/store/db/apart.ts'
 import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import { ownedBy } from '../../src/store/db/owned.ts'
@@ -10,7 +11,7 @@ async function open() {
   const onError = (error: Error) => {
     throw error
   }
-  const store = await openApart({ now: () => null, onError })
+  const { store } = await openApart({ now: () => null, onError }, PLAYER)
   afterEachTest(() => store.close())
   await ensureMigrated(store.migrations, 'auto')
   await store.db.exec('create table kept (n int primary key)')

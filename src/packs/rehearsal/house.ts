@@ -1,15 +1,23 @@
 /**
  * Where rehearsals happen: one store in memory, in a thread of its own, opened by the first of them (a second), emptied after each (some
- * milliseconds), and closed when nobody has rehearsed for a while, since it holds some 250 MB. One at a time, and few wait.
+ * milliseconds), and closed when nobody has rehearsed for a while, since it holds some 250 MB. They are played in that thread, unless
+ * agents of this one run. One at a time, and few wait.
  */
+import type { MessagePort } from 'node:worker_threads'
 import { Refusal } from '../../core/errors.ts'
-import { openApart } from '../../store/db/apart.ts'
+import { type Apart, type Beside, openApart } from '../../store/db/apart.ts'
 import { ensureMigrated } from '../../store/db/migrate.ts'
 import type { Store } from '../../store/db/open.ts'
+import type { Clock, Played, Stretch, Trouble } from './play.ts'
+import type { Order, Report } from './thread.ts'
 
 const WAITING_MAX = 4
 const IDLE_MS = 5 * 60_000
 const RETRY_MS = 5_000
+export const PLAYER: Beside = {
+  source: 'src/packs/rehearsal/thread.ts',
+  bundled: 'dist/rehearsal-thread.js',
+}
 
 /** What a rehearsal has for itself. */
 export interface Room {
@@ -17,25 +25,23 @@ export interface Room {
   readonly store: Store
   /** Its time is the store's. */
   readonly clock: Clock
+  /** In the thread of the store, with recorders in the place of agents. */
+  readonly play: (stretch: Stretch, signal: AbortSignal) => Promise<Played>
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
 }
 
-export interface Clock {
-  now: Date
-}
-
 export class House {
-  readonly #onError: (error: unknown) => void
+  readonly #trouble: Trouble
   readonly #clock: Clock = { now: new Date(0) }
-  #store: Promise<Store> | null = null
+  #apart: Promise<Apart> | null = null
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #idle: NodeJS.Timeout | null = null
   readonly #closing = new AbortController()
 
-  constructor(onError: (error: unknown) => void) {
-    this.#onError = onError
+  constructor(trouble: Trouble) {
+    this.#trouble = trouble
   }
 
   /** When those before have ended. */
@@ -56,23 +62,27 @@ export class House {
 
   async #hold<T>(work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
-    const store = await this.#open()
-    return work({ store, clock: this.#clock, signal: this.#closing.signal })
+    const { store, port } = await this.#open()
+    const play = (stretch: Stretch, signal: AbortSignal) =>
+      played(port, stretch, signal, this.#trouble)
+    return work({ store, clock: this.#clock, play, signal: this.#closing.signal })
   }
 
   async #tidy(): Promise<void> {
-    if (this.#store === null) return
-    await this.#empty(await this.#store)
+    if (this.#apart === null) return
+    await this.#empty((await this.#apart).store)
     this.#idle = setTimeout(() => void this.#drop(), IDLE_MS).unref()
   }
 
-  #open(): Promise<Store> {
-    this.#store ??= openHouse(this.#clock, this.#onError).catch((error: unknown) => {
-      this.#store = null
+  #open(): Promise<Apart> {
+    this.#apart ??= openHouse(this.#clock, this.#onError).catch((error: unknown) => {
+      this.#apart = null
       throw error
     })
-    return this.#store
+    return this.#apart
   }
+
+  readonly #onError = (error: unknown) => this.#trouble('rehearsals', error)
 
   /** One that cannot be emptied is not used again. */
   async #empty(store: Store): Promise<void> {
@@ -86,9 +96,9 @@ export class House {
   }
 
   async #drop(): Promise<void> {
-    const store = this.#store
-    this.#store = null
-    await (await store)?.close().catch(this.#onError)
+    const apart = this.#apart
+    this.#apart = null
+    await (await apart)?.store.close().catch(this.#onError)
   }
 
   /** Whoever rehearses is told so. */
@@ -100,10 +110,40 @@ export class House {
   }
 }
 
-async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<Store> {
-  const store = await openApart({ now: () => clock.now, onError })
-  await ensureMigrated(store.migrations, 'auto')
-  return store
+async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<Apart> {
+  const apart = await openApart({ now: () => clock.now, onError }, PLAYER)
+  await ensureMigrated(apart.store.migrations, 'auto')
+  return apart
+}
+
+/** A stretch as the thread plays it. A process may end while the thread waits, and not while it plays. */
+async function played(
+  port: MessagePort,
+  stretch: Stretch,
+  signal: AbortSignal,
+  trouble: Trouble,
+): Promise<Played> {
+  const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const breakOff = () => void Atomics.store(flag, 0, 1)
+  if (signal.aborted) breakOff()
+  signal.addEventListener('abort', breakOff, { once: true })
+  const ends: (() => void)[] = [() => signal.removeEventListener('abort', breakOff)]
+  try {
+    return await new Promise<Played>((resolve, reject) => {
+      const heard = (said: Report) => {
+        if ('trouble' in said) trouble(...said.trouble)
+        else if ('failed' in said) reject(said.failed)
+        else resolve(said.played)
+      }
+      const gone = () => reject(new Error('the thread of rehearsals has ended'))
+      port.on('message', heard).once('close', gone)
+      ends.push(() => port.off('message', heard).off('close', gone).unref())
+      port.ref()
+      port.postMessage({ stretch, flag } satisfies Order)
+    })
+  } finally {
+    for (const end of ends) end()
+  }
 }
 
 async function filledTables({ db }: Store): Promise<string[]> {

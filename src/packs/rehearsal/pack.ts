@@ -16,7 +16,7 @@ export const rehearsalPack = {
   name: 'rehearsals',
   operations,
   open: async (_, app) => {
-    const house = new House((error) => app.meter.trouble('rehearsals', error))
+    const house = new House((service, error) => app.meter.trouble(service, error))
     const own: Rehearsals = {
       hold: (ctx, plan, limit) =>
         house.rehearse(async (room) => {

@@ -2,6 +2,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import { executorAgent } from '../../agents/executor.ts'
 import { withNotices } from '../../agents/notice.ts'
+import { removedAgent } from '../../agents/registry.ts'
 
 /** As the engine asks for them. */
 export interface Cast {
@@ -32,27 +33,37 @@ const runRecorder = executorAgent(
   },
 )
 
-export interface CastOptions {
-  readonly real: Cast
-  /** Agents that may run here themselves do. */
-  readonly run: boolean
-  /** Whom the rows of the person name. They may run in other processes. */
-  readonly named: ReadonlySet<string>
-  readonly executors: ReadonlySet<string>
+/** Who is there to take turns; plain, so that it can be told to another thread. */
+export interface Roles {
+  readonly names: readonly string[]
+  readonly removed: readonly string[]
+  readonly executors: readonly string[]
 }
 
-/** Those that are switched off wait here, too, and those that were removed fail. */
-export function castOf({ real, run, named, executors }: CastOptions): Cast {
-  const types = [...executors]
-  const told = withNotices(recorder, types)
-  const elsewhere = [...named, ...types].filter((id) => real.get(id) === undefined)
+/** `named`: by the rows of the person; they may run in other processes. Those that are switched off wait here, too. */
+export function rolesOf(
+  real: Cast,
+  named: readonly string[],
+  executors: ReadonlySet<string>,
+): Roles {
+  const here = [...real.keys()]
+  const elsewhere = [...named, ...executors].filter((id) => real.get(id) === undefined)
+  const names = [...new Set([...here, ...elsewhere])]
+  const removed = names.filter((id) => real.get(id)?.kind === 'removed')
+  return { names, removed, executors: [...executors] }
+}
+
+/** `real`: agents that may run here themselves do. Those that were removed fail. */
+export function castOf({ names, removed, executors }: Roles, real: Cast | null): Cast {
+  const told = withNotices(recorder, executors)
+  const [gone, doing] = [new Set(removed), new Set(executors)]
   return {
-    keys: () => [...real.keys(), ...elsewhere],
+    keys: () => names,
     get(id) {
-      const agent = real.get(id)
-      if (agent?.kind === 'removed') return agent
-      if (executors.has(id)) return runRecorder
-      return run && agent?.rehearses === true ? agent : told
+      if (gone.has(id)) return removedAgent(id)
+      if (doing.has(id)) return runRecorder
+      const agent = real?.get(id)
+      return agent?.rehearses === true ? agent : told
     },
   }
 }

@@ -1,15 +1,16 @@
 /** One rehearsal: the copy put on a stage, the draft set, and the clock moved from one instant to the next until the end or a bound. */
 import type { Context, Operation } from '../../api/contract.ts'
 import { perform } from '../../api/perform.ts'
-import type { PackApp, Stage } from '../../app/pack.ts'
+import type { PackApp } from '../../app/pack.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { ownerDidOf } from '../../core/sessions/session.ts'
 import type { Store } from '../../store/db/open.ts'
 import { ownedBy } from '../../store/db/owned.ts'
 import { type Copy, writeCopy } from './copy.ts'
-import type { Clock, Room } from './house.ts'
-import { castOf } from './recorder.ts'
+import type { Room } from './house.ts'
+import { type Clock, type Played, play, type Stretch } from './play.ts'
+import { castOf, rolesOf } from './recorder.ts'
 
 /** What comes every second would be a million of them in two weeks. */
 export const OCCURRENCES_MAX = 2_000
@@ -43,35 +44,23 @@ export interface Held {
   readonly drafted: ReadonlySet<string>
 }
 
-export async function hold(
-  app: PackApp,
-  ctx: Context,
-  plan: Plan,
-  { store, clock, signal }: Room,
-): Promise<Held> {
+export async function hold(app: PackApp, ctx: Context, plan: Plan, room: Room): Promise<Held> {
+  const { store, clock } = room
   clock.now = plan.from
   await writeCopy(store.db, plan.copy)
-  const executors = new Set([...ctx.app.work.types, ...namesIn(plan.copy, 'work', 'agent_type')])
-  const agents = castOf({
-    ...{ real: app.agents(), run: plan.run, executors },
-    named: new Set(
-      ['alarms', 'scheduled_intents', 'sessions'].flatMap((table) =>
-        namesIn(plan.copy, table, 'agent_id'),
-      ),
-    ),
-  })
-  // Agents that run may change what waits, so that each look counts.
-  let untold: Date | null = null
-  const stage = app.stage({ store, agents, now: () => clock.now, untold: () => untold })
+  const stage = app.stage(store)
   try {
     const inside = insideOf(ctx, store, stage.app, plan.userId, clock)
     const drafted = new Set<string>()
     for (const asked of plan.draft) drafted.add(idIn(await ask(inside, asked)))
-    const move = bounded(stage.step, clock, AbortSignal.any([ctx.signal(), signal]))
-    const until = (to: Date) => {
-      untold = plan.run ? null : to
-      return move(to)
-    }
+    const roles = rolesOf(
+      app.agents(),
+      ['alarms', 'scheduled_intents', 'sessions'].flatMap((t) => namesIn(plan.copy, t, 'agent_id')),
+      new Set([...ctx.app.work.types, ...namesIn(plan.copy, 'work', 'agent_type')]),
+    )
+    const until = bounded(playerOf(app, ctx, room, plan.run), clock, {
+      ...{ run: plan.run, roles, setting: stage.setting },
+    })
     let cut: Held['cut'] = null
     for (const fact of plan.facts) {
       cut = await until(fact.at)
@@ -84,6 +73,20 @@ export async function hold(
     await stage.close()
   }
 }
+
+/** Agents of this thread run in this thread, and all else where the store is. */
+function playerOf(app: PackApp, ctx: Context, room: Room, run: boolean): Player {
+  const signal = AbortSignal.any([ctx.signal(), room.signal])
+  if (!run) return (stretch) => room.play(stretch, signal)
+  return (stretch) =>
+    play(stretch, {
+      ...{ store: room.store, clock: room.clock, cast: castOf(stretch.roles, app.agents()) },
+      brokenOff: () => signal.aborted,
+      trouble: app.meter.trouble,
+    })
+}
+
+type Player = (stretch: Stretch) => Promise<Played>
 
 /** As the person's own service: who may rehearse may say what if, also where setting it for good takes another key. */
 function insideOf(
@@ -123,26 +126,21 @@ function idIn(body: unknown): string {
   return id ?? work?.id ?? ''
 }
 
-/** Moves the clock, as far as the bounds allow. */
+/** Moves the clock from where it stands, as far as the bounds of the whole rehearsal allow. */
 function bounded(
-  step: Stage['step'],
+  player: Player,
   clock: Clock,
-  signal: AbortSignal,
+  about: Pick<Stretch, 'run' | 'roles' | 'setting'>,
 ): (to: Date) => Promise<Held['cut']> {
-  const startedMs = performance.now()
-  let promoted = 0
+  const endsMs = performance.now() + TIME_MAX_MS
+  let promotedMax = OCCURRENCES_MAX
   return async (to) => {
-    for (let written = true; ; written = false) {
-      const { promoted: more, next } = await step(written)
-      promoted += more
-      if (signal.aborted) throw new Refusal('unavailable', 'the rehearsal was broken off')
-      if (next === null || next > to) break
-      if (promoted >= OCCURRENCES_MAX) return 'occurrences'
-      if (performance.now() - startedMs > TIME_MAX_MS) return 'time'
-      clock.now = next
-    }
-    if (to > clock.now) clock.now = to
-    return null
+    const timeMaxMs = endsMs - performance.now()
+    const end = await player({ ...about, from: clock.now, to, promotedMax, timeMaxMs })
+    promotedMax -= end.promoted
+    clock.now = end.to
+    if (end.cut === 'broken off') throw new Refusal('unavailable', 'the rehearsal was broken off')
+    return end.cut
   }
 }
 

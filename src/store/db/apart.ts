@@ -1,11 +1,12 @@
 /**
  * An embedded store in memory, in a thread of its own: PGlite keeps its thread busy while a statement runs, and this one has others to
- * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server.
+ * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server. Whoever has many
+ * statements to run one after the other does so in that thread, beside the store: a trip there and back takes as long as half of them.
  */
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
@@ -15,38 +16,63 @@ import { Wire } from './wire.ts'
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads')
-import(workerData.pglite).then(async ({ PGlite }) => {
-  const { directory } = workerData
-  const startParams = [...PGlite.defaultStartParams, ...workerData.params]
-  const loadDataDir = directory === null ? undefined : new Blob([directory])
-  const lite = await PGlite.create({ loadDataDir, startParams })
+const { pglite, params, reader, beside, port } = workerData
+const loaded = async () => {
+  if (reader !== null) (await import(reader)).register()
+  return import(beside)
+}
+const opened = async () => {
+  const { PGlite } = await import(pglite)
+  const startParams = [...PGlite.defaultStartParams, ...params]
+  const loadDataDir = workerData.directory === null ? undefined : new Blob([workerData.directory])
   workerData.directory = null
+  return PGlite.create({ loadDataDir, startParams })
+}
+Promise.all([opened(), loaded()]).then(([lite, { begin }]) => {
   // As it comes: asked for as a whole, the answer would be read here, too, and all of it kept.
-  parentPort.on('message', async (bytes) => {
+  const ask = async (bytes) => {
     const parts = []
     await lite.execProtocolRawStream(bytes, { syncToFs: false, onRawData: (part) => parts.push(part.slice()) })
-    const answer = parts.length === 1 ? parts[0] : new Uint8Array(Buffer.concat(parts))
+    return parts.length === 1 ? parts[0] : new Uint8Array(Buffer.concat(parts))
+  }
+  parentPort.on('message', async (bytes) => {
+    const answer = await ask(bytes)
     parentPort.postMessage(answer, [answer.buffer])
   })
+  begin(port, ask)
   parentPort.postMessage('open')
 })`
 
 /** Where `scripts/bundle.mjs` puts it: an app that has the package beside us may have another version. */
 const BUNDLED = 'dist/pglite.js'
 
-export async function openApart(options: OpenOptions): Promise<Store> {
+/** What runs in the thread, beside the store: a module with `begin`, as it lies among the sources and as the bundle has it. */
+export interface Beside {
+  readonly source: string
+  readonly bundled: string
+}
+
+/** Asks the store in its thread, as `Wire` does. */
+export type Ask = (bytes: Uint8Array) => Promise<Uint8Array>
+export type Begin = (port: MessagePort, ask: Ask) => void
+
+export interface Apart {
+  readonly store: Store
+  /** To what runs beside it. */
+  readonly port: MessagePort
+}
+
+export async function openApart(options: OpenOptions, beside: Beside): Promise<Apart> {
   const directory = await preparedDirectory()
-  const pglite = pathToFileURL(
-    import.meta.filename.startsWith(join(ROOT, 'dist'))
-      ? join(ROOT, BUNDLED)
-      : createRequire(import.meta.url).resolve('@electric-sql/pglite'),
-  ).href
+  const { port1: port, port2 } = new MessageChannel()
   const thread = new Worker(THREAD, {
     eval: true,
-    workerData: { pglite, directory, params: OWN_PARAMS },
-    transferList: directory === null ? [] : [directory.buffer],
+    execArgv: [],
+    workerData: { ...modulesOf(beside), directory, params: OWN_PARAMS, port: port2 },
+    transferList: [port2, ...(directory === null ? [] : [directory.buffer])],
   })
   thread.unref()
+  port.unref()
   const opened = () =>
     new Promise<void>((done, failed) => {
       thread.once('message', () => done())
@@ -55,10 +81,21 @@ export async function openApart(options: OpenOptions): Promise<Store> {
   await sparingly(opened)
   // A statement is planned once: planning takes longer than running where there is little to read.
   const session = { wire: () => wireTo(thread) }
-  return embeddedStore(session, () => thread.terminate(), {
-    ...options,
-    ordered: true,
-  })
+  const store = embeddedStore(session, () => thread.terminate(), { ...options, ordered: true })
+  return { store, port }
+}
+
+/** As addresses. Sources need somebody who reads TypeScript. */
+function modulesOf({ source, bundled }: Beside) {
+  const { resolve } = createRequire(import.meta.url)
+  const at = (path: string) => pathToFileURL(path).href
+  return import.meta.filename.startsWith(join(ROOT, 'dist'))
+    ? { pglite: at(join(ROOT, BUNDLED)), beside: at(join(ROOT, bundled)), reader: null }
+    : {
+        pglite: at(resolve('@electric-sql/pglite')),
+        beside: at(join(ROOT, source)),
+        reader: at(join(dirname(resolve('tsx/package.json')), 'dist/esm/api/index.mjs')),
+      }
 }
 
 /** As a socket to the thread. */

@@ -78,13 +78,15 @@ export interface Session {
 export interface EmbeddedOptions extends OpenOptions {
   /** Nobody reads otherwise than the engine, and nothing outlasts the process, so that no commit need be written out. */
   readonly ordered?: boolean
+  /** Another client has opened this session, and what it has prepared stays. */
+  readonly joins?: boolean
 }
 
 /** A store over the one connection there is to an embedded database; `end` closes that. */
 export function embeddedStore(
   session: Session,
   end: () => Promise<unknown>,
-  { now, onError, ordered = false }: EmbeddedOptions,
+  { now, onError, ordered = false, joins = false }: EmbeddedOptions,
 ): Store {
   const manner = new Manner()
   const pool = new pg.Pool({
@@ -94,7 +96,7 @@ export function embeddedStore(
     database: 'postgres',
     onConnect: async (client: pg.Client) => {
       // Statements that a client before this one has prepared are still there.
-      await client.query('discard all')
+      if (!joins) await client.query('discard all')
       if (ordered) await client.query(CONNECTION['in order'])
       manner.begin(ordered)
       session.onClient?.(client)

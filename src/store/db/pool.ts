@@ -1,4 +1,5 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
+import { threadId } from 'node:worker_threads'
 import pg from 'pg'
 import { commandsOf, onItsNode } from '../slices/citus.ts'
 import {
@@ -44,6 +45,8 @@ interface Prepared {
 }
 
 const prepared = new Map<string, Map<string, Prepared>>()
+/** Two threads may share the session of an embedded store. */
+const NAME = threadId === 0 ? 'w' : `w${threadId}_`
 let names = 0
 const NAMES_MAX = 2000
 
@@ -57,7 +60,7 @@ function prepare({ schema, spread, reading }: Asking, text: string): Prepared {
   const written = inSchema(schema, text)
   const made = { text: spread ? onItsNode(written) : written, timed: text.includes(NOW) }
   if (known.size >= NAMES_MAX) return made
-  const kept = { ...made, name: `w${++names}` }
+  const kept = { ...made, name: `${NAME}${++names}` }
   known.set(text, kept)
   return kept
 }

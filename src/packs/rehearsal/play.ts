@@ -1,0 +1,69 @@
+/** One stretch of a rehearsal: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
+import { openPlay, type Setting } from '../../app/pack.ts'
+import type { Store } from '../../store/db/open.ts'
+import type { Cast, Roles } from './recorder.ts'
+
+export type Trouble = (service: string, error: unknown) => void
+
+export interface Clock {
+  now: Date
+}
+
+/** Plain, so that it can be told to another thread. */
+export interface Stretch {
+  readonly from: Date
+  readonly to: Date
+  /** Agents that run may change what waits for facts, so that each look counts. */
+  readonly run: boolean
+  readonly roles: Roles
+  readonly setting: Setting
+  /** So many slots may become events, and so long it may take by the machine's clock. */
+  readonly promotedMax: number
+  readonly timeMaxMs: number
+}
+
+export interface Played {
+  /** How far it came. */
+  readonly to: Date
+  readonly promoted: number
+  readonly cut: 'occurrences' | 'time' | 'broken off' | null
+}
+
+/** Where it is played. */
+export interface Scene {
+  readonly store: Store
+  /** Its time is the store's. */
+  readonly clock: Clock
+  readonly cast: Cast
+  readonly brokenOff: () => boolean
+  readonly trouble: Trouble
+}
+
+export async function play(
+  { from, to, run, setting, promotedMax, timeMaxMs }: Stretch,
+  { store, clock, cast, brokenOff, trouble }: Scene,
+): Promise<Played> {
+  const endsMs = performance.now() + timeMaxMs
+  clock.now = from
+  const services = openPlay({
+    ...{ store, setting, trouble, agents: cast, now: () => clock.now },
+    untold: run ? null : to,
+  })
+  let promoted = 0
+  const ended = (cut: Played['cut']): Played => ({ to: clock.now, promoted, cut })
+  try {
+    for (;;) {
+      const { promoted: more, next } = await services.step()
+      promoted += more
+      if (brokenOff()) return ended('broken off')
+      if (next === null || next > to) break
+      if (promoted >= promotedMax) return ended('occurrences')
+      if (performance.now() > endsMs) return ended('time')
+      clock.now = next
+    }
+    if (to > clock.now) clock.now = to
+    return ended(null)
+  } finally {
+    await services.close()
+  }
+}
