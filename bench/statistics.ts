@@ -76,7 +76,8 @@ async function turns(limit: number): Promise<{ claimMs: number; commitMs: number
       result: { wishes, checkpointId, points: [point] },
     }
   })
-  if (finished.length > 0) await commitTurns(app.store.commits, finished, POLICY, new Map())
+  if (finished.length > 0)
+    await commitTurns(app.store.commits, finished, { policy: POLICY, triggers: new Map() })
   return { claimMs: claimed - began, commitMs: performance.now() - claimed, did: claims.length }
 }
 

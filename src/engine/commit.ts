@@ -61,11 +61,17 @@ const LOST: Committed = { status: 'lost', decision: null, behind: false, retryMs
 
 export type Triggers = ReadonlyMap<string, Trigger>
 
+export interface CommitOptions {
+  readonly policy: Policy
+  readonly triggers: Triggers
+  /** Nobody else writes to this store: people may be locked before sessions. */
+  readonly alone?: boolean
+}
+
 export async function commitTurns(
   db: Db,
   finished: readonly Finished[],
-  policy: Policy,
-  triggers: Triggers,
+  { policy, triggers, alone = false }: CommitOptions,
 ): Promise<Committed[]> {
   const commit = (
     headsOf: (tx: Db) => Promise<Heads>,
@@ -92,11 +98,12 @@ export async function commitTurns(
       (tx) => heldHeads(tx, finished),
       (tx) => peopleSpokenTo(tx, finished, policy),
     )
-  if (finished.some(asksPerson)) return locked()
+  const asks = finished.some(asksPerson)
+  if (asks && !alone) return locked()
   try {
     return await commit(
       async () => CLAIMED,
-      () => null,
+      (tx) => (asks ? peopleSpokenTo(tx, finished, policy) : null),
     )
   } catch (error) {
     if (!(error instanceof HeadMovedError)) throw error

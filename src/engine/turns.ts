@@ -129,7 +129,7 @@ export class TurnsService implements Service, Runner {
     const onError = (error: unknown) => options.meter.trouble('leases', error)
     this.#batches = new Batches({ ...options, db: options.claims, onError })
     this.#commits = new GroupCommit({
-      commit: (items) => commitTurns(options.commits, items, options.policy, options.triggers),
+      commit: (items) => commitTurns(options.commits, items, options),
       batchMax: COMMIT_MAX,
       lanes: options.commits.kind === 'postgres' ? 2 : 1,
       queueMax: Number.POSITIVE_INFINITY,

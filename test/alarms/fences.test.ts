@@ -53,7 +53,7 @@ eachStore('two attempts in one commit', (store) => {
     ]
     const triggers = new Map([[alarmTrigger.type, alarmTrigger]])
     const batch = turned ? both.toReversed() : both
-    const answers = await commitTurns(s.app.store.db, batch, POLICY, triggers)
+    const answers = await commitTurns(s.app.store.db, batch, { policy: POLICY, triggers })
     const said = (turned ? answers.toReversed() : answers).map((each) => each.status)
     expect(said).toEqual(['lost', 'committed'])
     const turns = await s.query<Row>('select attempt, status from wakeful.turns')

@@ -158,9 +158,10 @@ eachStore('the commit of a turn', (store) => {
     for (let at = 1; at <= statements; at++) {
       for (const error of CRASHES) {
         const broken = breaking(db, at, error)
-        const outcome = await commitTurns(broken.db, turns, POLICY, TRIGGERS).catch(
-          (e: unknown) => e,
-        )
+        const outcome = await commitTurns(broken.db, turns, {
+          policy: POLICY,
+          triggers: TRIGGERS,
+        }).catch((e: unknown) => e)
         if (outcome !== error) statements = broken.reached()
         else expect(await everything(db), `crash before statement ${at}`).toEqual(before)
         if (statements !== Number.POSITIVE_INFINITY) break
@@ -201,15 +202,15 @@ eachStore('the commit of a turn', (store) => {
     const { turns } = await claimTurns(db, 10, 1000, token, ['bot'])
     const before = await everything(db)
     const status = (all: readonly { status: string }[]) => all.map((each) => each.status)
-    expect(status(await commitTurns(db, late, POLICY, TRIGGERS))).toEqual(['lost', 'lost'])
+    expect(status(await commitTurns(db, late, { policy: POLICY, triggers: TRIGGERS }))).toEqual([
+      'lost',
+      'lost',
+    ])
     expect(await everything(db)).toEqual(before)
     const living = turns.map((claim) => ({ claim, token, result: result(claim), failure: null }))
-    expect(status(await commitTurns(db, [...late, ...living], POLICY, TRIGGERS))).toEqual([
-      'lost',
-      'lost',
-      'committed',
-      'committed',
-    ])
+    expect(
+      status(await commitTurns(db, [...late, ...living], { policy: POLICY, triggers: TRIGGERS })),
+    ).toEqual(['lost', 'lost', 'committed', 'committed'])
     const after = await everything(db)
     expect(after.turns).toMatchObject(KEYS.map(() => ({ status: 'committed', attempt: 2 })))
     expect(after.effects).toHaveLength(4)
@@ -228,12 +229,10 @@ eachStore('the commit of a turn', (store) => {
     const [error] = CRASHES
     if (error === undefined) throw new Error('no crash')
     for (let at = 1; ; at++) {
-      const outcome: unknown = await commitTurns(
-        breaking(db, at, error).db,
-        turns,
-        POLICY,
-        TRIGGERS,
-      ).catch((e: unknown) => e)
+      const options = { policy: POLICY, triggers: TRIGGERS }
+      const outcome: unknown = await commitTurns(breaking(db, at, error).db, turns, options).catch(
+        (e: unknown) => e,
+      )
       if (outcome !== error) break
       expect(await everything(db), `crash before statement ${at}`).toEqual(before)
     }

@@ -73,8 +73,7 @@ const commit = (db: Db, turns: readonly ClaimedTurn[], token: string) =>
   commitTurns(
     db,
     turns.map((turn) => finished(turn, token)),
-    POLICY,
-    new Map(),
+    { policy: POLICY, triggers: new Map() },
   )
 
 const everything = async (db: Db) => {

@@ -7,6 +7,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
+import { FOR_MANY } from '../../src/store/db/statement.ts'
 import { Client } from '../sessions/live.ts'
 import { type Stage, stage } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
@@ -59,7 +60,9 @@ beforeAll(async () => {
       // A clock that is moved by hand asks for the first of every index at once; nobody else does.
       if (/^select \(select n\./.test(text)) return query.apply(this, args)
       const first = firsts.get(this) ?? always.get(this)
-      if (first?.includes('enable_seqscan')) ran.set(`${first} ${text}`, { first, text })
+      if (first?.includes('enable_seqscan'))
+        for (const each of [text, FOR_MANY.get(text) ?? text])
+          ran.set(`${first} ${each}`, { first, text: each })
     }
     return query.apply(this, args)
   } as never)

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
+import { COMPILED_SOON, embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
 import { preparedDirectory } from './prepared.ts'
 import { Wire } from './wire.ts'
 
@@ -78,7 +78,7 @@ export async function openApart(options: OpenOptions, beside: Beside): Promise<A
       thread.once('message', () => done())
       thread.once('error', failed)
     })
-  await sparingly(opened)
+  await sparingly(opened, COMPILED_SOON)
   // A statement is planned once: planning takes longer than running where there is little to read.
   const session = { wire: () => wireTo(thread) }
   const store = embeddedStore(session, () => thread.terminate(), { ...options, ordered: true })

@@ -33,6 +33,8 @@ export const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
  * a start spent almost half of its CPU time on functions that it needs a few times. Under load the same ones are compiled some seconds later.
  */
 const COMPILED_ONCE_MORE = 300_000_000
+/** The same for who has much to do at once and nothing to do later. */
+export const COMPILED_SOON = 2_000_000
 /**
  * From this V8 on (Node 24) compiling one function of PostgreSQL once more takes 600 MB, 25 in Node 22, and it is among the first. There
  * all are compiled once: a process under load has 430 MB at most instead of 860, and takes 7 % more CPU time for each message.
@@ -204,16 +206,20 @@ function openLite(options: PGliteOptions): Promise<PGlite> {
 }
 
 /** Has V8 compile the embedded database as the figures above say, in whatever thread `open` does it. */
-export async function sparingly<T>(open: () => Promise<T>): Promise<T> {
-  setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
-  if (Number.parseInt(process.versions.v8, 10) < V8_COMPILES_ONCE) return open()
-  setFlagsFromString('--no-wasm-tier-up')
-  setFlagsFromString('--no-wasm-dynamic-tiering')
+export async function sparingly<T>(
+  open: () => Promise<T>,
+  budget = COMPILED_ONCE_MORE,
+): Promise<T> {
+  const once = Number.parseInt(process.versions.v8, 10) >= V8_COMPILES_ONCE
+  setFlagsFromString(`--wasm-tiering-budget=${budget}`)
+  if (once) setFlagsFromString('--no-wasm-tier-up')
+  if (once) setFlagsFromString('--no-wasm-dynamic-tiering')
   try {
     return await open()
   } finally {
     // Read when a module is made: those of others in this process are compiled as ever.
-    setFlagsFromString('--wasm-dynamic-tiering')
+    if (once) setFlagsFromString('--wasm-dynamic-tiering')
+    setFlagsFromString(`--wasm-tiering-budget=${COMPILED_ONCE_MORE}`)
   }
 }
 

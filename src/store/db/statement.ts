@@ -6,7 +6,9 @@
  *       `update wakeful.alarms a set status = ${status}, last_error = i.last_error, updated_at = ${NOW} from ${i} where …`)
  *     await MARK.run(tx, { i: [{ bucket, id, lastError: null }], status: 'failed' })
  *
- * `${i}` becomes `unnest($2::smallint[], $3::uuid[], $4::text[]) i(bucket, id, last_error)`, as often as it stands there.
+ * `${i}` becomes `unnest($2::smallint[], $3::uuid[], $4::text[]) i(bucket, id, last_error)`, as often as it stands there. Where no list
+ * has more than one row it becomes that row, `(select $2::smallint, $3::uuid, $4::text) i(…)`, or one that is not there: to read arrays and
+ * take them apart again is a quarter of what the commit of a single turn costs the database.
  */
 import type { SqlValues } from '../../core/columns.ts'
 import type { Db, Row } from './db.ts'
@@ -110,36 +112,82 @@ export function statement<const P extends Takes>(
   takes: P,
   write: (names: Names<P>) => string,
 ): Statement<P> {
-  const timed = write(named(takes, 2))
-  const needsNow = timed.includes('$1::')
-  const text = needsNow ? timed : write(named(takes, 1))
   const parameters = Object.entries(takes)
-  const values = (db: Pick<Db, 'now'>, given: Given<P>) => {
+  const needsNow = write(named(takes, 2, MANY)).includes('$1::')
+  const textOf = (form: Form) => write(named(takes, needsNow ? 2 : 1, form))
+  const text = textOf(MANY)
+  /** By which of the lists have a row. */
+  const few = new Map<string, string>()
+  const valuesOf = (db: Pick<Db, 'now'>, given: Given<P>, isFew: boolean) => {
     const all: unknown[] = needsNow ? [db.now()] : []
     for (const [name, takes] of parameters) {
-      if (takes instanceof List) columnsOf(takes, given[name] as readonly unknown[], all)
-      else all.push(given[name])
+      if (!(takes instanceof List)) all.push(given[name])
+      else columnsOf(takes, given[name] as readonly unknown[], isFew, all)
     }
     return all
   }
-  return { text, values, run: (db, given) => db.query(text, values(db, given)) }
+  const fewText = (given: Given<P>) => {
+    let form = ''
+    for (const [name, takes] of parameters) {
+      if (!(takes instanceof List)) continue
+      const { length } = given[name] as readonly unknown[]
+      if (length > 1) return null
+      form += length
+    }
+    const known = few.get(form)
+    if (known !== undefined) return known
+    let at = 0
+    const made = textOf(() => (form[at++] === '1' ? 'one' : 'none'))
+    few.set(form, made)
+    FOR_MANY.set(made, text)
+    return made
+  }
+  return {
+    text,
+    values: (db, given) => valuesOf(db, given, false),
+    run: (db, given) => {
+      const short = fewText(given)
+      return db.query(short ?? text, valuesOf(db, given, short !== null))
+    },
+  }
 }
 
-function columnsOf(list: List<unknown>, sources: readonly unknown[], into: unknown[]): void {
-  for (const { of } of list.columns) into.push(sources.map(of))
+/** The text for many rows of one that was written for few: for those who ask how it is planned. */
+export const FOR_MANY = new Map<string, string>()
+
+/** How the next list is written: as arrays, or, where none has more than one row, as that row or as nothing. */
+type Form = () => 'many' | 'one' | 'none'
+const MANY: Form = () => 'many'
+
+function columnsOf(
+  list: List<unknown>,
+  sources: readonly unknown[],
+  isFew: boolean,
+  into: unknown[],
+): void {
+  if (!isFew) for (const { of } of list.columns) into.push(sources.map(of))
+  else if (sources.length > 0) for (const { of } of list.columns) into.push(of(sources[0]))
 }
 
 /** From parameter number `first` on. */
-function named<P extends Takes>(takes: P, first: number): Names<P> {
+function named<P extends Takes>(takes: P, first: number, form: Form): Names<P> {
   let next = first
   const names = Object.entries(takes).map(([name, takes]) => {
     if (!(takes instanceof List)) return [name, `$${next++}::${takes.replace('?', '')}`]
     const { columns, place } = takes
-    const types = columns.map(({ type }) => `$${next++}::${type}[]`).join(', ')
     const called = columns.map((column) => column.name)
     if (place !== undefined) called.push(place)
-    const counted = place === undefined ? '' : ' with ordinality'
-    return [name, `unnest(${types})${counted} ${name}(${called.join(', ')})`]
+    const as = `${name}(${called.join(', ')})`
+    const how = form()
+    if (how === 'many') {
+      const types = columns.map(({ type }) => `$${next++}::${type}[]`).join(', ')
+      return [name, `unnest(${types})${place === undefined ? '' : ' with ordinality'} ${as}`]
+    }
+    const values = columns.map(({ type }) =>
+      how === 'one' ? `$${next++}::${type}` : `null::${type}`,
+    )
+    if (place !== undefined) values.push('1::bigint')
+    return [name, `(select ${values.join(', ')}${how === 'one' ? '' : ' where false'}) ${as}`]
   })
   return Object.fromEntries(names)
 }
