@@ -171,6 +171,7 @@ export class App {
   async listen(): Promise<string> {
     const { config, log } = this.#options
     const { identity, metering, runtime, healths, life, tracer, channel } = this.#parts
+    metering.begin()
     const server = createServer({
       operations,
       version: VERSION,

@@ -17,6 +17,8 @@ export interface Metering {
   answered(operation: string, status: number, ms: number): void
   /** Gauges that are read when somebody asks. */
   watch(gauges: Omit<Gauges, 'onError'>): void
+  /** Somebody may ask from now on. */
+  begin(): void
   close(): void
 }
 
@@ -72,6 +74,7 @@ export function createMeter(log: Logger, options: MeterOptions = { content: fals
     },
     watch: (gauges) =>
       metrics.watch({ ...gauges, onError: (error) => meter.trouble('metrics', error) }),
+    begin: () => metrics.begin(),
     close: () => metrics.close(),
   }
 }

@@ -35,14 +35,14 @@ export interface Metrics {
   readonly spread: ReturnType<typeof histograms>
   /** Gauges that are read when somebody asks. */
   watch(gauges: Gauges): void
+  /** Somebody may ask from now on: what the process itself is like is measured, too. */
+  begin(): void
   close(): void
 }
 
 export function createMetrics(): Metrics {
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
-  loop.enable()
   return {
     registry,
     count: counters(registry),
@@ -50,6 +50,10 @@ export function createMetrics(): Metrics {
     watch(gauges) {
       watchProcess(registry, gauges, loop)
       watchDatabase(registry, gauges)
+    },
+    begin() {
+      // Also after a listen that failed.
+      if (loop.enable()) collectDefaultMetrics({ register: registry })
     },
     close: () => loop.disable(),
   }
