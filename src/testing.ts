@@ -1,6 +1,7 @@
 /** A test clock and the door to drive Wakeful with it: nothing sleeps, everything due on the way happens in order. */
 
 import type { App } from './app/app.ts'
+import { HandClock } from './clock.ts'
 import { callsOf, openApp, type Wakeful, type WakefulOptions } from './index.ts'
 
 export interface TestWakeful extends Pick<Wakeful, 'call' | 'door' | 'db'> {
@@ -18,27 +19,20 @@ export interface TestWakeful extends Pick<Wakeful, 'call' | 'door' | 'db'> {
 export async function testWakeful(
   options: WakefulOptions & { startAt?: Date | string },
 ): Promise<TestWakeful> {
-  let now = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
-  const app = await openApp(options, { now: () => now })
+  const clock = new HandClock(new Date(options.startAt ?? '2026-01-01T00:00:00Z'))
+  const app = await openApp(options, { now: clock.now })
   await app.start()
   const advanceTo = async (instant: Date | string | number) => {
     const target = new Date(instant).getTime()
     if (Number.isNaN(target)) throw new TypeError('advanceTo: takes an instant')
-    for (;;) {
-      const nextMs = await app.engine.quiesce()
-      if (nextMs === null || now.getTime() + nextMs > target) break
-      // Whole milliseconds, never early, always forward.
-      now = new Date(Math.min(target, now.getTime() + Math.max(1, Math.ceil(nextMs - 1e-6))))
-    }
-    if (target > now.getTime()) now = new Date(target)
-    await app.engine.quiesce()
+    await clock.advanceTo(target, () => app.engine.quiesce())
   }
   return {
     app,
     ...callsOf(app),
-    now: () => now,
+    now: clock.now,
     advanceTo,
-    advanceBy: (ms) => advanceTo(now.getTime() + ms),
+    advanceBy: (ms) => advanceTo(clock.now().getTime() + ms),
     settle: async () => {
       await app.engine.quiesce()
     },

@@ -9,6 +9,7 @@ import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import type { PushChannel } from '../../src/channels/channel.ts'
+import { HandClock } from '../../src/clock.ts'
 import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { afterEachTest } from './ends.ts'
 import { call, type Loose, type Reply } from './http.ts'
@@ -99,7 +100,7 @@ function ready<T>(made: T | undefined): T {
 
 export async function stage(database: string, options: StageOptions = {}): Promise<Stage> {
   const startAt = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
-  let now = startAt
+  const clock = new HandClock(startAt)
   const moments: Moments = { reach: (moment, key) => options.at?.(moment, key) }
   const app = await App.open({
     config: readConfig({
@@ -118,32 +119,23 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     work: new Map(Object.entries(options.work ?? {})),
     channels: options.channels ?? [],
     log: pino({ level: 'silent' }),
-    now: () => now,
+    now: clock.now,
     moments,
   })
   await app.start()
   const url = await app.listen()
   const ask = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
     call(`${url}${path}`, method, body, headers)
-  const advanceBy = async (ms: number) => {
-    const target = now.getTime() + ms
-    for (;;) {
-      const nextMs = await app.engine.quiesce()
-      if (nextMs === null || now.getTime() + nextMs > target) break
-      now = new Date(Math.min(target, now.getTime() + Math.max(1, Math.ceil(nextMs - 1e-6))))
-    }
-    // Where two advance it side by side, the nearer end does not turn it back.
-    now = new Date(Math.max(target, now.getTime()))
-    await app.engine.quiesce()
-  }
+  const advanceBy = (ms: number) =>
+    clock.advanceTo(clock.now().getTime() + ms, () => app.engine.quiesce())
   const made: Stage = {
     app,
     url,
-    now: () => now,
+    now: clock.now,
     advanceBy,
     settle: () => advanceBy(0),
     sleep: (ms) => {
-      now = new Date(now.getTime() + ms)
+      clock.set(new Date(clock.now().getTime() + ms))
     },
     call: ask,
     set: async (body, headers) => {
@@ -154,7 +146,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
     get: async (id) => (await ask('GET', `/v1/alarms/${id}`)).body,
     query: (text, values) => queryAll(app, text, values),
     reset: async () => {
-      now = startAt
+      clock.set(startAt)
       await execAll(
         app,
         'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.turns, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries, wakeful.mcp_sources, wakeful.links, wakeful.deliveries, wakeful.link_codes, wakeful.channel_readers, wakeful.people, wakeful.parked, wakeful.missed, wakeful.questions, wakeful.budgets, wakeful.stops',
