@@ -32,6 +32,7 @@ import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 import {
   asksPerson,
   countSpoken,
+  inTurn,
   isRelease,
   type People,
   parkedOf,
@@ -82,16 +83,19 @@ export async function commitTurns(
       const people = await peopleOf(tx)
       const now = await databaseNow(tx)
       const counts = new Map<string, Manners['unasked']>()
-      const decided = finished.map((turn) => {
+      const settled = new Map<Finished, Settled>()
+      for (const turn of people === null ? finished : finished.toSorted(inTurn)) {
         const head = heads.get(turn)
-        return head === undefined
-          ? null
-          : settle({ turn, head, now, people, counts }, policy, triggers)
-      })
-      const writes = decided.filter((each) => each !== null)
+        if (head !== undefined)
+          settled.set(turn, settle({ turn, head, now, people, counts }, policy, triggers))
+      }
+      const writes = [...settled.values()]
       const behind = writes.length > 0 ? await write(tx, writes, policy, triggers) : NOBODY
       await countUnasked(tx, counts)
-      return decided.map((each) => (each === null ? LOST : answerOf(each, behind)))
+      return finished.map((turn) => {
+        const each = settled.get(turn)
+        return each === undefined ? LOST : answerOf(each, behind)
+      })
     })
   const locked = () =>
     commit(

@@ -156,3 +156,10 @@ export function parkedOf(
     },
   ]
 }
+
+/** Who speaks first where a day has room for some: whose time came first, and in one instant always the same, so that it can be foretold. */
+export function inTurn({ claim: a }: Speaking, { claim: b }: Speaking): number {
+  const at = ({ scheduled_for, event_created_at }: ClaimedTurn) =>
+    (scheduled_for ?? event_created_at).getTime()
+  return at(a) - at(b) || (a.session_key < b.session_key ? -1 : 1)
+}

@@ -49,7 +49,7 @@ export function parkedTrigger(zone: string): Trigger {
         const { taken, nextMs } = await dueParked(tx, BATCH)
         const [first] = taken
         if (first === undefined) return { promoted: 0, more: false, nextMs, rows: [] }
-        const { releases, moved } = await release(tx, taken, first.now, zone)
+        const { releases, moved, gathering } = await release(tx, taken, first.now, zone)
         const rows = releases.flatMap(({ slots }) =>
           slots.map(({ release_at }) => ({
             latenessMs: first.now.getTime() - (release_at ?? first.now).getTime(),
@@ -58,7 +58,11 @@ export function parkedTrigger(zone: string): Trigger {
         return {
           promoted: rows.length,
           more: taken.length === BATCH && rows.length > 0,
-          nextMs: soonest([nextMs, ...moved.map((slot) => waitOf(slot, first.now))]),
+          nextMs: soonest([
+            nextMs,
+            ...moved.map((slot) => waitOf(slot, first.now)),
+            ...gathering.map((slot) => gatheringMs(slot, first.now)),
+          ]),
           rows,
         }
       }),
@@ -70,11 +74,12 @@ async function release(
   taken: readonly ParkedRow[],
   now: Date,
   zone: string,
-): Promise<{ releases: Release[]; moved: Moved[] }> {
-  // What is late is gathered until nothing of its session waits: so all that became due together comes together.
-  const late = taken.filter(({ rule }) => rule === 'late')
+): Promise<{ releases: Release[]; moved: Moved[]; gathering: readonly ParkedRow[] }> {
+  const late = taken.filter((slot) => slot.rule === 'late' && gatheringMs(slot, now) > 0)
   const busy = await busySessions(tx, late)
-  const due = taken.filter(({ rule, session_key }) => rule !== 'late' || !busy.has(session_key))
+  const gathering = late.filter(({ session_key }) => busy.has(session_key))
+  const waits = new Set(gathering)
+  const due = taken.filter((slot) => !waits.has(slot))
   const cancelled = await takenBackOf(tx, due)
   const left = due.filter(({ id }) => !cancelled.has(id))
   const people = await readPeople(
@@ -97,7 +102,18 @@ async function release(
     releaseOf(slots, seen, people.get(slots[0]?.user_id ?? '')?.timezone ?? zone),
   )
   await releaseParked(tx, releases)
-  return { releases, moved }
+  return { releases, moved, gathering }
+}
+
+/**
+ * What is late is gathered until nothing of its session waits, so that all that became due together comes together; but in a session that
+ * never falls silent it was promised all the same.
+ */
+const GATHERED_MS = 60_000
+
+/** For how long yet. */
+function gatheringMs({ parked_at }: ParkedRow, now: Date): number {
+  return parked_at.getTime() + GATHERED_MS - now.getTime()
 }
 
 const waitOf = ({ release_at }: Moved, now: Date) =>

@@ -216,6 +216,43 @@ eachStore('the commit of a turn', (store) => {
     expect(after.effects).toHaveLength(4)
   })
 
+  it('who speaks where a day has room for one does not depend on whose agent was quicker', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      const { db } = await emptiedStore(store, () => NOW)
+      await db.query(
+        `insert into wakeful.people (bucket, user_id, timezone, most_unasked_per_day, mannered, created_at) values ($1, 'ann', 'UTC', 1, true, $2)`,
+        [ref('ann:bot:a').bucket, NOW],
+      )
+      const events = ['ann:bot:z', 'ann:bot:a'].map((key) => ({
+        ...{
+          session: ref(key),
+          id: newId(),
+          type: 'timer' as const,
+          payload: '{}',
+          clientId: null,
+        },
+      }))
+      await appendEvents(db, events)
+      await db.query('update wakeful.events set trigger_id = id, scheduled_for = created_at')
+      const token = newId()
+      const { turns } = await claimTurns(db, 10, 1000, token, ['bot'])
+      const wishes = [{ type: 'send_message', content: 'hello' }] as const
+      const said = { wishes, checkpointId: null, points: [] }
+      const finished = order
+        .flatMap((n) => turns[n] ?? [])
+        .map((claim) => ({
+          ...{ claim, token, result: said, failure: null },
+        }))
+      await commitTurns(db, finished, { policy: POLICY, triggers: TRIGGERS })
+      expect(await db.query('select session_key from wakeful.effects')).toEqual([
+        { session_key: 'ann:bot:a' },
+      ])
+    }
+  })
+
   it('invariant 3: the same for a failed turn, whose trigger settles the slot', async () => {
     const { db } = await emptiedStore(store, () => NOW)
     const failure = {

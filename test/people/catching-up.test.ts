@@ -123,6 +123,31 @@ eachStore('catching up', (store) => {
     expect(await told()).toEqual({ ...after, b: 'sent', c: 'sent' })
   })
 
+  it('promised is promised: what is gathered waits a minute for its session to fall silent, and not for ever', async () => {
+    const { app, heard, away } = await open()
+    for (const label of ['a', 'b', 'busy'])
+      await app.call('set_alarm', {
+        ...{ kind: 'once', label, wake_message: label, agent_id: 'bot', conversation_id: 'night' },
+        delay_seconds: label === 'busy' ? 8 * 3600 - 60 : 600,
+      })
+    await away(8 * HOUR)
+    const waiting = async () => {
+      const { data } = (await app.call('list_parked', {
+        user_id: 'me',
+        status: 'waiting',
+      })) as Loose
+      return data.map(({ name }: Loose) => name).sort()
+    }
+    // Somebody goes on writing, so that there is always something to be done.
+    for (let told = 0; told < 14; told++) {
+      expect(await waiting(), `${told * 5} s`).toEqual(told < 12 ? ['a', 'b'] : [])
+      await app.call('post_message', { session_key: 'local:bot:night', text: 'fail' })
+      await app.advanceBy(5000)
+    }
+    await app.advanceBy(5 * MINUTE)
+    expect(heard.filter((each) => each.startsWith('digest'))).toEqual(['digest a+b'])
+  })
+
   it('intents and work keep to it as well', async () => {
     const { app, heard, away } = await open()
     const intent = (intent_name: string, more: object) =>

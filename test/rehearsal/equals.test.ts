@@ -54,7 +54,8 @@ eachStore('a rehearsal', (store) => {
 
 function seed() {
   const given = process.env.SEED
-  return given === undefined ? {} : { seed: Number(given) }
+  const path = process.env.LIFE
+  return given === undefined ? {} : { seed: Number(given), ...(path === undefined ? {} : { path }) }
 }
 
 async function begin(app: TestWakeful, { manners, ...each }: Life): Promise<void> {
@@ -135,16 +136,11 @@ function isAhead(outcome: string | undefined, later: boolean): boolean {
   return later && (outcome === undefined || outcome === 'condition_false')
 }
 
-/**
- * By what both say of a slot: when, of what, what came of it and why, and in words how long it waited and with how many it came. Where a
- * day has room for some of those that come in one instant, which of them they are is not promised, so there only how many.
- */
+/** By what both say of a slot: when, of what, what came of it and why, and in words how long it waited and with how many it came. */
 function lines(slots: readonly Loose[], texts: boolean): string[] {
-  const full = new Set(slots.flatMap(({ at, reason }) => (reason?.rule === 'day_limit' ? at : [])))
   return slots
     .map((slot) => {
       const { at, scheduled_for, trigger, outcome, reason, words, missed_count, repeats } = slot
-      if (full.has(at)) return JSON.stringify({ at, of: trigger.kind, outcome, rule: reason?.rule })
       const text = slot.text ?? slot.effects?.map(({ preview }: Loose) => preview).join('\n')
       return JSON.stringify({
         ...{ at, scheduled_for, of: `${trigger.kind} ${trigger.name}`, outcome, reason, words },
