@@ -52,7 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'mastra.ts': ['agents', 'tools.ts'],
   'tools.ts': ['app', 'agents', 'api', 'mcp', 'packs', 'clock.ts'],
   'index.ts': ['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core'],
-  'testing.ts': ['app', 'index.ts'],
+  'testing.ts': ['app', 'index.ts', 'clock.ts'],
   // The outermost door: it starts the server, and brings the demo's agent.
   cli: [
     ...[
