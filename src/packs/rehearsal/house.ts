@@ -3,7 +3,6 @@
  * milliseconds), and closed when nobody has rehearsed for a while, since it holds some 250 MB. They are played in that thread, unless
  * agents of this one run. One at a time, and few wait.
  */
-import type { MessagePort } from 'node:worker_threads'
 import { Refusal } from '../../core/errors.ts'
 import { type Apart, type Beside, openApart } from '../../store/db/apart.ts'
 import { ensureMigrated } from '../../store/db/migrate.ts'
@@ -62,10 +61,10 @@ export class House {
 
   async #hold<T>(work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
-    const { store, port } = await this.#open()
+    const apart = await this.#open()
     const play = (stretch: Stretch, signal: AbortSignal) =>
-      played(port, stretch, signal, this.#trouble)
-    return work({ store, clock: this.#clock, play, signal: this.#closing.signal })
+      played(apart, stretch, signal, this.#trouble)
+    return work({ store: apart.store, clock: this.#clock, play, signal: this.#closing.signal })
   }
 
   async #tidy(): Promise<void> {
@@ -118,7 +117,7 @@ async function openHouse(clock: Clock, onError: (error: unknown) => void): Promi
 
 /** A stretch as the thread plays it. A process may end while the thread waits, and not while it plays. */
 async function played(
-  port: MessagePort,
+  { port, ended }: Apart,
   stretch: Stretch,
   signal: AbortSignal,
   trouble: Trouble,
@@ -135,10 +134,15 @@ async function played(
         else if ('failed' in said) reject(said.failed)
         else resolve(said.played)
       }
-      const gone = () => reject(new Error('the thread of rehearsals has ended'))
-      port.on('message', heard).once('close', gone)
-      ends.push(() => port.off('message', heard).off('close', gone).unref())
+      const gone = () => reject(ended.reason)
+      ended.addEventListener('abort', gone)
+      port.on('message', heard)
+      ends.push(() => {
+        ended.removeEventListener('abort', gone)
+        port.off('message', heard).unref()
+      })
       port.ref()
+      ended.throwIfAborted()
       port.postMessage({ stretch, flag } satisfies Order)
     })
   } finally {

@@ -60,6 +60,8 @@ export interface Apart {
   readonly store: Store
   /** To what runs beside it. */
   readonly port: MessagePort
+  /** Aborted when its thread has ended. */
+  readonly ended: AbortSignal
 }
 
 export async function openApart(options: OpenOptions, beside: Beside): Promise<Apart> {
@@ -79,10 +81,12 @@ export async function openApart(options: OpenOptions, beside: Beside): Promise<A
       thread.once('error', failed)
     })
   await sparingly(opened, COMPILED_SOON)
+  const end = new AbortController()
+  thread.once('exit', () => end.abort(new Error('the thread of the store has ended')))
   // A statement is planned once: planning takes longer than running where there is little to read.
   const session = { wire: () => wireTo(thread) }
   const store = embeddedStore(session, () => thread.terminate(), { ...options, ordered: true })
-  return { store, port }
+  return { store, port, ended: end.signal }
 }
 
 /** As addresses. Sources need somebody who reads TypeScript. */
