@@ -35,7 +35,8 @@ eachStore('lanes', (store) => {
       )
       const lane = async () => {
         let promoted = 0
-        for (let pending = 1; pending > 0; ) {
+        // One that is taken again and again would never end.
+        for (let pending = 1; pending > 0 && promoted <= USERS * EACH; ) {
           const ids = Array.from({ length: BATCH }, newId)
           promoted += (await promoteTimers(w.app.store.engine, ids)).promoted
           pending = (await w.query(PENDING)).length
