@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
+import { alarmTrigger } from '../../src/triggers/alarm.ts'
 import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
@@ -49,6 +50,16 @@ eachStore('alarms of agents', (store) => {
     })
     await s.advanceBy(3_600_000)
     expect(await s.query(EVENTS)).toHaveLength(1)
+  })
+
+  it('rule 7: a clock that looks a millisecond before takes nothing, and at the very instant takes it', async () => {
+    const s = fresh()
+    await s.set({ ...bot, kind: 'once', delay_seconds: 60 })
+    s.sleep(MINUTE - 1)
+    const { engine } = s.app.store
+    expect(await alarmTrigger.promote(engine)).toMatchObject({ promoted: 0, nextMs: 1 })
+    s.sleep(1)
+    expect(await alarmTrigger.promote(engine)).toMatchObject({ promoted: 1, nextMs: null })
   })
 
   it('without a conversation every slot has a thread of its own, which its attempts share', async () => {
