@@ -2,6 +2,9 @@
 import { request as httpRequest } from 'node:http'
 import { Generator, type Schema } from './generate.ts'
 
+/** Longer than a request may ask to wait (`wait_seconds`). */
+const ANSWER_MS = 90_000
+
 export interface Found {
   readonly what: 'server error' | 'leak' | 'no answer' | 'no problem'
   readonly request: string
@@ -162,7 +165,7 @@ export class Attack {
       const { hostname, port } = this.#url
       try {
         const request = httpRequest(
-          { hostname, port, method, path, headers, agent: this.#options.agent, timeout: 30_000 },
+          { hostname, port, method, path, headers, agent: this.#options.agent, timeout: ANSWER_MS },
           (response) => {
             let text = ''
             response.setEncoding('utf8')

@@ -1,15 +1,22 @@
-// Loaded before a server (NODE_OPTIONS=--import): writes down each time its event loop was held up, by its own account.
-import { appendFileSync } from 'node:fs'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+// Loaded before a server (NODE_OPTIONS=--import): writes down each time its event loop was held up, by its own account, and how much
+// of that its thread was at work: the rest it waited for a processor, which others had.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 
 const HELD_UP_MS = 100
-const LOOK_MS = 250
 const RESOLUTION_MS = 10
-const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-delay.enable()
+const SCHEDSTAT = `/proc/self/task/${process.pid}/schedstat`
+const known = existsSync(SCHEDSTAT)
+/** So many milliseconds this thread has worked; where that is not told, all the time counts. */
+const worked = () =>
+  known ? Number(readFileSync(SCHEDSTAT, 'utf8').split(' ')[0]) / 1e6 : performance.now()
+
+let before = { at: performance.now(), worked: worked() }
 setInterval(() => {
-  const ms = Math.round(delay.max / 1e6) - RESOLUTION_MS
-  delay.reset()
+  const now = { at: performance.now(), worked: worked() }
+  const ms = Math.round(now.at - before.at) - RESOLUTION_MS
+  const busyMs = Math.round(now.worked - before.worked)
+  before = now
   if (ms > HELD_UP_MS)
-    appendFileSync(process.env.LOOP_WITNESS, `${JSON.stringify({ at: Date.now(), ms })}\n`)
-}, LOOK_MS).unref()
+    appendFileSync(process.env.LOOP_WITNESS, `${JSON.stringify({ at: Date.now(), ms, busyMs })}\n`)
+}, RESOLUTION_MS).unref()

@@ -48,8 +48,9 @@ console.log(
 console.log(
   `${report.documents.tried} feeds and calendars, the slowest read in ${report.documents.slowestMs} ms, ${report.documents.thrown.length} threw`,
 )
+const busy = report.heldUp.filter(({ busyMs }) => busyMs > 100)
 console.log(
-  `event loop held up for more than 100 ms: ${report.heldUp.length} times${report.heldUp.length > 0 ? `, at most ${Math.max(...report.heldUp)} ms` : ''}`,
+  `event loop held up for more than 100 ms: ${busy.length} times${report.heldUp.map(({ ms, busyMs }) => `; ${ms} ms, of which it worked ${busyMs}`).join('')}`,
 )
 console.log(`${report.found.length} found`)
-process.exit(report.found.length + report.documents.thrown.length > 0 ? 1 : 0)
+process.exit(report.found.length + report.documents.thrown.length + busy.length > 0 ? 1 : 0)

@@ -24,13 +24,18 @@ export interface Report {
   readonly requests: number
   readonly statuses: ReadonlyMap<number, number>
   readonly found: Attack['found']
-  /** Each time the server's event loop was held up for more than 100 ms, in ms. */
-  readonly heldUp: readonly number[]
+  /** Each time the server's event loop was held up for more than 100 ms, and how much of that it was at work. */
+  readonly heldUp: readonly HeldUp[]
   readonly documents: {
     readonly tried: number
     readonly slowestMs: number
     readonly thrown: readonly string[]
   }
+}
+
+interface HeldUp {
+  readonly ms: number
+  readonly busyMs: number
 }
 
 export async function siege(options: {
@@ -40,7 +45,7 @@ export async function siege(options: {
   folder: string
   say?: (text: string) => void
 }): Promise<Report> {
-  const loop = new Witness<{ ms: number }>(`${options.folder}/loop`)
+  const loop = new Witness<HeldUp>(`${options.folder}/loop`)
   const bots = await BotApi.start()
   const server = await Server.start({
     DATABASE_URL: options.database,
@@ -57,7 +62,7 @@ export async function siege(options: {
   })
   const besieged = await Siege.of(server, bots, options.seed)
   await besieged.run(options.requests, options.say ?? (() => undefined))
-  const heldUp = loop.all().map(({ ms }) => ms)
+  const heldUp = loop.all().map(({ ms, busyMs }) => ({ ms, busyMs }))
   const { code, signal } = await server.end('SIGTERM')
   if (code !== 0)
     besieged.attack.found.push({
