@@ -89,7 +89,7 @@ export class Attack {
     if (answer === null) return void note('no answer')
     const { status, text, type } = answer
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
-    if (status >= 500 && status !== 503) note('server error')
+    if (status >= 500) note('server error')
     if (caller.foreign && text.includes(this.#options.secret)) note('leak')
     if (status >= 400 && !/json/.test(type) && text !== '') note('no problem')
     if (!text.includes('request_id')) this.#learn(text)

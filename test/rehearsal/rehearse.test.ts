@@ -175,7 +175,7 @@ eachStore('rehearsals', (store) => {
       Array.from({ length: 8 }, () => rehearse(w, { days: 1 })),
     )
     const busy = asked.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
-    expect(busy.map(({ code }) => code)).toEqual(['unavailable', 'unavailable', 'unavailable'])
+    expect(busy.map(({ code }) => code)).toEqual(['rate_limited', 'rate_limited', 'rate_limited'])
   })
 })
 

@@ -49,7 +49,7 @@ export class House {
       throw new Refusal('unavailable', 'this process is about to stop')
     if (this.#waiting > WAITING_MAX) {
       const text = `${WAITING_MAX} rehearsals wait already, and one is held at a time; try again soon`
-      throw new Refusal('unavailable', text, { retryAfterMs: RETRY_MS })
+      throw new Refusal('rate_limited', text, { retryAfterMs: RETRY_MS })
     }
     this.#waiting++
     const before = this.#last
