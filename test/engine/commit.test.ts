@@ -87,17 +87,18 @@ function result(turn: ClaimedTurn): TurnResult {
   }
 }
 
+/** An event of a slot for each session. */
+async function slotsOf(db: Db, keys: readonly string[], type: 'alarm' | 'timer'): Promise<void> {
+  await appendEvents(
+    db,
+    keys.map((key) => ({ session: ref(key), id: newId(), type, payload: '{}', clientId: null })),
+  )
+  await db.query('update wakeful.events set trigger_id = id, scheduled_for = created_at')
+}
+
 /** Two sessions with an event of a settling trigger each, claimed under one token. */
 async function claimed(db: Db): Promise<Finished[]> {
-  const events = KEYS.map((key) => ({
-    session: ref(key),
-    id: newId(),
-    type: 'alarm' as const,
-    payload: '{}',
-    clientId: null,
-  }))
-  await appendEvents(db, events)
-  await db.query('update wakeful.events set trigger_id = id, scheduled_for = created_at')
+  await slotsOf(db, KEYS, 'alarm')
   for (const key of KEYS)
     await putTimer(db, ref(key), {
       id: newId(),
@@ -226,17 +227,7 @@ eachStore('the commit of a turn', (store) => {
         `insert into wakeful.people (bucket, user_id, timezone, most_unasked_per_day, mannered, created_at) values ($1, 'ann', 'UTC', 1, true, $2)`,
         [ref('ann:bot:a').bucket, NOW],
       )
-      const events = ['ann:bot:z', 'ann:bot:a'].map((key) => ({
-        ...{
-          session: ref(key),
-          id: newId(),
-          type: 'timer' as const,
-          payload: '{}',
-          clientId: null,
-        },
-      }))
-      await appendEvents(db, events)
-      await db.query('update wakeful.events set trigger_id = id, scheduled_for = created_at')
+      await slotsOf(db, ['ann:bot:z', 'ann:bot:a'], 'timer')
       const token = newId()
       const { turns } = await claimTurns(db, 10, 1000, token, ['bot'])
       const wishes = [{ type: 'send_message', content: 'hello' }] as const
