@@ -14,6 +14,7 @@ import {
 } from './db.ts'
 import { NOW } from './due.ts'
 import { Pulse } from './pulse.ts'
+import { Query } from './query.ts'
 import { ASK_TIME, instantText, type StoreTime } from './time.ts'
 import { parameter, utcInstant } from './values.ts'
 
@@ -29,10 +30,12 @@ const PARSERS = new Map<number, (text: string) => unknown>([
   [builtins.TIMESTAMPTZ, (text) => utcInstant(text) ?? timestamptz(text)],
 ])
 
-/** Asked for every column of every answer. */
+const parserOf = (oid: number): ((text: string) => unknown) =>
+  PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text')
+
+/** Asked for every column of every answer to a statement without a name. */
 export const columnTypes: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
+  getTypeParser: parserOf,
 } as pg.CustomTypesConfig
 
 /** A statement as a connection gets it. */
@@ -93,9 +96,18 @@ async function run<R extends object>(
   const { text, name, timed } = prepare(asking, written)
   const given = values.map(parameter)
   if (timed && given[0] === null) given[0] = await instant()
-  const config = { text, values: given, ...(named && name !== undefined ? { name } : {}) }
-  const result = await client.query<R & pg.QueryResultRow>(config)
-  return result.rows
+  if (!named || name === undefined)
+    return (await client.query<R & pg.QueryResultRow>({ text, values: given })).rows
+  try {
+    return await new Promise<R[]>((resolve, reject) => {
+      const done = (error: unknown, rows: R[] = []) => (error ? reject(error) : resolve(rows))
+      client.query(new Query<R>({ name, text }, given, parserOf, done))
+    })
+  } catch (error) {
+    // As `pg` does: where the answer was read says nothing, who asked says all.
+    if (error instanceof Error) Error.captureStackTrace(error)
+    throw error
+  }
 }
 
 async function execute({ schema, spread }: Pooled, client: pg.PoolClient, text: string) {

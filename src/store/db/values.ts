@@ -6,9 +6,18 @@
 const QUOTED = /["\\]/
 const ESCAPE = /(["\\])/g
 
-/** Arrays become array literals; all else is left to the driver. */
-export function parameter(value: unknown): unknown {
-  return Array.isArray(value) ? arrayLiteral(value) : value
+/** As the protocol takes it: text, bytes, or nothing. */
+export type Parameter = string | Buffer | null
+
+export function parameter(value: unknown): Parameter {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return null
+  if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value)) return arrayLiteral(value)
+  if (value instanceof Date) return value.toISOString()
+  if (value instanceof Uint8Array)
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  throw new TypeError('no object goes to the database: say it as text')
 }
 
 function arrayLiteral(values: readonly unknown[]): string {
