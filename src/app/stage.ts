@@ -121,7 +121,7 @@ function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane
   })
   const clocks = triggers.map((trigger) => ({
     table: trigger.table,
-    service: clockService({ db: claims, trigger, ...shared, enabled }),
+    service: clockService({ db: claims, trigger, turns, ...shared, enabled }),
   }))
   const wakes = new WakesService({
     source: alarmWakes({ url: 'http://rehearsal.invalid', bearer: null }),
@@ -146,14 +146,18 @@ function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['ste
   return async () => {
     const due: readonly number[] = known ?? (await look())
     const nowMs = now().getTime()
-    let [did, promoted] = [0, 0]
+    let [did, promoted, open] = [0, 0, 0]
     for (const [place, lane] of lanes.entries()) {
       const isTurns = lane.table === SESSIONS
       const ready = (stuck.get(lane) ?? due[place] ?? NEVER) <= nowMs
-      if (!ready && !(isTurns && did > 0)) continue
+      if (!ready && !(isTurns && open > 0)) {
+        if (isTurns && did > 0) await lane.service.settle?.()
+        continue
+      }
       const tick = await lane.service.tick()
       await lane.service.settle?.()
       did += tick.did
+      open += tick.did - (tick.leased ?? 0)
       if (!isTurns) promoted += tick.did
       if (tick.did === 0 && !tick.more) stuck.set(lane, nowMs + waitMs(tick.nextMs))
     }

@@ -57,7 +57,7 @@ export function clockService(options: ClockOptions): Service {
         fireSpans(tracer, trigger.type, startedMs, rows)
         batchSpan(tracer, `promote ${trigger.type}`, startedMs, promoted)
       }
-      return { did: promoted, more, nextMs }
+      return { did: promoted, more, nextMs, leased: turns.length }
     },
   }
 }
@@ -67,7 +67,7 @@ async function take(
   busy: boolean,
   beside: boolean,
 ): Promise<Promotion> {
-  const lent = trigger.leases && runner !== undefined ? await runner.lend(busy) : null
+  const lent = runner === undefined ? null : await lend(runner, trigger, busy)
   if (runner === undefined || lent === null) return promote(db, trigger, busy)
   let turns: readonly ClaimedTurn[] = []
   try {
@@ -77,6 +77,16 @@ async function take(
   } finally {
     await runner.take(lent, turns)
   }
+}
+
+/** Nothing where batches are promoted side by side. */
+async function lend(
+  runner: Runner,
+  { leases, lanes }: Trigger,
+  busy: boolean,
+): Promise<Lent | null> {
+  if (leases === undefined || (busy && lanes !== undefined)) return null
+  return runner.lend(busy && leases === 'together')
 }
 
 /** Batches side by side where much is due, and the order of its batches does not matter to the trigger. */

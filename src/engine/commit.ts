@@ -5,7 +5,6 @@
  */
 import type { TurnResult } from '../agents/agent.ts'
 import { childOf, lineageOf, lineageText } from '../core/limits/lineage.ts'
-import type { Manners } from '../core/people/manners.ts'
 import { heldText, heldVerdict } from '../core/people/speak.ts'
 import { sessionMetadata } from '../core/sessions/checkpoint.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.ts'
@@ -31,6 +30,8 @@ import {
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 import {
   asksPerson,
+  type Counted,
+  claimedPeople,
   countSpoken,
   inTurn,
   isRelease,
@@ -65,24 +66,24 @@ export type Triggers = ReadonlyMap<string, Trigger>
 export interface CommitOptions {
   readonly policy: Policy
   readonly triggers: Triggers
-  /** Nobody else writes to this store: people may be locked before sessions. */
-  readonly alone?: boolean
+  /** Nobody else writes to this store: what claims have brought still holds, but for this. */
+  readonly alone?: Counted | undefined
 }
 
 export async function commitTurns(
   db: Db,
   finished: readonly Finished[],
-  { policy, triggers, alone = false }: CommitOptions,
+  { policy, triggers, alone }: CommitOptions,
 ): Promise<Committed[]> {
   const commit = (
     headsOf: (tx: Db) => Promise<Heads>,
-    peopleOf: (tx: Db) => Promise<People> | null,
+    peopleOf: (tx: Db) => Promise<People> | People | null,
   ) =>
     byKey(db, async (tx) => {
       const heads = await headsOf(tx)
       const people = await peopleOf(tx)
       const now = await databaseNow(tx)
-      const counts = new Map<string, Manners['unasked']>()
+      const counts: Counted = new Map()
       const settled = new Map<Finished, Settled>()
       for (const turn of people === null ? finished : finished.toSorted(inTurn)) {
         const head = heads.get(turn)
@@ -92,6 +93,7 @@ export async function commitTurns(
       const writes = [...settled.values()]
       const behind = writes.length > 0 ? await write(tx, writes, policy, triggers) : NOBODY
       await countUnasked(tx, counts)
+      for (const [userId, count] of counts) alone?.set(userId, count)
       return finished.map((turn) => {
         const each = settled.get(turn)
         return each === undefined ? LOST : answerOf(each, behind)
@@ -103,12 +105,11 @@ export async function commitTurns(
       (tx) => peopleSpokenTo(tx, finished, policy),
     )
   const asks = finished.some(asksPerson)
-  if (asks && !alone) return locked()
+  if (asks && alone === undefined) return locked()
+  const people = () =>
+    asks && alone ? claimedPeople(finished, alone, policy.timezone ?? 'UTC') : null
   try {
-    return await commit(
-      async () => CLAIMED,
-      (tx) => (asks ? peopleSpokenTo(tx, finished, policy) : null),
-    )
+    return await commit(async () => CLAIMED, people)
   } catch (error) {
     if (!(error instanceof HeadMovedError)) throw error
     return locked()
@@ -163,7 +164,7 @@ interface Held {
   /** Null: not looked at. */
   readonly people: People | null
   /** What was said unasked to whom, after this transaction. */
-  readonly counts: Map<string, Manners['unasked']>
+  readonly counts: Counted
 }
 
 interface Settled extends Pick<Held, 'turn' | 'now'> {

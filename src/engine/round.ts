@@ -12,16 +12,15 @@ import type { Service, Tick } from './service.ts'
 export async function round(services: readonly Service[], db: Db): Promise<Tick> {
   const waits = await waitsOf(services, db)
   const ticks: Tick[] = []
-  let did = 0
+  /** What others have done and nobody has taken up yet. */
+  let open = 0
   for (const service of services) {
     const nextMs = waits.get(service)
-    if (nextMs !== undefined && (nextMs === null || nextMs > 0) && !(did > 0 && service.follows)) {
-      ticks.push({ did: 0, more: false, nextMs })
-      continue
-    }
-    const tick = await service.tick()
-    await service.settle?.()
-    did += tick.did
+    const idle = nextMs !== undefined && (nextMs === null || nextMs > 0)
+    const looks = !idle || (open > 0 && service.follows)
+    const tick = looks ? await service.tick() : { did: 0, more: false, nextMs }
+    if (looks || service.follows) await service.settle?.()
+    open += tick.did - (tick.leased ?? 0)
     ticks.push(tick)
   }
   return together(ticks)

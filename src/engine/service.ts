@@ -13,6 +13,8 @@ export interface Tick {
   readonly more: boolean
   /** Until the next due instant, if one is known. */
   readonly nextMs: number | null
+  /** Of the rows taken, those whose turns are begun already. */
+  readonly leased?: number
 }
 
 export interface Service {

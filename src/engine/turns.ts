@@ -7,7 +7,6 @@ import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
 import type { HeldBack } from '../core/people/speak.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
-import { reasonOf } from '../core/sessions/reason.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
@@ -38,12 +37,12 @@ import {
 } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
-import { lateness } from './lateness.ts'
 import { insist, Leased } from './leased.ts'
 import { heldBack, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { Places } from './places.ts'
+import { turnRecord } from './record.ts'
 import type { Service, Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
@@ -111,6 +110,8 @@ export class TurnsService implements Service, Runner {
   #closed = false
   /** More sessions waited than the last look had places for. */
   #behind = false
+  /** Leased under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
+  readonly #waiting: Pick<Running, 'claim' | 'token'>[] = []
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -128,8 +129,10 @@ export class TurnsService implements Service, Runner {
     this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
     this.#batches = new Batches({ ...options, db: options.claims, onError })
+    const { policy, triggers } = options
+    const how = { policy, triggers, alone: options.alone ? new Map() : undefined }
     this.#commits = new GroupCommit({
-      commit: (items) => commitTurns(options.commits, items, options),
+      commit: (items) => commitTurns(options.commits, items, how),
       batchMax: COMMIT_MAX,
       lanes: options.commits.kind === 'postgres' ? 2 : 1,
       queueMax: Number.POSITIVE_INFINITY,
@@ -174,6 +177,7 @@ export class TurnsService implements Service, Runner {
       const slots = released.get(claim.event_id)
       this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
     }
+    this.#startWaiting()
     return { did: turns.length, nextMs }
   }
 
@@ -188,16 +192,22 @@ export class TurnsService implements Service, Runner {
   async take({ places, token, together }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
     this.#places.back(places)
     if (together) this.#batches.begin(token, turns.length)
-    if (!this.#closed) for (const claim of turns) this.#start(claim, token, false)
-    else if (turns.length > 0)
-      await releaseClaims(
-        this.#options.claims,
-        SESSIONS,
-        turns.map((claim) => leaseOf({ claim, token })),
-      )
+    this.#waiting.push(...turns.map((claim) => ({ claim, token })))
+    if (this.#closed) await this.#release(this.#waiting.splice(0))
+    else if (this.#options.claims.now() === null) this.#startWaiting()
+    else this.#options.hints.local('turns')
+  }
+
+  #startWaiting(): void {
+    for (const { claim, token } of this.#waiting.splice(0)) this.#start(claim, token, false)
+  }
+
+  async #release(held: readonly Pick<Running, 'claim' | 'token'>[]): Promise<void> {
+    if (held.length > 0) await releaseClaims(this.#options.claims, SESSIONS, held.map(leaseOf))
   }
 
   async settle(): Promise<void> {
+    this.#startWaiting()
     await this.#running.settle()
     await this.#batches.settle()
   }
@@ -207,7 +217,7 @@ export class TurnsService implements Service, Runner {
     this.#closed = true
     const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
-    if (left.length > 0) await releaseClaims(this.#options.claims, SESSIONS, left.map(leaseOf))
+    await this.#release([...left, ...this.#waiting.splice(0)])
     await this.#batches.settle()
     if (this.#deadlines !== null) clearInterval(this.#deadlines)
     this.#deadlines = null
@@ -338,7 +348,8 @@ export class TurnsService implements Service, Runner {
     })
   }
 
-  #report({ claim, result, failure }: Finished, committed: Committed, running: Running): void {
+  #report(finished: Finished, committed: Committed, running: Running): void {
+    const { claim, result } = finished
     const { hints, meter } = this.#options
     const { decision, status } = committed
     if (status === 'lost') meter.leasesLost(1)
@@ -349,25 +360,7 @@ export class TurnsService implements Service, Runner {
       hints.hint('clock')
       hints.hint('turns')
     }
-    meter.turn({
-      agentId: claim.agent_id,
-      sessionKey: claim.session_key,
-      eventSeq: claim.seq,
-      eventType: claim.type,
-      reason: reasonOf(claim.type),
-      payload: claim.payload,
-      triggerId: claim.trigger_id,
-      slot: claim.scheduled_for,
-      attempt: claim.attempt + claim.deaths + 1,
-      status,
-      durationMs: performance.now() - running.claimedMs,
-      ...lateness(running),
-      checkpointId: result?.checkpointId ?? null,
-      error: failure?.text ?? null,
-      verdicts: decision?.verdicts ?? [],
-      notes: decision?.notes ?? [],
-      traceparent: running.span.traceparent,
-    })
+    meter.turn(turnRecord(finished, committed, running))
   }
 
   /** Nobody wants their result any more: why let them go on? */

@@ -56,8 +56,9 @@ const ERROR_MAX = 2000
 export const alarmTrigger: Trigger = {
   type: 'alarm',
   table: ALARMS,
+  leases: 'each',
 
-  promote: (db) =>
+  promote: (db, _busy, lent = null) =>
     inIndexOrder(db, async (tx) => {
       const { taken, nextMs } = await dueSlots(tx, BATCH)
       const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
@@ -65,7 +66,7 @@ export const alarmTrigger: Trigger = {
         .flatMap(({ slot, caught }) => eventOf(slot, caught))
         .toSorted(({ slot: a }, { slot: b }) => bySlot(a, b))
       const skipped = slots.filter(({ caught }) => caught.slot === null)
-      await takeSlots(tx, events)
+      const turns = await takeSlots(tx, events, lent)
       await settleSlots(
         tx,
         skipped.map(({ slot, caught }) => ({ slot, state: skippedAlarm(slot, caught) })),
@@ -75,7 +76,7 @@ export const alarmTrigger: Trigger = {
         slots.flatMap(({ slot, caught }) => givenUp('alarm', slot, caught)),
       )
       const rows = events.map(rowOf)
-      return { promoted: events.length, more: taken.length === BATCH, nextMs, rows }
+      return { promoted: events.length, more: taken.length === BATCH, nextMs, rows, turns }
     }),
 
   async settle(tx, outcomes) {

@@ -39,10 +39,18 @@ import {
   writeChecks,
 } from '../store/intents/slots.ts'
 import { recordMissed } from '../store/people/missed.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
 import { givenUp, missedText } from './missed.ts'
-import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
+import {
+  BATCH,
+  type Lent,
+  type PromotedRow,
+  promotedRow,
+  type SlotOutcome,
+  type Trigger,
+} from './trigger.ts'
 
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
@@ -53,15 +61,18 @@ export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
   table: INTENTS,
   // Most looks lead to no event: what they come to does not depend on one another.
   lanes: 2,
+  leases: 'each',
 
-  promote: (db) =>
+  promote: (db, _busy, lent = null) =>
     inIndexOrder(db, async (tx) => {
       const startedMs = performance.now()
       const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
       if (slots.length === 0) return { promoted: 0, more: false, nextMs, rows: [] }
       const looks = await lookAround(tx, slots)
-      const { fired, checks } = await act(tx, looks, { startedMs, regular: true, untold: untold() })
+      const acting = { startedMs, regular: true, untold: untold(), lent }
+      const { fired, checks, turns } = await act(tx, looks, acting)
       return {
+        turns,
         ...{
           promoted: fired.length,
           more: slots.length === BATCH,
@@ -117,6 +128,7 @@ export interface Acting {
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
   readonly untold?: Date | null
+  readonly lent?: Lent | null
   /** The trace in which the signal was told that fires one which was made in none. */
   readonly traceOf?: (signal: number) => string | null
 }
@@ -129,7 +141,11 @@ export async function act(
   tx: Db,
   looks: readonly Look[],
   acting: Acting,
-): Promise<{ fired: readonly Fired[]; checks: readonly Check[] }> {
+): Promise<{
+  fired: readonly Fired[]
+  checks: readonly Check[]
+  turns: readonly ClaimedTurn[]
+}> {
   const due = looks
     .filter((look) => look.outcome === 'fire')
     .toSorted(bySlot)
@@ -161,8 +177,8 @@ export async function act(
     due.flatMap(({ look, caught }) => givenUp('intent', look.slot, caught)),
   )
   await writeChecks(tx, checks)
-  await takeSlots(tx, fired)
-  return { fired, checks }
+  const turns = await takeSlots(tx, fired, acting.lent)
+  return { fired, checks, turns }
 }
 
 /** Whoever made the intent: what a fact from outside fires has that fact's origin. */

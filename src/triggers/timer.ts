@@ -10,7 +10,7 @@ const FEW = 20
 export const timerTrigger: Trigger = {
   type: 'timer',
   table: TIMERS,
-  leases: true,
+  leases: 'together',
   async promote(db, busy = false, lent = null, beside = false) {
     const most = busy ? BATCH : FEW
     const places = Math.min(most, lent?.places ?? most)

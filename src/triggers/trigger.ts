@@ -116,8 +116,11 @@ export interface Trigger {
   readonly table: DueTable
   /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. `beside`: others held some of it. */
   promote(db: Db, busy?: boolean, lent?: Lent | null, beside?: boolean): Promise<Promotion>
-  /** Its promotion leases the sessions it can: for a trigger that has nothing to ask before a turn (`withdrawn`, `began`). */
-  readonly leases?: boolean
+  /**
+   * Its promotion leases the sessions it can: for a trigger that is not told of turns that begin (`began`). Nobody can have cancelled what
+   * is promoted in the same transaction. `together`: those of a whole batch are kept in one row where there are many.
+   */
+  readonly leases?: 'each' | 'together'
   /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */
   readonly lanes?: number
   /**

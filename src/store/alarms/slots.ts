@@ -16,15 +16,18 @@ import {
   WAKES,
 } from '../db/due.ts'
 import {
+  type Appended,
+  appendedOf,
   appendTaken,
   dueFrom,
   NUMBERED,
   type Numbered,
-  numberEvents,
   type SlotEvent,
   withdrawnFrom,
 } from '../db/slots.ts'
 import { rowsOf, statement } from '../db/statement.ts'
+import { begunTurns, type NumberLease, numberAndLease } from '../sessions/numbers.ts'
+import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.parent_id, t.user_id, t.agent_id, t.conversation_id, t.kind, t.cron_expr, t.timezone,
   t.anchor_at, t.max_failures, t.status, t.scheduled_for, t.missed_count, t.attempt, t.delivery_id,
@@ -63,8 +66,9 @@ const TAKE = statement(
       missed_count: ['int', ({ event }) => event.missedCount],
       missed: ['json?', ({ event }) => event.missed],
     }),
+    begun: 'uuid[]',
   },
-  ({ i }) => `with taken as (
+  ({ i, begun }) => `with taken as (
     update wakeful.alarms a
     set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
         scheduled_for = i.scheduled_for, missed_count = i.missed_count, updated_at = ${NOW}
@@ -73,13 +77,24 @@ const TAKE = statement(
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
       a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended),
   ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed', 'unattended'])}
-  select 1`,
+  ${appendedOf(begun)}`,
 )
 
-/** Turns due alarms into events, within the transaction that holds their locks. */
-export async function takeSlots(tx: Db, events: readonly AlarmEvent[]): Promise<void> {
-  if (events.length > 0) await TAKE.run(tx, { i: await numberEvents(tx, events) })
+/** Turns due alarms into events, within the transaction that holds their locks.; answers with the turns whose sessions were leased. */
+export async function takeSlots(
+  tx: Db,
+  events: readonly AlarmEvent[],
+  lease: NumberLease | null = null,
+): Promise<readonly ClaimedTurn[]> {
+  if (events.length === 0) return []
+  const { numbered, begun } = await numberAndLease(tx, events, lease, isOnTime)
+  const ids = begun.map(({ event }) => event.eventId)
+  const appended = await TAKE.run<Appended>(tx, { i: numbered, begun: ids })
+  return begunTurns('alarm', begun, appended)
 }
+
+/** What is late has others of its session looked at first, which may be late as well. */
+const isOnTime = ({ missed }: AlarmEvent) => missed === null
 
 /** An alarm leased for one call of its receiver. */
 export interface ClaimedWake extends AlarmSlot {

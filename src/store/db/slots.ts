@@ -15,7 +15,7 @@ import {
   takenAndNext,
   takenOf,
 } from './due.ts'
-import { type Columns, type RowOf, rows, rowsOf, statement } from './statement.ts'
+import { type Columns, type RowOf, rows, statement } from './statement.ts'
 
 /** Locks up to `limit` due rows, soonest first; another clock's are skipped. `columns` are those of `t`. `lock`: of another table. */
 export function dueFrom<R extends { readonly bucket: number }>(
@@ -36,58 +36,10 @@ export interface SlotEvent {
   readonly eventId: string
 }
 
-/** An event and its number in its session. */
+/** An event and its number in its session: see `sessions/numbers.ts`. */
 export interface Numbered<E> {
   readonly event: E
   readonly seq: number
-}
-
-/** Makes the sessions that are missing and takes the numbers, under the lock of each row, always in the same order. */
-const HEADS = statement(
-  {
-    i: rowsOf<{ readonly session: SessionRef; readonly total: number }>({
-      bucket: ['smallint', ({ session }) => session.bucket],
-      session_key: ['text', ({ session }) => session.key],
-      user_id: ['text', ({ session }) => session.userId],
-      agent_id: ['text', ({ session }) => session.agentId],
-      thread_id: ['text', ({ session }) => session.threadId],
-      total: ['int', ({ total }) => total],
-    }),
-  },
-  ({
-    i,
-  }) => `insert into wakeful.sessions as s (bucket, session_key, user_id, agent_id, thread_id, last_seq, due_at, created_at, updated_at)
-    select bucket, session_key, user_id, agent_id, thread_id, total, ${NOW}, ${NOW}, ${NOW}
-    from ${i}
-    order by bucket, session_key
-    on conflict (bucket, session_key) do update
-      set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
-    returning session_key, last_seq`,
-)
-
-/** Numbers the events, in the given order within each session. The caller writes them, or undoes the transaction. */
-export async function numberEvents<E extends SlotEvent>(
-  tx: Db,
-  events: readonly E[],
-): Promise<Numbered<E>[]> {
-  const heads = new Map<string, { session: SessionRef; total: number }>()
-  for (const { session } of events) {
-    const known = heads.get(session.key)
-    if (known === undefined) heads.set(session.key, { session, total: 1 })
-    else known.total++
-  }
-  const found = await HEADS.run<{ session_key: string; last_seq: number }>(tx, {
-    i: [...heads.values()],
-  })
-  const last = new Map(
-    found.map(({ session_key: key, last_seq }) => [key, last_seq - (heads.get(key)?.total ?? 0)]),
-  )
-  return events.map((event) => {
-    const { key } = event.session
-    const seq = (last.get(key) ?? 0) + 1
-    last.set(key, seq)
-    return { event, seq }
-  })
 }
 
 /** The columns that a list of numbered events begins with. */
@@ -120,7 +72,22 @@ export function appendTaken(type: EventType, members: readonly [string, ...strin
   return `appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
     select bucket, session_key, seq, event_id, '${type}', ('{${payload.join(` || ',`)}${spared} || '}')::json,
       ${members[0]}, scheduled_for, traceparent, lineage, ${NOW}
-    from taken returning id)`
+    from taken returning ${APPENDED.join(', ')})`
+}
+
+/** Ends a statement with `appended`: the events whose turns begin at once, as they were written. */
+export function appendedOf(eventIds: string): string {
+  return `select * from appended where id = any(${eventIds})`
+}
+
+const APPENDED = ['id', 'payload', 'trigger_id', 'scheduled_for', 'traceparent', 'lineage'] as const
+export interface Appended {
+  readonly id: string
+  readonly payload: string
+  readonly trigger_id: string
+  readonly scheduled_for: Date
+  readonly traceparent: string | null
+  readonly lineage: string | null
 }
 
 const EVENTS = rows({ bucket: 'smallint', eventId: 'uuid' })

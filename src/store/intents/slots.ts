@@ -8,15 +8,18 @@ import type { StoredTerms } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
 import { INTENTS, keyIs, keyOrder, NOW } from '../db/due.ts'
 import {
+  type Appended,
+  appendedOf,
   appendTaken,
   dueFrom,
   NUMBERED,
   type Numbered,
-  numberEvents,
   type SlotEvent,
   withdrawnFrom,
 } from '../db/slots.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
+import { begunTurns, type NumberLease, numberAndLease } from '../sessions/numbers.ts'
+import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
@@ -223,8 +226,9 @@ const TAKE = statement(
       traceparent: ['text?', ({ event }) => event.traceparent],
       lineage: ['text?', ({ event }) => event.lineage],
     }),
+    begun: 'uuid[]',
   },
-  ({ i }) => `with taken as (
+  ({ i, begun }) => `with taken as (
     update wakeful.scheduled_intents t
     set in_flight = i.event_id, scheduled_for = i.scheduled_for, missed_count = i.missed_count, was_met = i.was_met, seen_at = i.seen_at,
         again = i.again, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
@@ -248,13 +252,24 @@ const TAKE = statement(
     'missed',
     'unattended',
   ])}
-  select 1`,
+  ${appendedOf(begun)}`,
 )
 
-/** Turns intents into events, within the transaction that holds their locks. */
-export async function takeSlots(tx: Db, fires: readonly Fire[]): Promise<void> {
-  if (fires.length > 0) await TAKE.run(tx, { i: await numberEvents(tx, fires) })
+/** Turns intents into events, within the transaction that holds their locks.; answers with the turns whose sessions were leased. */
+export async function takeSlots(
+  tx: Db,
+  fires: readonly Fire[],
+  lease: NumberLease | null = null,
+): Promise<readonly ClaimedTurn[]> {
+  if (fires.length === 0) return []
+  const { numbered, begun } = await numberAndLease(tx, fires, lease, isOnTime)
+  const ids = begun.map(({ event }) => event.eventId)
+  const appended = await TAKE.run<Appended>(tx, { i: numbered, begun: ids })
+  return begunTurns('intent', begun, appended)
 }
+
+/** What is late has others of its session looked at first, which may be late as well. */
+const isOnTime = ({ missed }: Fire) => missed === null
 
 const SKIP = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid', next_check: 'timestamptz?' }) },

@@ -4,8 +4,9 @@ import type { Reason } from '../../core/sessions/reason.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW, PARKED, placeOf } from '../db/due.ts'
-import { dueFrom, NUMBERED, type Numbered, numberEvents, type SlotEvent } from '../db/slots.ts'
+import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
+import { numberEvents } from '../sessions/numbers.ts'
 
 export const PARKED_KINDS = ['alarm', 'intent', 'work'] as const
 export type ParkedKind = (typeof PARKED_KINDS)[number]

@@ -4,8 +4,9 @@ import { type AnsweredBy, QUESTION, type QuestionStatus } from '../../core/quest
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, NOW, type Place, placeOf, QUESTIONS } from '../db/due.ts'
-import { dueFrom, NUMBERED, type Numbered, numberEvents, type SlotEvent } from '../db/slots.ts'
+import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
+import { numberEvents } from '../sessions/numbers.ts'
 
 export interface QuestionRow extends RowOf<typeof QUESTION> {
   readonly now: Date

@@ -7,10 +7,10 @@ import {
   lockingByEvent,
   NUMBERED,
   type Numbered,
-  numberEvents,
   type SlotEvent,
 } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
+import { numberEvents } from '../sessions/numbers.ts'
 import { SLOT, type WorkSlot } from './slots.ts'
 
 /** Of works whose slot in hand these events are; a run that was asked for holds none. */

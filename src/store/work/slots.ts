@@ -12,11 +12,11 @@ import {
   type EventRef,
   NUMBERED,
   type Numbered,
-  numberEvents,
   type SlotEvent,
   withdrawnFrom,
 } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
+import { numberEvents } from '../sessions/numbers.ts'
 
 /** One run that becomes an event. */
 export interface QueuedRun extends SlotEvent {

@@ -1,0 +1,53 @@
+/** What is told of a turn when it has ended. */
+import { performance } from 'node:perf_hooks'
+import { reasonOf } from '../core/sessions/reason.ts'
+import type { Span } from '../core/trace/trace.ts'
+import type { ClaimedTurn } from '../store/sessions/sessions.ts'
+import type { Committed, Finished } from './commit.ts'
+import type { TurnRecord } from './meter.ts'
+
+/** By the monotonic clock. */
+interface Timed {
+  readonly claimedMs: number
+  /** When the agent was entered; null if it never was. */
+  readonly enteredMs: number | null
+  readonly span: Span
+}
+
+export function turnRecord(
+  { claim, result, failure }: Finished,
+  { decision, status }: Committed,
+  { claimedMs, enteredMs, span }: Timed,
+): TurnRecord {
+  return {
+    agentId: claim.agent_id,
+    sessionKey: claim.session_key,
+    eventSeq: claim.seq,
+    eventType: claim.type,
+    reason: reasonOf(claim.type),
+    payload: claim.payload,
+    triggerId: claim.trigger_id,
+    slot: claim.scheduled_for,
+    attempt: claim.attempt + claim.deaths + 1,
+    status,
+    durationMs: performance.now() - claimedMs,
+    ...lateness(claim, claimedMs, enteredMs),
+    checkpointId: result?.checkpointId ?? null,
+    error: failure?.text ?? null,
+    verdicts: decision?.verdicts ?? [],
+    notes: decision?.notes ?? [],
+    traceparent: span.traceparent,
+  }
+}
+
+/** How long after its time an agent was entered. The claim brought the database's time; from there on it is the process's own durations. */
+function lateness(claim: ClaimedTurn, claimedMs: number, enteredMs: number | null) {
+  if (enteredMs === null || claim.attempt + claim.deaths > 0)
+    return { waitMs: null, latenessMs: null }
+  const enteredAt = claim.now.getTime() + enteredMs - claimedMs
+  const since = (instant: Date) => Math.max(0, enteredAt - instant.getTime())
+  return {
+    waitMs: since(claim.event_created_at),
+    latenessMs: claim.scheduled_for === null ? null : since(claim.scheduled_for),
+  }
+}

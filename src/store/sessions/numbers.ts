@@ -1,0 +1,176 @@
+/**
+ * The numbers of events in their sessions, for slots that become events. A session that is idle can be leased on the way, as a claim would,
+ * for who promotes what it then runs: its row is written once instead of twice, and the turn begins without another look.
+ */
+import type { EventType, SessionRef } from '../../core/sessions/session.ts'
+import type { Db } from '../db/db.ts'
+import { inMs, NOW } from '../db/due.ts'
+import type { Appended, Numbered, SlotEvent } from '../db/slots.ts'
+import { type Columns, rowsOf, statement } from '../db/statement.ts'
+import { personOf } from '../people/people.ts'
+import { type ClaimedTurn, type SessionLease, stateOf } from './sessions.ts'
+
+interface Head {
+  readonly session: SessionRef
+  total: number
+  /** To be leased, if it is idle. */
+  wanted: boolean
+}
+
+const HEAD: Columns<Head> = {
+  bucket: ['smallint', ({ session }) => session.bucket],
+  session_key: ['text', ({ session }) => session.key],
+  user_id: ['text', ({ session }) => session.userId],
+  agent_id: ['text', ({ session }) => session.agentId],
+  thread_id: ['text', ({ session }) => session.threadId],
+  total: ['int', ({ total }) => total],
+}
+
+/** Makes the sessions that are missing and takes the numbers, under the lock of each row, always in the same order. */
+const numbering = (i: string, set: string, returning: string) =>
+  `insert into wakeful.sessions as s (bucket, session_key, user_id, agent_id, thread_id, last_seq, due_at, created_at, updated_at
+      ${set === '' ? '' : ', leased_until, claim_token, claimed_at'})
+    select bucket, session_key, user_id, agent_id, thread_id, total, ${NOW}, ${NOW}, ${NOW} ${set}
+    from ${i}
+    order by bucket, session_key
+    on conflict (bucket, session_key) do update
+      set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
+        ${set === '' ? '' : ['leased_until', 'claim_token', 'claimed_at'].map(leasedIfIdle).join('')}
+    returning s.session_key, s.last_seq${returning}`
+
+const leasedIfIdle = (column: string) =>
+  `, ${column} = case when excluded.claim_token is not null and s.done_seq = s.last_seq then excluded.${column} else s.${column} end`
+
+const NUMBER = statement({ i: rowsOf(HEAD) }, ({ i }) => numbering(i, '', ''))
+
+const NUMBER_AND_LEASE = statement(
+  {
+    i: rowsOf<Head>({ ...HEAD, wanted: ['boolean', ({ wanted }) => wanted] }),
+    token: 'uuid',
+    leaseMs: 'int',
+  },
+  ({ i, token, leaseMs }) => {
+    const ifWanted = (value: string) => `, case when wanted then ${value} end`
+    const lease = [inMs(leaseMs), token, NOW].map(ifWanted).join('')
+    const returning = `, s.bucket, s.user_id, s.done_seq, s.checkpoint_id, s.attempt, s.deaths, s.last_user_seq,
+      s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, coalesce(s.claim_token = ${token}, false) as leased`
+    return `with heads as (${numbering(i, lease, returning)})
+    select h.*, ${NOW} as now, case when h.leased then ${stateOf('h')} end as state, case when h.leased then ${personOf('h')} end as person
+    from heads h`
+  },
+)
+
+/** The rest comes with its event. */
+type LeasedHead = Omit<
+  ClaimedTurn,
+  keyof Appended | 'event_id' | 'type' | 'seq' | 'was_due_at' | 'event_created_at' | 'last_seq'
+> & { readonly last_seq: number; readonly done_seq: number; readonly leased: boolean }
+
+interface NumberRow extends Partial<LeasedHead> {
+  readonly session_key: string
+  readonly last_seq: number
+}
+
+/** Leases for turns that are to begin at once, as many as there are places. */
+export interface NumberLease extends SessionLease {
+  readonly places: number
+}
+
+/** What a session was leased for: its next event. */
+interface Begun<E> {
+  readonly event: E
+  readonly seq: number
+  readonly head: LeasedHead
+}
+
+export interface NumberedEvents<E> {
+  readonly numbered: readonly Numbered<E>[]
+  readonly begun: readonly Begun<E>[]
+}
+
+/** Numbers the events, in the given order within each session. The caller writes them, or undoes the transaction. */
+export async function numberEvents<E extends SlotEvent>(
+  tx: Db,
+  events: readonly E[],
+): Promise<readonly Numbered<E>[]> {
+  const heads = headsOf(events)
+  return inOrder(events, heads, await NUMBER.run(tx, { i: [...heads.values()] }))
+}
+
+/** The same, and leases their sessions where they were idle, unless an event of theirs is one that `may` not begin at once. */
+export async function numberAndLease<E extends SlotEvent>(
+  tx: Db,
+  events: readonly E[],
+  lease: NumberLease | null,
+  may: (event: E) => boolean,
+): Promise<NumberedEvents<E>> {
+  if (lease === null) return { numbered: await numberEvents(tx, events), begun: [] }
+  const { token, leaseMs, agentIds, places } = lease
+  const heads = headsOf(events)
+  const known = new Set(agentIds)
+  for (const head of heads.values()) head.wanted = known.has(head.session.agentId)
+  for (const event of events) {
+    const head = heads.get(event.session.key)
+    if (head !== undefined && !may(event)) head.wanted = false
+  }
+  let free = places
+  for (const head of heads.values()) if (head.wanted) head.wanted = free-- > 0
+  const rows = await NUMBER_AND_LEASE.run<NumberRow & LeasedHead>(tx, {
+    ...{ i: [...heads.values()], token, leaseMs },
+  })
+  const numbered = inOrder(events, heads, rows)
+  const leased = new Map(rows.flatMap((row) => (row.leased ? [[row.session_key, row]] : [])))
+  const begun = numbered.flatMap(({ event, seq }) => {
+    const head = leased.get(event.session.key)
+    return head !== undefined && seq === head.done_seq + 1 ? [{ event, seq, head }] : []
+  })
+  return { numbered, begun }
+}
+
+function headsOf(events: readonly SlotEvent[]): Map<string, Head> {
+  const heads = new Map<string, Head>()
+  for (const { session } of events) {
+    const known = heads.get(session.key)
+    if (known === undefined) heads.set(session.key, { session, total: 1, wanted: false })
+    else known.total++
+  }
+  return heads
+}
+
+function inOrder<E extends SlotEvent>(
+  events: readonly E[],
+  heads: ReadonlyMap<string, Head>,
+  rows: readonly NumberRow[],
+): Numbered<E>[] {
+  const last = new Map(
+    rows.map(({ session_key: key, last_seq }) => [key, last_seq - (heads.get(key)?.total ?? 0)]),
+  )
+  return events.map((event) => {
+    const { key } = event.session
+    const seq = (last.get(key) ?? 0) + 1
+    last.set(key, seq)
+    return { event, seq }
+  })
+}
+
+/** As claims would have brought them. */
+export function begunTurns(
+  type: EventType,
+  begun: readonly Begun<SlotEvent>[],
+  appended: readonly Appended[],
+): ClaimedTurn[] {
+  const written = new Map(appended.map((each) => [each.id, each]))
+  return begun.flatMap(({ event, seq, head }): ClaimedTurn[] => {
+    const its = written.get(event.eventId)
+    if (its === undefined) return []
+    const { userId: user_id, agentId: agent_id, threadId: thread_id } = event.session
+    const { id: event_id, ...rest } = its
+    const { leased: _, done_seq: __, now, ...held } = head
+    return [
+      {
+        ...{ ...held, user_id, agent_id, thread_id, type, event_id, seq, ...rest, now },
+        ...{ was_due_at: now, event_created_at: now },
+      },
+    ]
+  })
+}
