@@ -21,12 +21,12 @@ const loaded = async () => {
   if (reader !== null) (await import(reader)).register()
   return import(beside)
 }
+const told = new Promise((heard) => parentPort.once('message', heard))
 const opened = async () => {
   const { PGlite } = await import(pglite)
   const startParams = [...PGlite.defaultStartParams, ...params]
-  const loadDataDir = workerData.directory === null ? undefined : new Blob([workerData.directory])
-  workerData.directory = null
-  return PGlite.create({ loadDataDir, startParams })
+  const directory = await told
+  return PGlite.create({ loadDataDir: directory === null ? undefined : new Blob([directory]), startParams })
 }
 Promise.all([opened(), loaded()]).then(([lite, { begin }]) => {
   // As it comes: asked for as a whole, the answer would be read here, too, and all of it kept.
@@ -65,13 +65,12 @@ export interface Apart {
 }
 
 export async function openApart(options: OpenOptions, beside: Beside): Promise<Apart> {
-  const directory = await preparedDirectory()
   const { port1: port, port2 } = new MessageChannel()
   const thread = new Worker(THREAD, {
     eval: true,
     execArgv: [],
-    workerData: { ...modulesOf(beside), directory, params: OWN_PARAMS, port: port2 },
-    transferList: [port2, ...(directory === null ? [] : [directory.buffer])],
+    workerData: { ...modulesOf(beside), params: OWN_PARAMS, port: port2 },
+    transferList: [port2],
   })
   thread.unref()
   port.unref()
@@ -79,8 +78,16 @@ export async function openApart(options: OpenOptions, beside: Beside): Promise<A
     new Promise<void>((done, failed) => {
       thread.once('message', () => done())
       thread.once('error', failed)
+      // Unpacked while the thread begins.
+      preparedDirectory().then(
+        (directory) => thread.postMessage(directory, directory === null ? [] : [directory.buffer]),
+        failed,
+      )
     })
-  await sparingly(opened, COMPILED_SOON)
+  await sparingly(opened, COMPILED_SOON).catch(async (error: unknown) => {
+    await thread.terminate()
+    throw error
+  })
   const end = new AbortController()
   thread.once('exit', () => end.abort(new Error('the thread of the store has ended')))
   // A statement is planned once: planning takes longer than running where there is little to read.

@@ -34,7 +34,7 @@ export const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
  */
 const COMPILED_ONCE_MORE = 300_000_000
 /** The same for who has much to do at once and nothing to do later. */
-export const COMPILED_SOON = 2_000_000
+export const COMPILED_SOON = 100_000
 /**
  * From this V8 on (Node 24) compiling one function of PostgreSQL once more takes 600 MB, 25 in Node 22, and it is among the first. There
  * all are compiled once: a process under load has 430 MB at most instead of 860, and takes 7 % more CPU time for each message.
