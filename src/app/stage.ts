@@ -15,7 +15,7 @@ import type { Service } from '../engine/service.ts'
 import { Stops } from '../engine/stops.ts'
 import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
-import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
+import { type DueTable, PARKED, SESSIONS, WAKES } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
 import { soonestDue } from '../store/db/soonest.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
@@ -83,7 +83,7 @@ export interface Play {
 export function openPlay(options: PlayOptions): Play {
   const lanes = lanesOf(options)
   return {
-    step: steps(lanes, options.store, options.now),
+    step: steps(lanes, options.store, options.now, options.untold === null),
     close: async () => {
       await Promise.all(lanes.map(({ service }) => service.close?.()))
     },
@@ -134,26 +134,34 @@ function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane
 
 /**
  * As `engine/round.ts`, except that what it has found out is kept where nothing was written since: 14 days are a thousand instants.
+ * `acts`: agents run, and may write whatever they want.
  */
-function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['step'] {
-  const tables = lanes.map(({ table }) => table)
-  /** The soonest of each table, where nothing was written since. */
-  let known: readonly number[] | null = null
+function steps(lanes: readonly Lane[], store: Store, now: () => Date, acts: boolean): Play['step'] {
+  /** The soonest of each lane's table, where nothing was written since. */
+  const known = new Map<Lane, number>()
   /** Those that had something due and could take nothing of it, with the instant of their next row. */
   const stuck = new Map<Lane, number>()
-  const look = async () =>
-    (await soonestDue(store.engine, tables)).map((at) => at?.getTime() ?? NEVER)
+  const look = async () => {
+    const unknown = lanes.filter((lane) => !known.has(lane))
+    if (unknown.length === 0) return
+    const tables = unknown.map(({ table }) => table)
+    const instants = await soonestDue(store.engine, tables)
+    for (const [place, lane] of unknown.entries())
+      known.set(lane, instants[place]?.getTime() ?? NEVER)
+  }
+  const dueMs = (lane: Lane) => stuck.get(lane) ?? known.get(lane) ?? NEVER
   return async () => {
-    const due: readonly number[] = known ?? (await look())
+    await look()
     const nowMs = now().getTime()
+    const ticked: Lane[] = []
     let [did, promoted, open] = [0, 0, 0]
-    for (const [place, lane] of lanes.entries()) {
+    for (const lane of lanes) {
       const isTurns = lane.table === SESSIONS
-      const ready = (stuck.get(lane) ?? due[place] ?? NEVER) <= nowMs
-      if (!ready && !(isTurns && open > 0)) {
+      if (dueMs(lane) > nowMs && !(isTurns && open > 0)) {
         if (isTurns && did > 0) await lane.service.settle?.()
         continue
       }
+      ticked.push(lane)
       const tick = await lane.service.tick()
       await lane.service.settle?.()
       did += tick.did
@@ -161,12 +169,21 @@ function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['ste
       if (!isTurns) promoted += tick.did
       if (tick.did === 0 && !tick.more) stuck.set(lane, nowMs + waitMs(tick.nextMs))
     }
-    known = did > 0 ? null : due
-    if (did > 0) stuck.clear()
-    const next =
-      did > 0 ? nowMs : Math.min(...lanes.map((l, at) => stuck.get(l) ?? due[at] ?? NEVER))
+    const next = did > 0 ? nowMs : Math.min(...lanes.map(dueMs))
+    if (did > 0) {
+      stuck.clear()
+      forget(known, acts ? lanes : ticked)
+    }
     return { promoted, next: next === NEVER ? null : new Date(next) }
   }
+}
+
+/** Turns over slots that were just promoted write to the table of those, and park them; any other may concern whatever was promoted before. */
+function forget(known: Map<Lane, number>, ticked: readonly Lane[]): void {
+  const others = ticked.some(({ table }) => table === SESSIONS || table === PARKED)
+  for (const lane of known.keys())
+    if (others || ticked.includes(lane) || lane.table === SESSIONS || lane.table === PARKED)
+      known.delete(lane)
 }
 
 const NEVER = Number.POSITIVE_INFINITY

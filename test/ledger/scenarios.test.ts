@@ -67,13 +67,15 @@ async function ledgerOf(house: House): Promise<Entry[]> {
 async function run(house: House, seed: number): Promise<Life[]> {
   const dice = random(seed)
   const lives = Array.from({ length: SCENARIOS }, (_, n) => live(house, `u${n}`, dice))
+  let deaths = 0
   for (let minute = 0; minute < MINUTES; minute += STEP) {
     if (dice() < 0.7) {
       const moment = (['claimed', 'delivered', 'committed'] as const)[Math.floor(dice() * 3)]
       house.arm({ moment: moment ?? 'claimed', nth: Math.floor(dice() * 20) })
     }
-    // Away for a while: nothing runs, slots pass. Not so long that they are gathered: that is in test/people.
-    if (dice() < 0.15) house.sleep(13 * MINUTE)
+    // Away for a while: nothing runs, slots pass. Not so long that they are gathered, as after a death: that is in test/people.
+    if (dice() < 0.15 && house.deaths() === deaths) house.sleep(13 * MINUTE)
+    deaths = house.deaths()
     await house.advanceTo(Math.max(house.now(), START + minute * MINUTE + 7_000))
     for (const life of lives) await life.act(minute, STEP)
     await house.advanceTo(house.now() + 16_000)

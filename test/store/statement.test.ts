@@ -52,6 +52,25 @@ it('finds the values of columns in whatever the rows are made from', () => {
   ])
 })
 
+it('says which lists may have rows, so that parts about none of them are left out', async () => {
+  const asked: unknown[][] = []
+  const db = { now: () => AT, query: async (...args: unknown[]) => asked.push(args) }
+  const parts = statement(
+    { i: list, c: rows({ n: 'int' }) },
+    ({ i, c }, has) => `${i}${has.c ? ` and ${c}` : ''}`,
+  )
+  const many = 'unnest($1::smallint[], $2::uuid[], $3::text[]) i(bucket, event_id, note)'
+  const one = '(select $1::smallint, $2::uuid, $3::text) i(bucket, event_id, note)'
+  await parts.run(db as unknown as Db, { i: [row], c: [] })
+  await parts.run(db as unknown as Db, { i: [row], c: [{ n: 7 }] })
+  await parts.run(db as unknown as Db, { i: [row, row], c: [] })
+  expect(asked).toEqual([
+    [one, [1, 'a', null]],
+    [`${one} and (select $4::int) c(n)`, [1, 'a', null, 7]],
+    [`${many} and unnest($4::int[]) c(n)`, [[1, 1], ['a', 'a'], [null, null], []]],
+  ])
+})
+
 it('knows the types of what it takes', () => {
   const s = statement({ i: list, at: 'timestamptz', ids: 'uuid[]', name: 'text?' }, () => '')
   s.values(clock, { i: [row], at: AT, ids: ['a'], name: null })

@@ -9,7 +9,7 @@ import type { Db } from '../../store/db/db.ts'
 import { openEvents } from './copy.ts'
 import type { Held, Plan } from './rehearse.ts'
 
-const PAGE = 500
+const PAGE = 1000
 
 type Entry = ReturnType<typeof entryOf>
 

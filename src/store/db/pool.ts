@@ -47,17 +47,22 @@ interface Prepared {
   readonly timed: boolean
 }
 
-const prepared = new Map<string, Map<string, Prepared>>()
+type Statements = Map<string, Prepared>
+const prepared = new Map<string, Statements>()
 /** Two threads may share the session of an embedded store. */
 const NAME = threadId === 0 ? 'w' : `w${threadId}_`
 let names = 0
 const NAMES_MAX = 2000
 
-function prepare({ schema, spread, reading }: Asking, text: string): Prepared {
-  // A plan is kept with its name, so who reads otherwise over the same connection has names of its own.
+/** A plan is kept with its name, so who reads otherwise over the same connection has names of its own. */
+function statementsOf({ schema, spread, reading }: Omit<Pooled, 'known'>): Statements {
   const place = `${schema} ${spread} ${reading ?? ''}`
   const known = prepared.get(place) ?? new Map<string, Prepared>()
-  if (known.size === 0) prepared.set(place, known)
+  prepared.set(place, known)
+  return known
+}
+
+function prepare({ schema, spread, known }: Pooled, text: string): Prepared {
   const found = known.get(text)
   if (found !== undefined) return found
   const written = inSchema(schema, text)
@@ -76,24 +81,16 @@ function inSchema(schema: string, text: string): string {
   return schema === SCHEMA ? text : text.replace(OUR_SCHEMA, schema)
 }
 
-/** A client, and what its statements are run with. */
-interface Asking {
-  readonly client: pg.PoolClient
-  readonly schema: string
-  readonly named: boolean
-  readonly spread: boolean
-  readonly reading: Reading | undefined
-  /** The instant to say where a statement wants to know it. */
-  readonly instant: () => string | Promise<string>
-}
-
+/** `instant`: to say where a statement wants to know it. */
 async function run<R extends object>(
-  asking: Asking,
+  pooled: Pooled,
+  client: pg.PoolClient,
+  instant: () => string | Promise<string>,
   written: string,
   values: readonly unknown[],
 ): Promise<R[]> {
-  const { client, named, instant } = asking
-  const { text, name, timed } = prepare(asking, written)
+  const { named } = pooled
+  const { text, name, timed } = prepare(pooled, written)
   const given = values.map(parameter)
   if (timed && given[0] === null) given[0] = await instant()
   if (!named || name === undefined)
@@ -139,6 +136,7 @@ interface Pooled {
   readonly named: boolean
   readonly spread: boolean
   readonly reading: Reading | undefined
+  readonly known: Statements
   readonly settle: ((client: pg.PoolClient) => Promise<void>) | undefined
   /** What every `Db` over it says of itself. */
   readonly self: Pick<Db, 'kind' | 'schema' | 'spread' | 'home'>
@@ -148,15 +146,10 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
   const { kind, time, reading, home, schema = SCHEMA, named = true, pulse = new Pulse() } = options
   const { spread = false, settle } = options
   const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
-  const pooled = { pool, kind, time, schema, named, spread, reading, settle, self }
-  const asking = (client: pg.PoolClient): Asking => ({
-    client,
-    schema,
-    named,
-    spread,
-    reading,
-    instant: async () => instantText(await timeOf(time, client)),
-  })
+  const about = { pool, kind, time, schema, named, spread, reading, settle, self }
+  const pooled: Pooled = { ...about, known: statementsOf(about) }
+  const ask = <R extends object>(client: pg.PoolClient, text: string, values: readonly unknown[]) =>
+    run<R>(pooled, client, async () => instantText(await timeOf(time, client)), text, values)
   return {
     ...self,
     now: () => time.dictated(),
@@ -166,9 +159,7 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
     },
     ...(reading === undefined ? {} : { reading }),
     query: (text, values = []) =>
-      retryContention(() =>
-        pulse.of(withClient(pooled, (client) => run(asking(client), text, values))),
-      ),
+      retryContention(() => pulse.of(withClient(pooled, (client) => ask(client, text, values)))),
     exec: (text) => pulse.of(withClient(pooled, (client) => execute(pooled, client, text))),
     tx: (work, options) => retryContention(() => pulse.of(transact(pooled, work, options))),
   }
@@ -257,14 +248,14 @@ async function commit(client: pg.PoolClient): Promise<void> {
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
 function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
-  const { time, schema, named, spread, reading, self } = pooled
-  const at = instantText(atMs)
-  const asking = { client, schema, named, spread, reading, instant: () => at }
+  const { time, self } = pooled
+  let at: string | undefined
+  const instant = () => (at ??= instantText(atMs))
   const db: Db = {
     ...self,
     now: () => time.dictated(),
     time: async () => time.dictated()?.getTime() ?? atMs,
-    query: (text, values = []) => run(asking, text, values),
+    query: (text, values = []) => run(pooled, client, instant, text, values),
     exec: (text) => execute(pooled, client, text),
     tx: (work) => work(db),
   }

@@ -100,6 +100,8 @@ type Given<P extends Takes> = {
 
 /** How the parameters are called in the text. */
 export type Names<P> = { readonly [K in keyof P]: string }
+/** Which of the lists may have rows: a part of the text that is about none of them can be left out. */
+type Has<P> = { readonly [K in keyof P]: boolean }
 
 export interface Statement<P extends Takes> {
   readonly text: string
@@ -110,11 +112,13 @@ export interface Statement<P extends Takes> {
 /** `NOW` in the text is $1, the injected instant; a text without it has no such parameter. */
 export function statement<const P extends Takes>(
   takes: P,
-  write: (names: Names<P>) => string,
+  write: (names: Names<P>, has: Has<P>) => string,
 ): Statement<P> {
   const parameters = Object.entries(takes)
-  const needsNow = write(named(takes, 2, MANY)).includes('$1::')
-  const textOf = (form: Form) => write(named(takes, needsNow ? 2 : 1, form))
+  const written = (first: number, form: Form) =>
+    write(named(takes, first, form), hasOf(takes, form))
+  const needsNow = written(2, MANY).includes('$1::')
+  const textOf = (form: Form) => written(needsNow ? 2 : 1, form)
   const text = textOf(MANY)
   /** By which of the lists have a row. */
   const few = new Map<string, string>()
@@ -136,8 +140,7 @@ export function statement<const P extends Takes>(
     }
     const known = few.get(form)
     if (known !== undefined) return known
-    let at = 0
-    const made = textOf(() => (form[at++] === '1' ? 'one' : 'none'))
+    const made = textOf((name) => ((given[name] as readonly unknown[]).length > 0 ? 'one' : 'none'))
     few.set(form, made)
     FOR_MANY.set(made, text)
     return made
@@ -155,8 +158,8 @@ export function statement<const P extends Takes>(
 /** The text for many rows of one that was written for few: for those who ask how it is planned. */
 export const FOR_MANY = new Map<string, string>()
 
-/** How the next list is written: as arrays, or, where none has more than one row, as that row or as nothing. */
-type Form = () => 'many' | 'one' | 'none'
+/** How a list is written: as arrays, or, where none has more than one row, as that row or as nothing. */
+type Form = (list: string) => 'many' | 'one' | 'none'
 const MANY: Form = () => 'many'
 
 function columnsOf(
@@ -178,7 +181,7 @@ function named<P extends Takes>(takes: P, first: number, form: Form): Names<P> {
     const called = columns.map((column) => column.name)
     if (place !== undefined) called.push(place)
     const as = `${name}(${called.join(', ')})`
-    const how = form()
+    const how = form(name)
     if (how === 'many') {
       const types = columns.map(({ type }) => `$${next++}::${type}[]`).join(', ')
       return [name, `unnest(${types})${place === undefined ? '' : ' with ordinality'} ${as}`]
@@ -190,4 +193,12 @@ function named<P extends Takes>(takes: P, first: number, form: Form): Names<P> {
     return [name, `(select ${values.join(', ')}${how === 'one' ? '' : ' where false'}) ${as}`]
   })
   return Object.fromEntries(names)
+}
+
+function hasOf<P extends Takes>(takes: P, form: Form): Has<P> {
+  const has = Object.entries(takes).map(([name, takes]) => [
+    name,
+    !(takes instanceof List) || form(name) !== 'none',
+  ])
+  return Object.fromEntries(has)
 }

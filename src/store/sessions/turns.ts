@@ -122,9 +122,18 @@ const EFFECTS = rowsOf<TurnEffect>({
 const REACHED = `exists (select 1 from wakeful.links l where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.user_id', `split_part(e.key, ':', 1)`)}
   and coalesce(l.ended_at, 'infinity') = 'infinity' and l.person)`
 
+const putEffects = (
+  e: string,
+) => `insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
+    channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
+  select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload,
+    e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin, e.traceparent,
+    case when e.status = 'pending' and (e.pushed or ${REACHED}) then ${NOW} end, ${NOW}, ${NOW}
+  from ${e}`
+
 const WRITE = statement(
   { i: TURNS, c: POINTS, e: EFFECTS },
-  ({ i, c, e }) => `with heads as (
+  ({ i, c, e }, has) => `with heads as (
     update wakeful.sessions s
     set done_seq = case when i.status = 'retrying' then s.done_seq else i.event_seq end,
         checkpoint_id = coalesce(i.checkpoint_id, s.checkpoint_id),
@@ -145,14 +154,9 @@ const WRITE = statement(
       error, cause, checkpoint_id, effect_ids, verdicts)
     select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error, i.cause,
       i.checkpoint_id, i.effect_ids::uuid[], i.verdicts
-    from ${i}),
-  points as (${putPoints(c)}),
-  sent as (insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status,
-    channel, event_seq, reason, origin, traceparent, due_at, created_at, updated_at)
-  select e.bucket, e.key, e.event_seq::bigint * ${EFFECTS_PER_TURN_MAX} + e.ordinal, e.id, e.checkpoint_id, e.type, e.payload,
-    e.dedupe_key, e.status, e.channel, e.event_seq, e.reason, e.origin, e.traceparent,
-    case when e.status = 'pending' and (e.pushed or ${REACHED}) then ${NOW} end, ${NOW}, ${NOW}
-  from ${e})
+    from ${i})
+  ${has.c ? `, points as (${putPoints(c)})` : ''}
+  ${has.e ? `, sent as (${putEffects(e)})` : ''}
   select count(*)::int as held, coalesce(array_agg(session_key) filter (where behind), '{}') as behind from heads`,
 )
 
