@@ -42,6 +42,9 @@ test('days are rehearsed with a draft, and gone through; nothing is set', async 
   const { page } = visit
   await page.goto(`${stage.url}/#/rehearsal`)
   await page.getByText('Nothing rehearsed yet').waitFor()
+  await page.getByLabel('Person').fill('nan')
+  await page.getByRole('button', { name: 'Rehearse' }).click()
+  await page.getByText('Nothing would come due').waitFor()
   await page.getByLabel('Person').fill('ann')
   await page.getByLabel('Days').selectOption('7')
   await page.getByLabel('What if this alarm were added?').fill('every day at 20:00')

@@ -50,7 +50,7 @@ export function RehearsalPage() {
           {rehearsal.isPending && <p className="text-muted">Rehearsing …</p>}
         </div>
         {rehearsal.data !== undefined && !rehearsal.isPending && (
-          <Played key={rehearsal.data.from} rehearsal={rehearsal.data} />
+          <Told key={rehearsal.data.from} rehearsal={rehearsal.data} />
         )}
         {rehearsal.isIdle && (
           <Empty title="Nothing rehearsed yet">
@@ -60,6 +60,17 @@ export function RehearsalPage() {
         )}
       </div>
     </>
+  )
+}
+
+/** Empty lanes would leave open whether it is the wrong name. */
+function Told({ rehearsal }: { rehearsal: Rehearsal }) {
+  const { occurrences, notes, user_id: user } = rehearsal
+  if (occurrences.length > 0 || notes.length > 0) return <Played rehearsal={rehearsal} />
+  return (
+    <Empty title="Nothing would come due">
+      In these days no follow-up, alarm, intent or work of {user} has its time.
+    </Empty>
   )
 }
 
