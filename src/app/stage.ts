@@ -17,8 +17,9 @@ import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
 import { type DueTable, PARKED, SESSIONS, WAKES } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
+import { Kept } from '../store/db/slots.ts'
 import { soonestDue } from '../store/db/soonest.ts'
-import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { alarmTriggerWith, alarmWakes } from '../triggers/alarm.ts'
 import { intentTriggerWith } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
@@ -101,10 +102,11 @@ function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane
   const { policy, wakesByUrl } = setting
   const meter = silentMeter({ trouble })
   const hints = new LocalHints()
+  const acts = untold === null
   const triggers: readonly Trigger[] = [
     timerTrigger,
-    alarmTrigger,
-    intentTriggerWith(() => untold),
+    alarmTriggerWith(acts ? null : new Kept()),
+    intentTriggerWith(() => untold, acts ? null : new Kept()),
     workTrigger,
     parkedTrigger(policy.timezone ?? 'UTC'),
   ]

@@ -19,6 +19,7 @@ import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/se
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { INTENTS, inIndexOrder } from '../store/db/due.ts'
+import type { Kept } from '../store/db/slots.ts'
 import {
   type Execution,
   freeSlots,
@@ -55,8 +56,14 @@ import {
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
 
-/** `untold`: until when no fact is told, where that is known; looks until then that can see nothing else are one look. */
-export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
+/**
+ * `untold`: until when no fact is told, where that is known; looks until then that can see nothing else are one look. `kept`: for a store
+ * that nobody else writes to.
+ */
+export const intentTriggerWith = (
+  untold: () => Date | null,
+  kept: Kept<IntentSlot> | null = null,
+): Trigger => ({
   type: 'intent',
   table: INTENTS,
   // Most looks lead to no event: what they come to does not depend on one another.
@@ -71,6 +78,7 @@ export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
       const looks = await lookAround(tx, slots)
       const acting = { startedMs, regular: true, untold: untold(), lent }
       const { fired, checks, turns } = await act(tx, looks, acting)
+      for (const fire of fired) kept?.keep(fire.eventId, takenOf(fire))
       return {
         turns,
         ...{
@@ -83,7 +91,8 @@ export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
     }),
 
   async settle(tx, outcomes) {
-    const slots = await lockByEvent(tx, outcomes)
+    const locked = kept?.or(lockByEvent) ?? lockByEvent
+    const slots = await locked(tx, outcomes)
     const executions = outcomes.map((outcome) =>
       executionOf(outcome, slots.get(outcome.eventId) ?? null),
     )
@@ -104,6 +113,14 @@ export const intentTriggerWith = (untold: () => Date | null): Trigger => ({
 
 /** Where anybody may tell anything at any time. */
 export const intentTrigger = intentTriggerWith(() => null)
+
+/** As it stands once it was taken. */
+function takenOf(fire: Fire): IntentSlot {
+  const { slot, scheduledFor, wasMet, seenAt, again, fact, evaluationMs } = fire
+  const looked = { was_met: wasMet, seen_at: seenAt, again, fact, evaluation_ms: evaluationMs }
+  const quiet = { quiet_execution: null, quiet_reason: null }
+  return { ...slot, scheduled_for: scheduledFor, ...looked, ...quiet }
+}
 
 export function rowOf(fire: Fire, latenessMs: number): PromotedRow {
   return promotedRow(latenessMs, { ...fire, triggerId: fire.slot.id })

@@ -7,6 +7,7 @@ import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from './db.ts'
 import {
   type DueTable,
+  databaseNow,
   dueRows,
   keyIs,
   keyOrder,
@@ -131,6 +132,35 @@ export function lockingByEvent<R extends object>(
   return async (tx: Db, events: readonly EventRef[]): Promise<Map<string, R>> => {
     const locked = await lock.run<R & { held: string }>(tx, { h: events })
     return new Map(locked.map((row) => [row.held, row]))
+  }
+}
+
+/** How the rows of events that have ended are had: by event, under their lock. */
+type Locked<R> = (tx: Db, events: readonly EventRef[]) => Promise<Map<string, R>>
+
+/**
+ * Rows as their promotion left them, by event: where nobody else writes to a store, and nobody who could is woken, they need be neither
+ * read again nor locked. Who has promoted something before is asked for.
+ */
+export class Kept<R extends { readonly now: Date }> {
+  readonly #rows = new Map<string, R>()
+
+  keep(eventId: string, row: R): void {
+    this.#rows.set(eventId, row)
+  }
+
+  or(lock: Locked<R>): Locked<R> {
+    return async (tx, events) => {
+      const unknown = events.filter(({ eventId }) => !this.#rows.has(eventId))
+      const rows = unknown.length > 0 ? await lock(tx, unknown) : new Map<string, R>()
+      const now = await databaseNow(tx)
+      for (const { eventId } of events) {
+        const row = this.#rows.get(eventId)
+        if (row !== undefined) rows.set(eventId, { ...row, now })
+        this.#rows.delete(eventId)
+      }
+      return rows
+    }
   }
 }
 
