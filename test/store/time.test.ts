@@ -76,8 +76,8 @@ eachStore('the time in statements', (store) => {
         `select extract(epoch from clock_timestamp() - ${NOW})::float8 as late`,
         [db.now()],
       )
-      // Whoever keeps the machine's clock sets it back by some microseconds now and then.
-      expect(row?.late).toBeGreaterThanOrEqual(-0.000_1)
+      // Whoever keeps the machine's clock sets it back now and then, by up to half a millisecond in a second.
+      expect(row?.late).toBeGreaterThanOrEqual(-0.001)
     }
   })
 
