@@ -26,7 +26,7 @@ import {
   withdrawnFrom,
 } from '../db/slots.ts'
 import { rowsOf, statement } from '../db/statement.ts'
-import { begunTurns, type NumberLease, numberAndLease } from '../sessions/numbers.ts'
+import { type NumberLease, takeAsEvents } from '../sessions/numbers.ts'
 import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.parent_id, t.user_id, t.agent_id, t.conversation_id, t.kind, t.cron_expr, t.timezone,
@@ -80,21 +80,16 @@ const TAKE = statement(
   ${appendedOf(begun)}`,
 )
 
-/** Turns due alarms into events, within the transaction that holds their locks.; answers with the turns whose sessions were leased. */
+/** Turns due alarms into events, within the transaction that holds their locks; answers with the turns whose sessions were leased. */
 export async function takeSlots(
   tx: Db,
   events: readonly AlarmEvent[],
   lease: NumberLease | null = null,
 ): Promise<readonly ClaimedTurn[]> {
-  if (events.length === 0) return []
-  const { numbered, begun } = await numberAndLease(tx, events, lease, isOnTime)
-  const ids = begun.map(({ event }) => event.eventId)
-  const appended = await TAKE.run<Appended>(tx, { i: numbered, begun: ids })
-  return begunTurns('alarm', begun, appended)
+  return takeAsEvents(tx, 'alarm', events, lease, (i, begun) =>
+    TAKE.run<Appended>(tx, { i, begun }),
+  )
 }
-
-/** What is late has others of its session looked at first, which may be late as well. */
-const isOnTime = ({ missed }: AlarmEvent) => missed === null
 
 /** An alarm leased for one call of its receiver. */
 export interface ClaimedWake extends AlarmSlot {

@@ -18,7 +18,7 @@ import {
   withdrawnFrom,
 } from '../db/slots.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
-import { begunTurns, type NumberLease, numberAndLease } from '../sessions/numbers.ts'
+import { type NumberLease, takeAsEvents } from '../sessions/numbers.ts'
 import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
@@ -255,21 +255,16 @@ const TAKE = statement(
   ${appendedOf(begun)}`,
 )
 
-/** Turns intents into events, within the transaction that holds their locks.; answers with the turns whose sessions were leased. */
+/** Turns intents into events, within the transaction that holds their locks; answers with the turns whose sessions were leased. */
 export async function takeSlots(
   tx: Db,
   fires: readonly Fire[],
   lease: NumberLease | null = null,
 ): Promise<readonly ClaimedTurn[]> {
-  if (fires.length === 0) return []
-  const { numbered, begun } = await numberAndLease(tx, fires, lease, isOnTime)
-  const ids = begun.map(({ event }) => event.eventId)
-  const appended = await TAKE.run<Appended>(tx, { i: numbered, begun: ids })
-  return begunTurns('intent', begun, appended)
+  return takeAsEvents(tx, 'intent', fires, lease, (i, begun) =>
+    TAKE.run<Appended>(tx, { i, begun }),
+  )
 }
-
-/** What is late has others of its session looked at first, which may be late as well. */
-const isOnTime = ({ missed }: Fire) => missed === null
 
 const SKIP = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid', next_check: 'timestamptz?' }) },

@@ -76,16 +76,15 @@ export interface NumberLease extends SessionLease {
   readonly places: number
 }
 
-/** What a session was leased for: its next event. */
-interface Begun<E> {
-  readonly event: E
-  readonly seq: number
-  readonly head: LeasedHead
+/** An event of a slot that may be late. */
+interface TakenEvent extends SlotEvent {
+  /** JSON text for its agent; null where it is on time and stands for no other. */
+  readonly missed: string | null
 }
 
-export interface NumberedEvents<E> {
-  readonly numbered: readonly Numbered<E>[]
-  readonly begun: readonly Begun<E>[]
+/** What a session was leased for: its next event. */
+interface Begun extends Numbered<SlotEvent> {
+  readonly head: LeasedHead
 }
 
 /** Numbers the events, in the given order within each session. The caller writes them, or undoes the transaction. */
@@ -97,13 +96,32 @@ export async function numberEvents<E extends SlotEvent>(
   return inOrder(events, heads, await NUMBER.run(tx, { i: [...heads.values()] }))
 }
 
-/** The same, and leases their sessions where they were idle, unless an event of theirs is one that `may` not begin at once. */
-export async function numberAndLease<E extends SlotEvent>(
+/**
+ * Turns due slots into events, within the transaction that holds their locks; answers with the turns whose sessions were leased.
+ * `append` writes them all, and tells of those whose ids it is given how they were written.
+ */
+export async function takeAsEvents<E extends TakenEvent>(
+  tx: Db,
+  type: EventType,
+  events: readonly E[],
+  lease: NumberLease | null,
+  append: (i: readonly Numbered<E>[], begun: readonly string[]) => Promise<readonly Appended[]>,
+): Promise<readonly ClaimedTurn[]> {
+  if (events.length === 0) return []
+  const { numbered, begun } = await numberAndLease(tx, events, lease)
+  const ids = begun.map(({ event }) => event.eventId)
+  return begunTurns(type, begun, await append(numbered, ids))
+}
+
+/** What is late has others of its session looked at first, which may be late as well. */
+const isOnTime = ({ missed }: TakenEvent) => missed === null
+
+/** Numbers them, and leases their sessions where they were idle. */
+async function numberAndLease<E extends TakenEvent>(
   tx: Db,
   events: readonly E[],
   lease: NumberLease | null,
-  may: (event: E) => boolean,
-): Promise<NumberedEvents<E>> {
+): Promise<{ numbered: readonly Numbered<E>[]; begun: readonly Begun[] }> {
   if (lease === null) return { numbered: await numberEvents(tx, events), begun: [] }
   const { token, leaseMs, agentIds, places } = lease
   const heads = headsOf(events)
@@ -111,7 +129,7 @@ export async function numberAndLease<E extends SlotEvent>(
   for (const head of heads.values()) head.wanted = known.has(head.session.agentId)
   for (const event of events) {
     const head = heads.get(event.session.key)
-    if (head !== undefined && !may(event)) head.wanted = false
+    if (head !== undefined && !isOnTime(event)) head.wanted = false
   }
   let free = places
   for (const head of heads.values()) if (head.wanted) head.wanted = free-- > 0
@@ -154,9 +172,9 @@ function inOrder<E extends SlotEvent>(
 }
 
 /** As claims would have brought them. */
-export function begunTurns(
+function begunTurns(
   type: EventType,
-  begun: readonly Begun<SlotEvent>[],
+  begun: readonly Begun[],
   appended: readonly Appended[],
 ): ClaimedTurn[] {
   const written = new Map(appended.map((each) => [each.id, each]))
