@@ -38,7 +38,9 @@ class Api:
             return json.load(answer)
 
     def pending(self, claim):
-        return self.call("GET", "/v1/intents/pending" + (f"?claim={claim}" if claim else ""))
+        if claim:
+            return self.call("POST", "/v1/intents/claims", {"seconds": claim})
+        return self.call("GET", "/v1/intents/pending")
 
     def fire(self, intent, report):
         if "claim_token" in intent:

@@ -8,7 +8,7 @@ import { Refusal } from '../core/errors.ts'
 import { canonicalJson, RawJson, writeJson } from '../core/json/json.ts'
 import type { Db } from '../store/db/db.ts'
 import type { KeptAnswer, KeyClaim } from '../store/identity/idempotency.ts'
-import type { Answer, Context, Input, Operation } from './contract.ts'
+import type { Actor, Answer, Context, Input, Operation } from './contract.ts'
 import { inOneTransaction, perform } from './perform.ts'
 import { inSlice } from './slices.ts'
 
@@ -42,6 +42,12 @@ function fingerprint({ method, path, body }: KeyedRequest): string {
 
 /** Whose key it is: the owner of what will be created, as far as the request says. */
 function ownerOf({ actor }: Context, body: unknown): string {
+  const { agentId } = actor
+  const whose = personOf(actor, body)
+  return agentId === null ? whose : `${whose}:${agentId}`
+}
+
+function personOf(actor: Actor, body: unknown): string {
   if (actor.ownerDid !== null) return actor.ownerDid
   const named = actor.userId ?? (body as { user_id?: unknown } | undefined)?.user_id
   return typeof named === 'string' ? `user:${named}` : `*:${actor.keyId ?? ''}`

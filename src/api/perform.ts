@@ -2,10 +2,12 @@
  * How an operation is run, whichever door it came through: with the rights of its actor's owner, and with an entry in
  * the audit log that commits with the change or not at all.
  */
+
+import { Refusal } from '../core/errors.ts'
 import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/audit.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import { writeAudit } from '../store/identity/audit.ts'
-import type { Answer, AppServices, Context, Input, Operation } from './contract.ts'
+import type { Actor, Answer, AppServices, Context, Input, Operation } from './contract.ts'
 import { inSlice } from './slices.ts'
 
 const OBJECT_ID_MAX = 300
@@ -15,8 +17,29 @@ export function changes(op: Operation): boolean {
 }
 
 /** Takes what `prepare` gave. */
-export function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+export async function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+  refuseOtherAgents(ctx.actor, input)
   return inSlice(op, ctx, input, (inside, asked) => performHere(op, inside, asked))
+}
+
+/**
+ * A key bound to an agent names no other one and no session of another one, whatever the operation: to it they do not exist.
+ * Rows that are not named are kept from it by row-level security.
+ */
+function refuseOtherAgents({ agentId }: Actor, { params, query, body }: Input): void {
+  if (agentId === null) return
+  for (const part of [params, query, body, fields(body).arguments].map(fields)) {
+    for (const name of ['agent_id', 'assistant_id']) {
+      const named = text(part[name])
+      if (named !== undefined && named !== agentId)
+        throw new Refusal('not_found', `${name}: there is no agent ${named} here`)
+    }
+    for (const name of ['session_key', 'notify_session']) {
+      const session = parseSessionKey(text(part[name]) ?? '')
+      if (session !== null && session.agentId !== agentId)
+        throw new Refusal('not_found', `${name}: there is no session ${session.key}`)
+    }
+  }
 }
 
 async function performHere(op: Operation, ctx: Context, input: Input): Promise<Answer> {

@@ -240,7 +240,7 @@ export class App {
 
   #reach(actor: Actor, number: number): Pick<Context, 'db' | 'whole' | 'app'> {
     const whole = (this.stores.all[number] as Store).db
-    const db = actor.userId === null ? whole : ownedBy(whole, actor.userId)
+    const db = actor.userId === null ? whole : ownedBy(whole, actor.userId, actor.agentId)
     return { db, whole, app: this.#parts.services.all[number] as AppServices }
   }
 

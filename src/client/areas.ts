@@ -22,6 +22,7 @@ const AREAS = {
     delete: 'delete_intent',
     history: 'list_intent_executions',
     pending: 'list_pending_intents',
+    claims: 'claim_pending_intents',
     claim: 'claim_intent',
     fire: 'fire_intent',
   },

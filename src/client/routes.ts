@@ -26,6 +26,7 @@ export const ROUTES: Readonly<Record<OperationName, string> & Record<string, str
   cancel_alarm: 'DELETE /v1/alarms/{id}',
   fire_alarm_now: 'POST /v1/alarms/{id}/fire-now creates',
   list_pending_intents: 'GET /v1/intents/pending',
+  claim_pending_intents: 'POST /v1/intents/claims',
   create_intent: 'POST /v1/intents creates',
   list_intents: 'GET /v1/intents',
   get_intent: 'GET /v1/intents/{id}',

@@ -8,6 +8,7 @@ import { writeJson } from '../core/json/json.ts'
 import { advance, cursorAt, isOld, readCursor, writeCursor } from '../core/subscriptions/cursor.ts'
 import { type EventArguments, filterOf } from '../core/subscriptions/event-types.ts'
 import {
+  agentOf,
   BODY_MAX_BYTES,
   FAILING_MAX_MS,
   settleDelivery,
@@ -124,7 +125,7 @@ function lookOf(reader: Reader) {
   const args = JSON.parse(reader.arguments) as EventArguments
   const cursor = readCursor(reader.cursor) ?? cursorAt(reader.now)
   const { bucket, user_id: userId, name } = reader
-  return { ...filterOf(args), bucket, userId, name, cursor }
+  return { ...filterOf(args), bucket, userId, name, onlyOf: agentOf(reader.principal), cursor }
 }
 
 interface News {

@@ -18,12 +18,26 @@ export function givenUp(
     readonly bucket: number
     readonly id: string
     readonly user_id: string
+    readonly agent_id: string | null
     readonly name: string
   },
   caught: CaughtUp,
 ): MissedSlots[] {
   if (caught.givenUp === null) return []
-  const { bucket, id: trigger_id, user_id, name } = trigger
+  const { bucket, id: trigger_id, user_id, agent_id, name } = trigger
   const { first: scheduled_for, last: last_for, count: slots } = caught.givenUp
-  return [{ bucket, id: newId(), user_id, kind, trigger_id, name, scheduled_for, last_for, slots }]
+  return [
+    {
+      bucket,
+      id: newId(),
+      user_id,
+      agent_id,
+      kind,
+      trigger_id,
+      name,
+      scheduled_for,
+      last_for,
+      slots,
+    },
+  ]
 }

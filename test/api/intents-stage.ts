@@ -35,6 +35,7 @@ export interface Desk {
   get(id: string): Promise<Loose>
   fire(id: string, body: object, headers?: Record<string, string>): Promise<Reply<Loose>>
   pending(query?: string): Promise<Loose[]>
+  claim(body: object): Promise<Loose[]>
   history(id: string, query?: string): Promise<Loose[]>
   /** So many milliseconds from the suite's present. */
   later(ms: number): string
@@ -63,6 +64,11 @@ export function desk(h: House): Desk {
     get: (id) => read(`/v1/intents/${id}`),
     fire: (id, body, headers) => h.call('POST', `/v1/intents/${id}/fire`, body, headers),
     pending: (query = '') => read(`/v1/intents/pending?user_id=${user}${query}`),
+    claim: async (body) => {
+      const answer = await h.call('POST', '/v1/intents/claims', { user_id: user, ...body })
+      expect(answer.status, answer.text).toBe(200)
+      return answer.body as unknown as Loose[]
+    },
     history: (id, query = '') => read(`/v1/intents/${id}/history${query}`),
     later: (ms) => new Date(h.wakeful.now().getTime() + ms).toISOString(),
   }

@@ -3,6 +3,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import { WebSocket } from 'ws'
+import type { Agent } from '../../src/agents/agent.ts'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
@@ -36,6 +37,7 @@ export interface Stage {
 export async function openStage(
   database: string,
   env: Record<string, string> = {},
+  bot: Agent = agent(() => undefined),
 ): Promise<Stage> {
   let now = new Date('2026-01-01T00:00:00Z')
   let logged = ''
@@ -48,7 +50,10 @@ export async function openStage(
       WAKEFUL_RATE_PER_SECOND: '100000',
       ...env,
     }),
-    agents: new Map(['bot', 'other'].map((name) => [name, agent(() => undefined)])),
+    agents: new Map([
+      ['bot', bot],
+      ['other', agent(() => undefined)],
+    ]),
     log: pino({ level: 'trace' }, { write: (line: string) => (logged += line) }),
     now: () => now,
   })

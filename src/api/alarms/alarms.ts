@@ -185,6 +185,8 @@ const createAlarmOp = operation({
       },
       ctx.inTransaction ? ctx.db : null,
     )
+    if (deduped && ctx.actor.agentId !== null && row.agent_id !== ctx.actor.agentId)
+      throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
     tellIfSoon(ctx.app, row.next_fire_at, row.now)
     return {

@@ -10,6 +10,7 @@ import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from '../../core/intents/r
 import { KEY_PART_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
+import { asPerson } from '../../store/db/owned.ts'
 import {
   deleteIntent,
   getIntent,
@@ -56,8 +57,9 @@ function agentErrors({ app }: Context, agentId: string | null): string[] {
 }
 
 /** Under the lock of its person: the limit holds whoever else is adding at the same time. */
-async function limitErrors(tx: Db, owner: string): Promise<string[]> {
-  return (await roomForIntents(tx, owner)) > 0 ? [] : [LIMIT_REACHED]
+async function limitErrors({ actor }: Context, tx: Db, owner: string): Promise<string[]> {
+  const room = await asPerson(tx, actor.agentId, () => roomForIntents(tx, owner))
+  return room > 0 ? [] : [LIMIT_REACHED]
 }
 
 function refuse(errors: readonly string[]): void {
@@ -96,7 +98,7 @@ const createIntentOp = operation({
     const { user_id, created_by = null, ...said } = body
     const timed = isConditionType(said.trigger_type) && (said.expires_at ?? null) === null
     const timezone = said.timezone ?? (timed ? 'UTC' : await zoneFor(ctx, owner))
-    const wish = intentWish({ ...said, timezone })
+    const wish = intentWish({ ...said, agent_id: said.agent_id ?? ctx.actor.agentId, timezone })
     const now = await databaseNow(ctx.db)
     const errors = [
       ...agentErrors(ctx, wish.agent_id),
@@ -111,7 +113,7 @@ const createIntentOp = operation({
       lineage: await lineageFor(ctx, owner, wish.agent_id),
     }
     const row = await ctx.db.tx(async (tx) => {
-      refuse([...errors, ...(wish.enabled ? await limitErrors(tx, owner) : [])])
+      refuse([...errors, ...(wish.enabled ? await limitErrors(ctx, tx, owner) : [])])
       return insertIntent(tx, draft, planIntent(wish, now))
     })
     tellClock(ctx, row)
@@ -171,7 +173,7 @@ async function change(ctx: Context, tx: Db, row: IntentRow, body: UpdateBody): P
   const wish = intentWish(body, row)
   const errors = wish.agent_id === row.agent_id ? [] : agentErrors(ctx, wish.agent_id)
   const { plan, fresh, enabling } = changeIntent(row, wish, row.now, errors)
-  if (enabling) errors.push(...(await limitErrors(tx, row.user_id)))
+  if (enabling) errors.push(...(await limitErrors(ctx, tx, row.user_id)))
   refuse(errors)
   return updateIntent(tx, row, plan, { fresh })
 }

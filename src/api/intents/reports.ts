@@ -25,6 +25,7 @@ import { executionOf, executionView, intentView, viewOf } from './shapes.ts'
 
 /** All that a worker can want to have in hand, and no more than a process can. */
 const PENDING_MAX = 1_000
+const PENDING_LIMIT = { min: 1, max: PENDING_MAX, default: PENDING_MAX }
 const CLAIM_SECONDS = { min: 1, max: 3_600 }
 const KEPT_TEXT_MAX = 2_000
 const WORKERS = ['admin', 'service', 'agent', 'worker'] as const
@@ -37,16 +38,14 @@ function claimOf({ claim_token, claimed_until }: IntentRow) {
   return { claim_token, claimed_until }
 }
 
-const soonestOfAll = mergedArrays('next_check', 'soonest')
-
-/** One slice after the other until there are enough, from any on: none of them comes last for ever. */
+/** One shard after the other until there are enough, starting at a random one, so that none is always last. */
 const claimAcross: Across = async (slices, ask, input) => {
-  const { limit, ...query } = input.query as { limit: number }
+  const { limit, ...asked } = input.body as { limit: number }
   const start = randomInt(slices)
   const taken: unknown[] = []
   for (let n = 0; n < slices && taken.length < limit; n++) {
-    const left = { ...query, limit: limit - taken.length }
-    const { body } = await ask((start + n) % slices, { ...input, query: left })
+    const left = { ...asked, limit: limit - taken.length }
+    const { body } = await ask((start + n) % slices, { ...input, body: left })
     taken.push(...(body as unknown[]))
   }
   return { body: taken }
@@ -58,35 +57,49 @@ const pendingOp = operation({
   path: '/v1/intents/pending',
   tag: 'Intents',
   summary: 'Intents that are due, soonest first, for workers outside',
-  description:
-    'With `claim`, what is answered is leased for so many seconds: each has a `claim_token`, and nobody else is given it until then.',
+  description: 'Reads only. `POST /v1/intents/claims` leases what is due.',
   query: z.object({
     user_id: keyPart.optional(),
-    claim: whole(CLAIM_SECONDS).optional(),
-    limit: whole({ min: 1, max: PENDING_MAX, default: PENDING_MAX }),
+    limit: whole(PENDING_LIMIT),
     offset: page.offset,
+    claim: z
+      .never({ error: 'a GET never writes; POST /v1/intents/claims {"seconds": …} leases' })
+      .optional(),
   }),
-  across: (slices, ask, input) =>
-    (input.query as { claim?: number }).claim === undefined
-      ? soonestOfAll(slices, ask, input)
-      : claimAcross(slices, ask, input),
+  across: mergedArrays('next_check', 'soonest'),
   roles: [...WORKERS],
-  output: z.array(
-    intentView.extend({
-      claim_token: claimed.claim_token.optional(),
-      claimed_until: claimed.claimed_until.optional(),
-    }),
-  ),
+  output: z.array(intentView),
   async run(ctx, { query }) {
-    const owner = ownerOf(ctx.actor, query.user_id)
-    const { claim: seconds, limit, offset } = query
-    if (seconds === undefined) {
-      const rows = await pendingIntents(ctx.db, { userId: owner, limit, offset })
-      return { body: rows.map(viewOf) }
-    }
-    if (offset > 0) throw new Refusal('rule', 'offset: a claim takes the soonest; leave it out')
+    const { limit, offset } = query
+    const userId = ownerOf(ctx.actor, query.user_id)
+    const rows = await pendingIntents(ctx.db, { userId, limit, offset })
+    return { body: rows.map(viewOf) }
+  },
+})
+
+const claimPendingOp = operation({
+  name: 'claim_pending_intents',
+  method: 'POST',
+  path: '/v1/intents/claims',
+  tag: 'Intents',
+  summary: 'Lease intents that are due, soonest first, for workers outside',
+  description:
+    'Each answered intent has a `claim_token` and is leased for `seconds`. No other caller gets it until then.',
+  body: z.object({
+    seconds: whole(CLAIM_SECONDS),
+    limit: whole(PENDING_LIMIT),
+    user_id: keyPart.optional(),
+  }),
+  across: claimAcross,
+  // A worker that polls would fill the log; its reports are in it.
+  audit: 'none',
+  roles: [...WORKERS],
+  output: z.array(intentView.extend(claimed)),
+  async run(ctx, { body }) {
+    const { seconds, limit } = body
     const tokens = Array.from({ length: limit }, newId)
-    const rows = await claimPending(ctx.db, { userId: owner, seconds, tokens })
+    const userId = ownerOf(ctx.actor, body.user_id)
+    const rows = await claimPending(ctx.db, { userId, seconds, tokens })
     return { body: rows.map((row) => ({ ...viewOf(row), ...claimOf(row) })) }
   },
 })
@@ -247,4 +260,4 @@ const historyOp = operation({
 })
 
 /** `pending` before `{id}`: a table reads in this order, whatever a router does. */
-export const intents = [pendingOp, ...ownIntents, claimOp, fireOp, historyOp]
+export const intents = [pendingOp, claimPendingOp, ...ownIntents, claimOp, fireOp, historyOp]

@@ -12,6 +12,7 @@ import { REASONS } from '../../core/sessions/reason.ts'
 import { KEY_PART, KEY_PART_FORM, LOCAL_USER } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
+import { asPerson } from '../../store/db/owned.ts'
 import { changePerson } from '../../store/people/change.ts'
 import {
   askForParked,
@@ -74,7 +75,8 @@ const serverZone = ({ app }: Context) => app.policy.timezone ?? 'UTC'
 async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly string[] = []) {
   const row = (await getPerson(db, userId)) ?? nobody(userId)
   const now = await databaseNow(db)
-  const manners = mannersOf(row, serverZone(ctx))
+  const wanted = mannersOf(row, serverZone(ctx))
+  const manners = { ...wanted, mutedAgents: mutedFor(ctx.actor, wanted.mutedAgents) }
   const waiting = await listParked(db, {
     ...{ userId, status: 'waiting', limit: COUNTED_MAX, after: null },
   })
@@ -95,6 +97,20 @@ async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly stri
   }
 }
 
+/** A key bound to an agent sees and changes whether that one is muted, and knows of no other. */
+function mutedFor({ agentId }: Actor, muted: readonly string[]): readonly string[] {
+  return agentId === null ? muted : muted.filter((each) => each === agentId)
+}
+
+function mutedBy({ agentId }: Actor, wish: MannerWish, row: PersonRow): MannerWish {
+  if (agentId === null || wish.muted_agents === undefined) return wish
+  const other = wish.muted_agents?.find((each) => each !== agentId)
+  if (other !== undefined)
+    throw new Refusal('not_found', `muted_agents: there is no agent ${other} here`)
+  const others = row.muted_agents.filter((each) => each !== agentId)
+  return { ...wish, muted_agents: [...others, ...(wish.muted_agents ?? [])] }
+}
+
 function nobody(userId: string): PersonRow {
   return {
     ...{ bucket: 0, user_id: userId, timezone: null, quiet_hours: [], most_unasked_per_day: null },
@@ -111,11 +127,14 @@ async function change(
 ) {
   let notes: readonly string[] = []
   const body = await ctx.db.tx(async (tx) => {
-    const { manners, moved } = await changePerson(tx, userId, serverZone(ctx), (row, now) => {
-      const asked = wishOf(row, now)
-      notes = asked.notes ?? []
-      return asked.wish
-    })
+    // What they want holds for all their agents, also for what is parked by others.
+    const { manners, moved } = await asPerson(tx, ctx.actor.agentId, () =>
+      changePerson(tx, userId, serverZone(ctx), (row, now) => {
+        const asked = wishOf(row, now)
+        notes = asked.notes ?? []
+        return mutedBy(ctx.actor, asked.wish, row)
+      }),
+    )
     return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, manners.timezone)])
   })
   ctx.app.changed('clock')

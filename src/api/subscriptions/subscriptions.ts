@@ -26,12 +26,14 @@ import {
   DELIVERY_ERRORS,
   expiryOf,
   OLD_SECRET_MS,
+  principalOf,
   SUBSCRIPTIONS_MAX,
   subscriptionId,
   URL_MAX,
 } from '../../core/subscriptions/subscription.ts'
 import { tell, terminated } from '../../core/subscriptions/told.ts'
 import { databaseNow } from '../../store/db/due.ts'
+import { asPerson } from '../../store/db/owned.ts'
 import { writeAudit } from '../../store/identity/audit.ts'
 import { endSubscriptions } from '../../store/subscriptions/deliveries.ts'
 import { lookUp } from '../../store/subscriptions/occurrences.ts'
@@ -99,17 +101,14 @@ function wishOf(actor: Actor, body: { name: string; arguments: object }): Wish {
       'shape',
       read.errors.map(({ path, message }) => `body.${where(['arguments', ...path])}: ${message}`),
     )
-  const args = read.data as EventArguments
+  const taken = read.data as EventArguments
+  const bound = actor.agentId !== null && Object.hasOwn(EVENT_TYPES[name].input.shape, 'agent_id')
+  const args = bound ? { ...taken, agent_id: actor.agentId } : taken
   const named = args.user_id
   if (named !== undefined && actor.userId !== null && named !== actor.userId)
     throw new Refusal('forbidden', `these credentials act for ${actor.userId}, not for ${named}`)
   const userId = named ?? actor.userId ?? LOCAL_USER
   return { name, args, userId, bucket: bucketOf(userId) }
-}
-
-/** Whose subscription: a person, an agent of theirs, or those who may act for everybody. */
-function principalOf({ userId, agentId, role }: Actor): string {
-  return `${userId ?? `:${role}`}${agentId === null ? '' : `:${agentId}`}`
 }
 
 function idOf(actor: Actor, { name, args }: Wish, to: string): string {
@@ -175,7 +174,10 @@ const subscribe = operation({
     const begin = within(cursorOf(body.cursor, now), body.max_age_ms ?? null, now)
     const id = idOf(ctx.actor, asked, body.url)
     const known = await findSubscription(ctx.db, bucket, id)
-    if (known === null && (await countSubscriptions(ctx.db, bucket, userId)) >= SUBSCRIPTIONS_MAX)
+    if (
+      known === null &&
+      (await countSubscriptions(ctx.whole ?? ctx.db, bucket, userId)) >= SUBSCRIPTIONS_MAX
+    )
       throw new Refusal('rate_limited', `a person has at most ${SUBSCRIPTIONS_MAX} subscriptions`)
     if (known?.secret !== body.secret) await challenge(ctx, { id, ...body }, now)
     const row = await ctx.db.tx(async (tx) => {
@@ -287,8 +289,10 @@ const pollEvents = operation({
     const { name, args, userId, bucket } = wishOf(ctx.actor, body)
     const now = await databaseNow(ctx.db)
     const begin = within(cursorOf(body.cursor, now), body.max_age_ms ?? null, now)
-    const look = { ...filterOf(args), bucket, userId, name, cursor: begin.cursor }
-    const [seen] = await lookUp(ctx.db, [look], body.max_events)
+    const { agentId } = ctx.actor
+    const look = { ...filterOf(args), bucket, userId, name, onlyOf: agentId, cursor: begin.cursor }
+    // Runs of work are in the sessions of executors; `onlyOf` leaves out those of other agents.
+    const [seen] = await asPerson(ctx.db, agentId, (db) => lookUp(db, [look], body.max_events))
     const { found, more, gap } = seen ?? { found: [], more: false, gap: false }
     const events = found.map((row) => {
       const { eventId: event_id, ...told } = tell(name, row)

@@ -2,26 +2,30 @@
 import { Refusal } from '../../core/errors.ts'
 import type { WorkRules } from '../../core/work/draft.ts'
 import type { Db } from '../../store/db/db.ts'
+import { asPerson } from '../../store/db/owned.ts'
 import { queueRuns } from '../../store/work/slots.ts'
 import { type OutputRow, outputById, runNow, type WorkRow } from '../../store/work/work.ts'
 import type { Context } from '../contract.ts'
 
-export function workRules({ app }: Context, userId: string): WorkRules {
+export function workRules({ app, actor }: Context, userId: string): WorkRules {
   const whom = `takes a session key of this user, ${userId}:agent:thread`
   const refuses = (agentId: string) =>
-    app.knowsAgent(agentId) ? null : `there is no agent ${agentId} here`
+    app.knowsAgent(agentId) && (actor.agentId ?? agentId) === agentId
+      ? null
+      : `there is no agent ${agentId} here`
   const { types, missing } = app.work
   return { types, missing, userId, told: { whom, refuses } }
 }
 
 /** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */
 export async function queueRun(
-  { traceparent = null }: Context,
+  { traceparent = null, actor }: Context,
   tx: Db,
   work: WorkRow,
 ): Promise<OutputRow> {
   const run = runNow(work, traceparent)
-  const queued = await queueRuns(tx, [run])
+  // It runs in the session of its executor, which is no session of the agent that asks.
+  const queued = await asPerson(tx, actor.agentId, () => queueRuns(tx, [run]))
   // Deleted between our look and our lock. Refusing undoes the number its session has given.
   if (!queued.has(run.eventId)) throw new Refusal('not_found', `there is no work ${work.id}`)
   const output = await outputById(tx, work.bucket, run.outputId)

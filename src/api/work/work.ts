@@ -6,7 +6,13 @@ import { newId } from '../../core/ids.ts'
 import { LOCAL_USER } from '../../core/sessions/session.ts'
 import { newWork, runsAtOnce, workErrors } from '../../core/work/draft.ts'
 import { workFields } from '../../core/work/fields.ts'
-import { changeWork, planWork, WAIT_MAX_SECONDS, WAITING_MAX } from '../../core/work/work.ts'
+import {
+  changeWork,
+  notifySession,
+  planWork,
+  WAIT_MAX_SECONDS,
+  WAITING_MAX,
+} from '../../core/work/work.ts'
 import type { Db } from '../../store/db/db.ts'
 import { databaseNow } from '../../store/db/due.ts'
 import {
@@ -99,7 +105,8 @@ const createWorkOp = operation({
       const plan = planWork(fields, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
       const lineage = await lineageFor(ctx, userId, fields.agent_type)
-      const draft = { id, userId, fields, traceparent: ctx.traceparent ?? null, lineage }
+      const { agentId } = ctx.actor
+      const draft = { id, userId, agentId, fields, traceparent: ctx.traceparent ?? null, lineage }
       const [row] = await insertWork(tx, [newWork(draft, plan)])
       if (row === undefined) throw new Error(`work ${id} was not written`)
       const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null
@@ -223,6 +230,7 @@ const updateWorkOp = operation({
         parameters: body.parameters?.text ?? work.parameters,
         notify: body.notify ?? work.notify,
         notify_session: body.notify_session ?? work.notify_session,
+        agent_id: notifySession(body, work.user_id)?.agentId ?? work.agent_id,
         catch_up: body.catch_up ?? work.catch_up,
         catch_up_within_seconds:
           body.catch_up_within_seconds === undefined

@@ -34,6 +34,21 @@ export interface SubscriptionKey {
   readonly arguments: EventArguments
 }
 
+/** Who subscribes: a person, one agent of theirs, or those who may act for everybody. */
+export function principalOf(who: {
+  readonly userId: string | null
+  readonly agentId: string | null
+  readonly role: string
+}): string {
+  return `${who.userId ?? `:${who.role}`}${who.agentId === null ? '' : `:${who.agentId}`}`
+}
+
+/** The agent whose rows alone a subscriber may see; null: all of the person's. */
+export function agentOf(principal: string): string | null {
+  const [userId, agentId] = principal.split(':')
+  return userId === '' ? null : (agentId ?? null)
+}
+
 /** The same for the same wish, whoever counts: a UUID out of a hash. */
 export function subscriptionId(key: SubscriptionKey): string {
   const parts = [key.principal, key.url, key.name, canonicalJson(key.arguments)]

@@ -6,6 +6,8 @@ import { notifySession, type WorkChange, type WorkPlan } from './work.ts'
 export interface WorkDraft {
   readonly id: string
   readonly userId: string
+  /** The agent it belongs to, where that is not the agent of `notify_session`. */
+  readonly agentId?: string | null
   readonly fields: WorkFields
   /** The trace it was made in. */
   readonly traceparent?: string | null
@@ -24,7 +26,7 @@ export type WorkWish =
 
 /** The row of new work, but for what its columns begin with by themselves. */
 export function newWork(
-  { id, userId, fields, traceparent = null, lineage = null }: WorkDraft,
+  { id, userId, agentId = null, fields, traceparent = null, lineage = null }: WorkDraft,
   plan: WorkPlan,
 ) {
   return {
@@ -33,6 +35,7 @@ export function newWork(
     bucket: bucketOf(userId),
     id,
     user_id: userId,
+    agent_id: agentId ?? notifySession(fields, userId)?.agentId ?? null,
     project_id: fields.project_id ?? null,
     parameters: fields.parameters?.text ?? '{}',
     catch_up_within_seconds: fields.catch_up_within_seconds ?? null,

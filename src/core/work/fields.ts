@@ -44,6 +44,7 @@ export const WORK = {
   id: shown('uuid'),
   task: shown('text'),
   agent_type: shown('text'),
+  agent_id: kept('text?'),
   parameters: shown('json'),
   project_id: shown('text?'),
   user_id: shown('text'),

@@ -101,7 +101,7 @@ function insideOf(
     ...({ role: 'service', userId, agentId, keyId: null, actAs: false } as const),
     ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
   }
-  const db = ownedBy(store.db, userId)
+  const db = ownedBy(store.db, userId, agentId)
   return () => ({
     ...{ db, whole: store.db, app, actor, now: clock.now, requestId: newId(), traceparent: null },
     signal: ctx.signal,

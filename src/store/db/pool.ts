@@ -73,8 +73,9 @@ function prepare({ schema, spread, known }: Pooled, text: string): Prepared {
   return kept
 }
 
-/** `wakeful.owner` is no table but the setting that row-level security reads, the same in every schema. */
-const OUR_SCHEMA = /\bwakeful(?=\.(?!owner\b))|(?<=\bschema (?:if not exists )?)wakeful\b/g
+/** `wakeful.owner` and `wakeful.agent` are the settings that row-level security reads, the same in every schema. */
+const OUR_SCHEMA =
+  /\bwakeful(?=\.(?!(?:owner|agent)\b))|(?<=\bschema (?:if not exists )?)wakeful\b/g
 
 /** Statements are written for the schema `wakeful`; this is the one place where another name enters. */
 function inSchema(schema: string, text: string): string {

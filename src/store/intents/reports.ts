@@ -160,11 +160,11 @@ const REPORT = statement(
         last_message_id = coalesce(${r.message_id}, t.last_message_id),
         claim_token = null, claimed_until = null, updated_at = ${NOW}
     where t.bucket = ${r.bucket} and t.id = ${r.intentId}
-    returning t.bucket, t.id, t.user_id, t.trigger_type),
+    returning t.bucket, t.id, t.user_id, t.agent_id, t.trigger_type),
   recorded as (
-  insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, status, trigger_data, gate_result,
+  insert into wakeful.intent_executions (bucket, id, intent_id, user_id, agent_id, executed_at, trigger_type, status, trigger_data, gate_result,
     message_id, message_preview, evaluation_ms, generation_ms, delivery_ms, error_message, claim_token, answer, scheduled_for)
-  select bucket, ${r.id}, id, user_id, ${NOW}, trigger_type, ${r.status}, ${r.trigger_data}, ${r.gate_result}, ${r.message_id},
+  select bucket, ${r.id}, id, user_id, agent_id, ${NOW}, trigger_type, ${r.status}, ${r.trigger_data}, ${r.gate_result}, ${r.message_id},
     ${r.message_preview}, ${r.evaluation_ms}, ${r.generation_ms}, ${r.delivery_ms}, ${r.error_message}, ${r.claim_token}, ${r.answer},
     -- The slot of a schedule is the time it was due at; a report that came sooner is about none.
     case when trigger_type in ('cron', 'interval', 'once') and ${r.dueAt} <= ${NOW} then ${r.dueAt} end

@@ -48,9 +48,9 @@ const RECORD = statement(
   },
   ({
     i,
-  }) => `insert into wakeful.intent_executions (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status, gate_result,
+  }) => `insert into wakeful.intent_executions (bucket, id, intent_id, user_id, agent_id, executed_at, trigger_type, trigger_data, status, gate_result,
       message_id, message_preview, evaluation_ms, generation_ms, error_message, scheduled_for, session_key, event_seq)
-    select i.bucket, i.id, i.intent_id, i.user_id, ${NOW}, e.payload ->> 'trigger_type', e.payload -> 'trigger_data', i.status, i.gate,
+    select i.bucket, i.id, i.intent_id, i.user_id, split_part(i.session_key, ':', 2), ${NOW}, e.payload ->> 'trigger_type', e.payload -> 'trigger_data', i.status, i.gate,
       i.message_id, i.preview, i.evaluation_ms, i.generation_ms, i.error, i.scheduled_for, i.session_key, i.event_seq
     from ${i}
     join wakeful.events e on ${keyIs('e.bucket', 'i.bucket')} and ${keyIs('e.session_key', 'i.session_key')} and e.seq = i.event_seq`,

@@ -112,6 +112,7 @@ const OF_SLOT: Columns<{ readonly slot: IntentSlot }> = {
 const CHECKS = rowsOf<Check>({
   ...OF_SLOT,
   user_id: ['text', ({ slot }) => slot.user_id],
+  agent_id: ['text?', ({ slot }) => slot.agent_id],
   trigger_type: ['text', ({ slot }) => slot.trigger_type],
   execution_id: ['uuid', (c) => c.executionId],
   status: ['text', (c) => c.status],
@@ -134,9 +135,9 @@ const CHECKS = rowsOf<Check>({
 const WRITE_CHECKS = statement(
   { i: CHECKS },
   ({ i }) => `with recorded as (
-    insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, executed_at, trigger_type, trigger_data, status,
+    insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, agent_id, executed_at, trigger_type, trigger_data, status,
       evaluation_ms, error_message, scheduled_for, repeats, last_seen_at, cause)
-    select bucket, execution_id, id, user_id, ${NOW}, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks,
+    select bucket, execution_id, id, user_id, agent_id, ${NOW}, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks,
       coalesce(last_at, ${NOW}), cause
     from ${i}
     on conflict (bucket, id) do update

@@ -7,6 +7,7 @@ export interface MissedSlots {
   readonly bucket: number
   readonly id: string
   readonly user_id: string
+  readonly agent_id: string | null
   readonly kind: 'alarm' | 'intent' | 'work'
   readonly trigger_id: string
   readonly name: string
@@ -22,6 +23,7 @@ const RECORD = statement(
       bucket: 'smallint',
       id: 'uuid',
       user_id: 'text',
+      agent_id: 'text?',
       kind: 'text',
       trigger_id: 'uuid',
       name: 'text',
@@ -32,8 +34,8 @@ const RECORD = statement(
   },
   ({
     i,
-  }) => `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
-    select bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, ${NOW} from ${i}`,
+  }) => `insert into wakeful.missed (bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
+    select bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, ${NOW} from ${i}`,
 )
 
 export async function recordMissed(tx: Db, missed: readonly MissedSlots[]): Promise<void> {

@@ -16,6 +16,8 @@ export interface LookFor extends Filter {
   readonly userId: string
   readonly name: EventName
   readonly cursor: Cursor
+  /** The agent whose rows alone the subscriber may see; null: all of the person's. */
+  readonly onlyOf: string | null
 }
 
 interface Placed extends LookFor {
@@ -38,6 +40,7 @@ const LOOKS = {
     trigger_id: ['uuid?', (look) => look.triggerId],
     thread_id: ['text?', (look) => look.threadId],
     word: ['text?', (look) => look.word],
+    only_of: ['text?', (look) => look.onlyOf],
   }),
   limit: 'int',
 } as const
@@ -99,7 +102,7 @@ const MISSED = statement(
       json_build_object('label', m.name, 'missed_count', m.slots) as payload
     from ${k} cross join lateral (
       select * from wakeful.missed m
-      where m.bucket = k.bucket and m.user_id = k.user_id and m.missed_at >= k.since and k.agent_id is null
+      where m.bucket = k.bucket and m.user_id = k.user_id and m.missed_at >= k.since and ${asked('k.agent_id', 'm.agent_id')}
         and ${asked('k.trigger_id', 'm.trigger_id')} and ${asked('k.word', 'm.kind')} and ${notTold('m.id')}
       order by m.missed_at, m.id limit ${limit}) m
     order by k.place, m.missed_at, m.id`,
@@ -139,7 +142,7 @@ const OUTPUTS = statement(
         order by e.seq desc limit ${TAIL}) e
       cross join lateral (
         select * from wakeful.work_outputs o where o.bucket = e.bucket and o.event_id = e.id offset 0) o
-      where o.completed_at >= k.since and ${asked('k.trigger_id', 'o.work_id')} and ${asked('k.word', 'o.status')} and ${notTold('o.id')}
+      where o.completed_at >= k.since and ${asked('k.only_of', 'o.agent_id')} and ${asked('k.trigger_id', 'o.work_id')} and ${asked('k.word', 'o.status')} and ${notTold('o.id')}
       order by o.completed_at, o.id limit ${limit}) m
     order by m.place, m.at, m.id`,
 )

@@ -39,13 +39,14 @@ export interface WorkSlot extends WorkSchedule {
   readonly id: string
   readonly user_id: string
   readonly agent_type: string
+  readonly agent_id: string | null
   readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
   readonly now: Date
 }
 
-export const SLOT = `t.bucket, t.id, t.user_id, t.agent_type, t.frequency_cron, t.timezone, t.anchor_at, t.is_active,
+export const SLOT = `t.bucket, t.id, t.user_id, t.agent_type, t.agent_id, t.frequency_cron, t.timezone, t.anchor_at, t.is_active,
   t.next_run_at, t.scheduled_for, t.traceparent, t.catch_up, t.catch_up_within_seconds, left(t.task, 200) as name`
 
 export const dueSlots = dueFrom<WorkSlot>(WORK, SLOT)
@@ -72,14 +73,14 @@ const TAKE = statement(
         is_active = case when i.slot is null then w.is_active else i.next_run_at is not null end
     from ${i}
     where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}
-    returning w.bucket, w.id as work_id, w.user_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
+    returning w.bucket, w.id as work_id, w.user_id, w.agent_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent, w.lineage,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count, i.missed,
       coalesce(i.slot, ${NOW_MS}) as scheduled_for),
   made as (
-    insert into wakeful.work_outputs (bucket, id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent,
+    insert into wakeful.work_outputs (bucket, id, work_id, user_id, agent_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent,
       created_at, updated_at)
-    select bucket, output_id, work_id, user_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent, ${NOW}, ${NOW}
+    select bucket, output_id, work_id, user_id, agent_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent, ${NOW}, ${NOW}
     from taken),
   ${appendTaken('work', ['work_id', 'run_number', 'task', 'parameters', 'timezone', 'scheduled_for', 'missed_count', 'missed'])}
   select id from appended`,

@@ -109,11 +109,14 @@ export async function updateWork(
   tx: Db,
   work: WorkRow,
   change: ScheduleState & { readonly task: string; readonly parameters: string } & Partial<
-      Pick<WorkRow, 'notify' | 'notify_session' | 'catch_up' | 'catch_up_within_seconds'>
+      Pick<
+        WorkRow,
+        'agent_id' | 'notify' | 'notify_session' | 'catch_up' | 'catch_up_within_seconds'
+      >
     >,
 ): Promise<WorkRow> {
-  const { bucket, id, notify, notify_session, catch_up, catch_up_within_seconds } = work
-  const kept = { notify, notify_session, catch_up, catch_up_within_seconds }
+  const { bucket, id, agent_id, notify, notify_session, catch_up, catch_up_within_seconds } = work
+  const kept = { agent_id, notify, notify_session, catch_up, catch_up_within_seconds }
   const [row] = await UPDATE.run<WorkRow>(tx, { i: [{ ...kept, ...change, bucket, id }] })
   if (row === undefined) throw new Error(`work ${work.id} was not there to change`)
   return row
