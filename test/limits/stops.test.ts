@@ -5,7 +5,7 @@ import type { AgentFunction } from '../../src/agents/function.ts'
 import { judgeStops, STOP_LEVELS, type Stop, type Stoppable } from '../../src/core/limits/stops.ts'
 import { EVENT_TYPES } from '../../src/core/sessions/session.ts'
 import type { Loose } from '../setup/http.ts'
-import { type Stage, sharedStage } from '../setup/listening-app.ts'
+import { type Stage, sharedStage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const SECOND = 1000
@@ -234,5 +234,22 @@ eachStore('the switch', (store) => {
     expect((await at().call('POST', '/v1/stops', { level: 'trigger', target: 'x' })).status).toBe(
       400,
     )
+  })
+})
+
+eachStore('a stop and alarms that wake by a call', (store) => {
+  const at = sharedWakes(store)
+
+  it('no call is made while the person is stopped; it is made when the stop ends', async () => {
+    const { s, hook } = at()
+    const body = { level: 'user', target: 'local' }
+    const stop = await s.call('POST', '/v1/stops', body)
+    await s.settle()
+    await s.set({ kind: 'once', delay_seconds: 5, wake_message: 'tea' })
+    await s.advanceBy(10 * SECOND)
+    expect(hook.received).toEqual([])
+    await s.call('POST', `/v1/stops/${stop.body.id}/release`)
+    await s.settle()
+    expect(hook.received).toHaveLength(1)
   })
 })

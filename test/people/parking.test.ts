@@ -145,6 +145,19 @@ eachStore('manners', (store) => {
     expect(await ok('GET', '/v1/people/dan')).toMatchObject({ parked: 0 })
   })
 
+  it('what is released together counts together: beyond the most a day no agent is woken', async () => {
+    await manners('gus', { timezone: 'UTC', most_unasked_per_day: 1 })
+    await ok('POST', '/v1/people/gus/pause', { for: '1 hour' })
+    for (const thread of ['t', 'u', 'v']) await alarm('gus', thread, 10, thread)
+    await at().wakeful.advanceBy(MINUTE)
+    expect(await parked('gus')).toHaveLength(3)
+    const before = runs
+    await ok('DELETE', '/v1/people/gus/pause')
+    await at().wakeful.settle()
+    expect(runs - before).toBe(1)
+    expect((await parked('gus')).map(({ rule }) => rule)).toEqual(['day_limit', 'day_limit'])
+  })
+
   it('a pause holds back promises until its end; ending it sooner releases them, and says so', async () => {
     await ok('POST', '/v1/people/eve/pause', { for: '3 hours' })
     await alarm('eve', 't', 10, 'walk')

@@ -1,9 +1,10 @@
 /** A slice is split: every row is in one place, whoever was killed on the way, and what is due comes once. */
 import { spawn } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { openStores } from '../../src/app/slices.ts'
 import { splitSlice } from '../../src/app/split.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
+import type { Db } from '../../src/store/db/db.ts'
 import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import { movedTables } from '../../src/store/slices/move.ts'
 import { BIN, ensureBuilt } from '../process/server.ts'
@@ -102,6 +103,29 @@ async function worksForAll(s: Stage): Promise<void> {
   expect(fired - before).toBe(PEOPLE.length)
 }
 
+/** What runs in transactions of this database from now on, in order. */
+function statementsOf(db: Db): string[] {
+  const written: string[] = []
+  const { tx: begin } = db
+  vi.spyOn(db, 'tx').mockImplementation(
+    (work, options) =>
+      begin.call(
+        db,
+        (tx) => {
+          const note =
+            <A extends unknown[], R>(run: (text: string, ...rest: A) => R) =>
+            (text: string, ...rest: A) => {
+              written.push(text)
+              return run(text, ...rest)
+            }
+          return work({ ...tx, query: note(tx.query) as Db['query'], exec: note(tx.exec) })
+        },
+        options,
+      ) as never,
+  )
+  return written
+}
+
 /** `wakeful slices split 0`, as a process of its own. */
 function command(env: Record<string, string>) {
   const { PATH = '' } = process.env
@@ -129,6 +153,7 @@ eachStore('a split', (store) => {
     const before = await everything(s)
     const stores = await slicesOf(database)
     const told: string[] = []
+    const written = statementsOf(stores.home.migrations)
     const { rows } = await splitSlice(stores, 0, {
       told: (step) => told.push(step),
       async wait() {
@@ -142,6 +167,10 @@ eachStore('a split', (store) => {
     })
     expect(rows).toBeGreaterThan(MOVED.length * 5)
     for (const step of STEPS) expect(told.join('\n')).toContain(step)
+    // A write between the lock and the end of the copy would be lost.
+    const locked = written.findIndex((text) => /lock table .*sessions.* exclusive/.test(text))
+    expect(locked).toBeGreaterThan(-1)
+    expect(locked).toBeLessThan(written.findIndex((text) => text.startsWith('declare')))
     // A process that has not heard of the last step yet refuses them, and never writes into the wrong place.
     const [user] = MOVED
     const late = await s.call('POST', `/v1/sessions/${user}:bot:t/messages`, { text: 'too soon' })
