@@ -28,7 +28,7 @@ const UNOWNED: Record<string, string> = {
   stops: 'of everybody; owners have no rights on it at all',
 }
 const HOW =
-  'is no owned table yet: copy a line of migrations/0006_identity.up.sql into its migration, or say in this test why it has no owner'
+  'is no owned table yet: copy a line of migrations/0001_baseline.up.sql into its migration, or say in this test why it has no owner'
 
 const message = (key: string) => ({
   session: ref(key),
@@ -340,6 +340,6 @@ describe('a database user that is no superuser', () => {
       Array.from({ length: 4 }, async () => rawStore(await emptyDatabase())),
     )
     const done = await Promise.all(stores.map(({ db }) => migrateUp(db)))
-    for (const names of done) expect(names).toContain('0006_identity')
+    for (const names of done) expect(names).toContain('0001_baseline')
   })
 })

@@ -55,9 +55,9 @@ eachStore('the map', (store) => {
   it('a slice that lacks migrations is refused where a start may not bring them', async () => {
     const slices = urlsOf(await store.database())
     await starts(slices)
-    await run(String(slices[2]), 'delete from wakeful_2.migrations where version = 18')
+    await run(String(slices[2]), 'delete from wakeful_2.migrations where version = 1')
     await expect(starts(slices, { WAKEFUL_MIGRATE: 'check' })).rejects.toThrow(
-      'slice 2: WAKEFUL_MIGRATE is check, and the database lacks 0018_slices',
+      'slice 2: WAKEFUL_MIGRATE is check, and the database lacks 0001_baseline',
     )
   })
 

@@ -28,6 +28,43 @@ function migration(version: number, up: string, down = ''): Migration {
   return { version, name: `${String(version).padStart(4, '0')}_test`, up, down }
 }
 
+/** The marks that the last schema before the baseline has. */
+const REPLACED: readonly (readonly [name: string, checksum: string])[] = [
+  ['0001_foundation', '332072dd84bf8ac0'],
+  ['0002_sessions', '5d5a26fdeab5c7ee'],
+  ['0003_alarms', '1b1b17485c9cc3f0'],
+  ['0004_intents', '72136a4f44fab89b'],
+  ['0005_work', '5f3669530de9ddf6'],
+  ['0006_identity', 'ea8a9e0818641b90'],
+  ['0007_ledger', '651dfb51b7a6d4c1'],
+  ['0008_traces', 'f7907aa4b1a8421a'],
+  ['0009_agents', '6de92bba8dfd66e5'],
+  ['0010_reasons', 'a888d75f067dcdb0'],
+  ['0011_pushed_to', '5af8e1e925ca879e'],
+  ['0012_causes', 'b9e7231387e1e3e6'],
+  ['0013_names', 'd10a405ea44d3250'],
+  ['0014_deliveries', 'cf4962698191b826'],
+  ['0016_links', '13ef74f6adb752f4'],
+  ['0017_manners', 'ece24120f1b1c308'],
+  ['0018_slices', 'bdff46b91265dcb4'],
+  ['0019_subscriptions', '11c54740a9e3a6bd'],
+  ['0020_langgraph_crons', 'ea9bf2b33ba84a27'],
+  ['0025_mcp_sources', '8e3b4b29962536a4'],
+  ['0026_leases', '32de540cfcb4a91d'],
+  ['0028_questions', 'cd4b2105a3d0e9d1'],
+  ['0029_limits', '7e0603fc8a990a2f'],
+  ['0030_timers', '1698ea1ee7a26577'],
+]
+
+async function mark(db: Db, marks: typeof REPLACED): Promise<void> {
+  for (const [name, checksum] of marks)
+    await db.query('insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)', [
+      Number(name.slice(0, 4)),
+      name,
+      checksum,
+    ])
+}
+
 const applied = async (db: Db, all = ALL) =>
   (await migrationStatus(db, all)).filter((state) => state.appliedAt !== null).map((s) => s.name)
 
@@ -66,7 +103,7 @@ eachStore('migrations', (store) => {
   it('where it is only checked, what is missing stops a start, and nothing is changed', async () => {
     const db = await empty()
     await expect(ensureMigrated(db, 'check')).rejects.toThrow(
-      /the database lacks 0001_foundation, .*: run "wakeful migrate up" first/,
+      /the database lacks 0001_baseline, .*: run "wakeful migrate up" first/,
     )
     expect(await leftovers(db)).toEqual([])
     await migrateUp(db, ALL.slice(0, -1))
@@ -100,127 +137,32 @@ eachStore('migrations', (store) => {
     }
   })
 
-  it('what any earlier schema holds is there after the way up: the log, who waits, and what is due', async () => {
+  it('a database with the migrations that the baseline replaces is adopted with its rows, and nothing is made twice', async () => {
     const db = await empty()
-    const first = ALL.findIndex(({ name }) => name === '0002_sessions') + 1
-    // Each schema on the way is given rows of its own, which all later steps then meet.
-    const from = NAMES.slice(first - 1, -1)
-    for (const [place, name] of from.entries()) {
-      await migrateUp(db, ALL.slice(0, first + place))
-      await db.exec(`
-        insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, last_seq, done_seq, due_at, created_at, updated_at)
-        values (1, 'ann:bot:${name}', 'ann', 'bot', '${name}', 2, 1, now(), now(), now());
-        insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, created_at)
-        select 1, 'ann:bot:${name}', n, gen_random_uuid(), 'user_message', '{"text":"hi"}', 'm' || n, now() from generate_series(1, 2) n;
-        insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, status, created_at, updated_at)
-        values (1, 'ann:bot:${name}', gen_random_uuid(), 'tea', '2026-01-01T00:00:00Z', 'pending', now(), now());`)
-    }
-    expect(await ensureMigrated(db, 'auto')).toEqual(NAMES.slice(-1))
-    const rows = (columns: string, table: string, order = '') =>
-      db.query(
-        `select session_key as key, ${columns} from wakeful.${table} order by session_key${order}`,
-      )
-    const keys = from.map((name) => `ann:bot:${name}`)
-    expect(await rows('last_seq, done_seq, due_at is not null as due', 'sessions')).toEqual(
-      keys.map((key) => ({ key, last_seq: 2, done_seq: 1, due: true })),
-    )
-    expect(await rows('seq, client_id, payload', 'events', ', seq')).toEqual(
-      keys.flatMap((key) =>
-        [1, 2].map((seq) => ({ key, seq, client_id: `m${seq}`, payload: '{"text":"hi"}' })),
-      ),
-    )
-    expect(await rows('timer_id, status', 'autonomy_timers')).toEqual(
-      keys.map((key) => ({ key, timer_id: 'tea', status: 'pending' })),
-    )
-  })
-
-  it('the oldest schema with anything in it is brought up in one go', async () => {
-    const db = await empty()
-    await migrateUp(db, ALL.slice(0, 2))
-    expect(await ensureMigrated(db, 'auto')).toEqual(NAMES.slice(2))
-  })
-
-  it('messages of before get their reason by what they were born of, and lose it on the way back', async () => {
-    const db = await empty()
-    const upTo = ALL.findIndex(({ name }) => name === '0010_reasons')
-    await migrateUp(db, ALL.slice(0, upTo))
-    const kinds = [null, 'timer', 'tool_result', 'alarm', 'intent', 'work']
-    for (const [position, kind] of kinds.entries())
-      await db.query(
-        `insert into wakeful.effects (bucket, session_key, position, id, checkpoint_id, type, payload, dedupe_key, status, channel,
-           event_seq, autonomous, origin, created_at, updated_at)
-         values (1, 'ann:bot:t', $1, gen_random_uuid(), 'c', 'send_message', '{}', 'd', 'pending', 'websocket', 1, $2, $3, now(), now())`,
-        [position, kind !== null, kind === null ? null : JSON.stringify({ kind })],
-      )
-    const column = async (name: string) =>
-      (
-        await db.query<Record<string, unknown>>(
-          `select ${name} from wakeful.effects order by position`,
-        )
-      ).map((row) => row[name])
-    await migrateUp(db, ALL.slice(0, upTo + 1))
-    expect(await column('reason')).toEqual([
-      ...['answer', 'follow_up', 'follow_up', 'promise', 'promise', 'notice'],
+    await migrateUp(db, ALL.slice(0, 1))
+    await db.query('delete from wakeful.migrations')
+    await mark(db, REPLACED)
+    await db.exec(`
+      insert into wakeful.work (bucket, id, task, agent_type, user_id, frequency, anchor_at, is_active, notify_session, created_at, updated_at)
+      values (1, gen_random_uuid(), 't', 'echo', 'ann', 'once', now(), false, 'ann:bot:t', now(), now())`)
+    await expect(ensureMigrated(db, 'check')).rejects.toThrow('the database lacks 0001_baseline:')
+    expect(await migrateUp(db)).toEqual(NAMES.slice(1))
+    expect(await applied(db)).toEqual(NAMES)
+    expect(await schemaText(db)).toBe(readFileSync(PICTURE, 'utf8'))
+    expect(await db.query('select task, agent_id from wakeful.work')).toEqual([
+      { task: 't', agent_id: 'bot' },
     ])
-    await migrateDown(db, 1, ALL.slice(0, upTo + 1))
-    expect(await column('autonomous')).toEqual([false, true, true, true, true, true])
+    expect(await migrateUp(db)).toEqual([])
   })
 
-  it('turns and looks of before get the code of what their words said', async () => {
+  it('a database with some of the replaced migrations is refused, and nothing is changed', async () => {
     const db = await empty()
-    const upTo = ALL.findIndex(({ name }) => name === '0012_causes')
-    await migrateUp(db, ALL.slice(0, upTo))
-    const said = [
-      [null, null],
-      ['not run: the alarm was cancelled before its turn began', 'withdrawn'],
-      ['the work was deleted while it ran', 'deleted'],
-      ['given up: the process died 3 times during this turn', 'deaths'],
-      ['the agent took longer than 60000 ms', 'timeout'],
-      ['I heard that the work was deleted while it ran', 'agent_error'],
-    ]
-    for (const [place, [error]] of said.entries())
-      await db.query(
-        `insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error)
-         values (1, 'ann:bot:t', $1, 1, gen_random_uuid(), $2, now(), now(), $3)`,
-        [place + 1, error === null ? 'committed' : 'failed', error],
-      )
-    // Ours, then one that a worker outside reported in the same words.
-    for (const seenAt of ['2026-01-02T00:00:00Z', null])
-      await db.query(
-        `insert into wakeful.intent_executions (bucket, id, user_id, executed_at, trigger_type, status, error_message, last_seen_at)
-         values (1, gen_random_uuid(), 'ann', '2026-01-02T00:00:00Z', 'price', 'condition_not_met', 'expires_at passed', $1)`,
-        [seenAt],
-      )
-    await migrateUp(db, ALL.slice(0, upTo + 1))
-    expect(await db.query('select cause from wakeful.turns order by event_seq')).toEqual(
-      said.map(([, cause]) => ({ cause })),
-    )
-    expect(
-      await db.query('select cause from wakeful.intent_executions order by last_seen_at'),
-    ).toEqual([{ cause: 'expired' }, { cause: null }])
-  })
-
-  it('sessions that chats were linked to are pushed there from then on', async () => {
-    const db = await empty()
-    const upTo = ALL.findIndex(({ name }) => name === '0011_pushed_to')
-    await migrateUp(db, ALL.slice(0, upTo))
-    for (const thread of ['linked', 'alone'])
-      await db.query(
-        `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
-         values (1, 'ann:bot:' || $1, 'ann', 'bot', $1, now(), now())`,
-        [thread],
-      )
-    await db.query(
-      `insert into wakeful.telegram_links (bucket, session_key, user_id, chat_id, created_at)
-       values (1, 'ann:bot:linked', 'ann', 4242, now())`,
-    )
-    await migrateUp(db, ALL.slice(0, upTo + 1))
-    expect(
-      await db.query('select thread_id, pushed_to from wakeful.sessions order by thread_id'),
-    ).toEqual([
-      { thread_id: 'alone', pushed_to: null },
-      { thread_id: 'linked', pushed_to: 'telegram:4242' },
-    ])
+    await migrateUp(db, ALL.slice(0, 1))
+    await db.query('delete from wakeful.migrations')
+    await mark(db, REPLACED.slice(0, -1))
+    for (const run of [migrateUp, (each: Db) => ensureMigrated(each, 'auto')])
+      await expect(run(db)).rejects.toThrow('migrated by a development version (29 0029_limits')
+    expect(await db.query('select 1 from wakeful.migrations')).toHaveLength(REPLACED.length - 1)
   })
 
   it('a step down takes back the newest that is applied, not the newest that is known', async () => {

@@ -88,12 +88,51 @@ async function missingMigrations(db: Db, all = readMigrations()): Promise<string
     .map(({ name }) => name)
 }
 
+/** Of the marks of all 24 migrations that the baseline replaces: version, name and checksum, a line each. */
+const REPLACED = '3eb63cbc04eb70bb'
+
+/**
+ * A database with exactly the migrations that the baseline replaces has its schema already: it gets the baseline's mark instead of
+ * theirs. To be removed with 1.0.
+ */
+async function adoptBaseline(db: Db, all: readonly Migration[], mode: 'auto' | 'check') {
+  const [baseline] = all
+  if (baseline === undefined || (await replacedMarks(db)) === null) return
+  if (mode === 'check')
+    throw new Error(
+      `WAKEFUL_MIGRATE is check, and the database lacks ${baseline.name}: run "wakeful migrate up" first`,
+    )
+  await db.tx(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    const marks = await replacedMarks(tx)
+    if (marks === null) return
+    if (checksum(marks.join('\n')) !== REPLACED)
+      throw new Error(
+        `the database was last migrated by a development version (${marks.at(-1)}): run "wakeful migrate up" of the last version before 0001_baseline first`,
+      )
+    await tx.query('delete from wakeful.migrations')
+    await tx.query('insert into wakeful.migrations (version, name, checksum) values ($1, $2, $3)', [
+      baseline.version,
+      baseline.name,
+      checksum(baseline.up),
+    ])
+  })
+}
+
+/** Null where the schema did not begin with the first of them. */
+async function replacedMarks(db: Db): Promise<string[] | null> {
+  const marks = [...(await applied(db)).values()]
+  if (marks[0]?.name !== '0001_foundation') return null
+  return marks.map(({ version, name, checksum }) => `${version} ${name} ${checksum}`)
+}
+
 /** Brings the schema up; or, for those who do that in a step of its own (`check`), refuses where something is missing. */
 export async function ensureMigrated(
   db: Db,
   mode: 'auto' | 'check',
   all = readMigrations(),
 ): Promise<string[]> {
+  await adoptBaseline(db, all, mode)
   await refuseNewer(db, all)
   const missing = mode === 'check' ? await missingMigrations(db, all) : []
   if (missing.length === 0) return migrateUp(db, all)
@@ -124,6 +163,7 @@ export function refuseFresh(url: string, mode: 'auto' | 'check'): void {
 
 /** Applies what is missing, in order. Returns the names of what it applied. */
 export async function migrateUp(db: Db, all = readMigrations()): Promise<string[]> {
+  await adoptBaseline(db, all, 'auto')
   // Most starts find everything there: then a look is enough, without a lock.
   if ((await missingMigrations(db, all)).length === 0) {
     await ensureRoles(db)

@@ -1,2 +1,0 @@
-drop table wakeful.settings;
-drop table wakeful.alarms;

@@ -1,2 +1,0 @@
-drop table wakeful.work_outputs;
-drop table wakeful.work;

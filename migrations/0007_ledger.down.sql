@@ -1,9 +1,0 @@
-drop index wakeful.alarms_cancelled_user_idx;
-drop index wakeful.alarms_cancelled_idx;
-drop index wakeful.timers_cancelled_id_idx;
-drop index wakeful.timers_cancelled_idx;
-drop index wakeful.executions_check_idx;
-drop index wakeful.events_trigger_slot_idx;
-drop index wakeful.events_user_slot_idx;
-drop index wakeful.events_slot_idx;
-drop table wakeful.alarm_wakes;

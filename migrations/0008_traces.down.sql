@@ -1,1 +1,0 @@
-alter table wakeful.effects drop column traceparent;

@@ -1,1 +1,0 @@
-alter table wakeful.sessions drop column pushed_to;

@@ -1,2 +1,0 @@
-drop table wakeful.subscription_deliveries;
-drop table wakeful.subscriptions;

@@ -1,1 +1,0 @@
-drop table wakeful.langgraph_crons;

@@ -1,1 +1,0 @@
-alter table wakeful.autonomy_timers set (fillfactor = 60);
