@@ -55,10 +55,11 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
       leaseMs: 'int?',
       token: 'uuid?',
       agentIds: 'text[]',
+      notUserIds: 'text[]',
       together: 'boolean',
     },
-    ({ limit, reach, eventIds, leaseMs, token, agentIds, together }) => {
-      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
+    ({ limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }) => {
+      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds}) and s.user_id <> all(${notUserIds})`
       const leased = (value: string, column: string) =>
         `${column} = case when ${leases} then ${value} else s.${column} end`
       const firstOnes =
@@ -205,7 +206,7 @@ type PromotedTimer = Omit<Fire, 'lateness_ms'> &
 
 /** How many times as far is looked where others hold what is due. */
 const BESIDE = 3
-const NO_LEASE = { leaseMs: null, token: null, agentIds: [], together: false }
+const NO_LEASE = { leaseMs: null, token: null, agentIds: [], notUserIds: [], together: false }
 
 /** As many as there are ids for their events. `beside`: others hold some of what is due, so it is looked further. */
 export async function promoteTimers(
@@ -214,11 +215,11 @@ export async function promoteTimers(
   lease: (SessionLease & { readonly together?: boolean }) | null = null,
   { first = 'oldest', beside = false }: { readonly first?: First; readonly beside?: boolean } = {},
 ): Promise<Promoted> {
-  const { leaseMs, token, agentIds, together = false } = lease ?? NO_LEASE
+  const { leaseMs, token, agentIds, notUserIds = [], together = false } = lease ?? NO_LEASE
   const promote = PROMOTE[db.spread ? 'spread' : 'whole'][first]
   const limit = eventIds.length
   const reach = beside && !db.spread ? BESIDE * limit : limit
-  const given = { limit, reach, eventIds, leaseMs, token, agentIds, together }
+  const given = { limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }
   const answer = await oneInOrder<PromotedTimer>(db, promote.text, promote.values(db, given))
   const batch = answer.find((row) => row.seen !== null)
   const now = batch?.now
