@@ -62,6 +62,29 @@ export async function undelivered(
   return UNDELIVERED.run<Undelivered>(db, { w: wanted, channel, limit })
 }
 
+const REACHED = rows({
+  bucket: 'smallint',
+  key: 'text',
+  position: 'bigint',
+  id: 'uuid?',
+  seq: 'int',
+})
+/** What was heard of a session: up to which seq, and its newest message. */
+export type Reached = RowOf<typeof REACHED>
+
+const WENT_BACK = statement(
+  { r: REACHED },
+  ({ r }) => `select r.key from ${r}
+    where coalesce((select s.last_seq from wakeful.sessions s where s.bucket = r.bucket and s.session_key = r.key), 0) < r.seq
+      or exists (select 1 from wakeful.effects e
+        where e.bucket = r.bucket and e.session_key = r.key and e.position = r.position and e.id <> r.id)`,
+)
+
+/** The sessions of which more was heard than the database has, or something else: it was restored, or a failover lost commits. */
+export async function wentBack(db: Db, reached: readonly Reached[]): Promise<string[]> {
+  return (await WENT_BACK.run<{ key: string }>(db, { r: reached })).map(({ key }) => key)
+}
+
 export interface Receipt {
   readonly bucket: number
   readonly key: string
