@@ -113,7 +113,7 @@ const HELD_ROWS = rows(HELD)
 export type HeldPush = RowOf<typeof HELD_ROWS>
 
 /** `h`: a list of pushes in hand. */
-const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', 'h.key')} and e.position = h.position and e.claim_token = h.token`
+const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and e.session_key = h.key and e.position = h.position and e.claim_token = h.token`
 
 const EXTEND = statement(
   { h: HELD_ROWS, leaseMs: 'int' },
