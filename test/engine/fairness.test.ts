@@ -1,4 +1,4 @@
-/** Ruling 42: an agent, a channel or a person that hangs or floods delays nobody else. Counted, not timed. */
+/** Rule 47: an agent, a channel or a person that hangs or floods delays nobody else. Counted, not timed. */
 import { afterEach, expect, it } from 'vitest'
 import type { Agent } from '../../src/agents/agent.ts'
 import { agent } from '../../src/agents/function.ts'
@@ -60,7 +60,7 @@ const many = (count: number, key: (n: number) => string) =>
 eachStore('one party that hangs', (store) => {
   const bots = () => world(store, { slow: () => undefined, bot: () => undefined })
 
-  it('ruling 42: an agent whose turns never end leaves places to the others', async () => {
+  it('rule 47: an agent whose turns never end leaves places to the others', async () => {
     const w = await bots()
     const entered: string[] = []
     const slow = agent(async () => {
@@ -87,7 +87,7 @@ eachStore('one party that hangs', (store) => {
     expect(entered.length).toBeGreaterThan(before)
   })
 
-  it('ruling 42: a person whose turns never end leaves places to the others', async () => {
+  it('rule 47: a person whose turns never end leaves places to the others', async () => {
     const w = await bots()
     const entered: string[] = []
     const bot = agent(async ({ session }) => {
@@ -164,7 +164,7 @@ eachStore('one party that hangs', (store) => {
     })
   }
 
-  it('ruling 42: a channel that never answers delays no message of another', async () => {
+  it('rule 47: a channel that never answers delays no message of another', async () => {
     const w = await world(store, { bot: (turn) => turn.reply('hello') })
     const [paper, bell] = [new Gate('paper'), new Gate('bell')]
     const pushes = pushesOf(w, [paper, bell])
@@ -181,7 +181,7 @@ eachStore('one party that hangs', (store) => {
     await until('it was sent', () => bell.sent.length === 1)
   })
 
-  it('ruling 42: a person whose addresses never answer delays nobody on the same channel', async () => {
+  it('rule 47: a person whose addresses never answer delays nobody on the same channel', async () => {
     const w = await world(store, { bot: (turn) => turn.reply('hello') })
     const paper = new Gate('paper')
     const pushes = pushesOf(w, [paper])

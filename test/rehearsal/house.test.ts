@@ -33,7 +33,7 @@ it('a thread that has ended is told to whoever waits for it, and the next rehear
   expect(troubles).toHaveLength(1)
 })
 
-it('ruling 42: a rehearsal ends early while somebody else waits, says so, and leaves its turn to them', async () => {
+it('rule 47: a rehearsal ends early while somebody else waits, says so, and leaves its turn to them', async () => {
   const house = new House((_, error) => expect(error).toBeUndefined())
   afterEachTest(() => house.close())
   const order: string[] = []
@@ -59,7 +59,7 @@ it('ruling 42: a rehearsal ends early while somebody else waits, says so, and le
   expect(order).toEqual(['ann', 'bea'])
 })
 
-it('ruling 42: a person has one rehearsal at a time, and four others wait', async () => {
+it('rule 47: a person has one rehearsal at a time, and four others wait', async () => {
   const house = new House((_, error) => expect(error).toBeUndefined())
   afterEachTest(() => house.close())
   const people = ['ann', 'bea', 'cleo', 'dora', 'eve']

@@ -85,7 +85,7 @@ eachStore('promotion with a lease', (store) => {
     expect(turns.map((turn) => turn.session_key)).toEqual(['ann:other:t'])
   })
 
-  it('ruling 42: sessions of people who hold more than their share are only promoted', async () => {
+  it('rule 47: sessions of people who hold more than their share are only promoted', async () => {
     const { db } = await emptiedStore(store, () => new Date(START))
     await timer(db, 'ann:bot:t', 'a')
     await timer(db, 'bea:bot:t', 'b')

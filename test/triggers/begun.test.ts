@@ -88,7 +88,7 @@ eachStore('leased with their promotion', (store) => {
       }
     })
 
-    it(`ruling 42: an ${type} of a person who holds more than their share is only promoted`, async () => {
+    it(`rule 47: an ${type} of a person who holds more than their share is only promoted`, async () => {
       const on = await shared()
       await kind.set(on, 'a')
       on.s.sleep(kind.waitMs)
