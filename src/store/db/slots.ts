@@ -116,7 +116,7 @@ function inFlight(table: string): string {
 /**
  * Locks the rows whose events these are, always in the same order, by event; those missing were cancelled or deleted.
  * `idOf` finds a row's id, by a look-up of its own: the index of those in flight has a condition and would be walked, too.
- * `offset 0` keeps that look-up first: else rows were found by their bucket alone, and compared with the event.
+ * It is no join: as one it came last, and rows were found by their bucket alone.
  */
 export function lockingByEvent<R extends object>(
   table: string,
@@ -126,7 +126,7 @@ export function lockingByEvent<R extends object>(
   const lock = statement(
     { h: EVENTS },
     ({ h }) => `select ${columns}, ${NOW} as now, t.in_flight as held
-      from (select h.bucket, h.event_id, (${idOf}) as id from ${h} offset 0) h
+      from (select h.bucket, h.event_id, (${idOf}) as id from ${h}) h
       join ${table} t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'h.id')} and t.in_flight is not distinct from h.event_id
       ${keyOrder('t', 'id')} for update of t`,
   )
