@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
 import { App } from '../src/app/app.ts'
 import { readConfig } from '../src/app/packs.ts'
+import type { PushChannel } from '../src/channels/channel.ts'
 import { type RunningServer, startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */
@@ -36,11 +37,13 @@ export async function openBenchApp(
   url: string,
   agents: Record<string, Agent>,
   env: Record<string, string> = {},
+  channels: readonly PushChannel[] = [],
 ): Promise<App> {
   const config = readConfig({ DATABASE_URL: url, PORT: '0', LOG_LEVEL: 'error', ...env })
   return App.open({
     config,
     agents: new Map(Object.entries(agents)),
+    channels,
     log: pino({ level: config.logLevel }, pino.destination(2)),
   })
 }

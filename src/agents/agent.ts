@@ -68,12 +68,31 @@ export interface TurnResult {
 export interface Agent {
   readonly kind: string
   readonly timeoutMs: number
+  readonly concurrency?: number | undefined
   /** Calls nothing outside of its turn, so it may be run in rehearsals, too. */
   readonly rehearses?: boolean
   run(input: TurnInput): Promise<TurnResult>
 }
 
 export const AGENT_TIMEOUT_MS = 60_000
+
+/** What whoever makes an agent may limit. */
+export interface AgentLimits {
+  /** How long one turn may take; a minute unless given. */
+  readonly timeoutMs?: number
+  /** How many of its turns may run at once in one process; without it, a fair share of all. */
+  readonly concurrency?: number
+}
+
+export interface AgentOptions extends AgentLimits {
+  readonly rehearses?: boolean
+}
+
+export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency }: AgentLimits) {
+  if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency > 0))
+    throw new TypeError(`concurrency: must be a whole number from 1 on, got ${concurrency}`)
+  return { timeoutMs, concurrency }
+}
 
 /**
  * The result of an agent whose whole memory is one JSON object. A turn that asks for nothing and leaves its state and the session's

@@ -12,7 +12,7 @@ import { errorText, RetryableError, TerminalError } from '../core/errors.ts'
 import { yesOrNo } from '../core/questions/question.ts'
 import { TEXT_MAX_BYTES } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
-import type { Agent } from './agent.ts'
+import type { Agent, AgentLimits } from './agent.ts'
 import { agent, type PastEvent, type Turn } from './function.ts'
 
 const REMEMBERED = 200
@@ -32,8 +32,7 @@ export interface AskedCall {
   readonly input: unknown
 }
 
-export interface ForeignOptions {
-  readonly timeoutMs?: number
+export interface ForeignOptions extends AgentLimits {
   /** What the model is told of an event; null: it is not asked, and nothing is said. */
   readonly words?: (event: PastEvent) => string | null
   /** What the person is asked before tools run that want leave. */
@@ -71,18 +70,14 @@ export function foreignAgent(
   start: (turn: Turn) => Runs | Promise<Runs>,
   options: ForeignOptions,
 ): Agent {
-  const { timeoutMs } = options
-  const made = agent(
-    async (turn) => {
-      try {
-        await converse(turn, await start(turn), options)
-      } catch (error) {
-        turn.signal.throwIfAborted()
-        throw steering(error, turn.startedAt)
-      }
-    },
-    timeoutMs === undefined ? {} : { timeoutMs },
-  )
+  const made = agent(async (turn) => {
+    try {
+      await converse(turn, await start(turn), options)
+    } catch (error) {
+      turn.signal.throwIfAborted()
+      throw steering(error, turn.startedAt)
+    }
+  }, options)
   return { ...made, kind }
 }
 

@@ -16,8 +16,9 @@ import { countEnabled, getIntent } from '../store/intents/intents.ts'
 import { recentEvents } from '../store/sessions/events.ts'
 import { getWork } from '../store/work/work.ts'
 import {
-  AGENT_TIMEOUT_MS,
   type Agent,
+  type AgentOptions,
+  limitsOf,
   type Spent,
   stateResult,
   type TurnInput,
@@ -373,14 +374,11 @@ function stateText(state: unknown): string {
 
 export type AgentFunction = (turn: Turn) => unknown
 
-export function agent(
-  run: AgentFunction,
-  options: { timeoutMs?: number; rehearses?: boolean } = {},
-): Agent {
+export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
   if (typeof run !== 'function') throw new TypeError('agent: takes a function of a turn')
   return {
     kind: 'function',
-    timeoutMs: options.timeoutMs ?? AGENT_TIMEOUT_MS,
+    ...limitsOf(options),
     rehearses: options.rehearses ?? false,
     async run(input): Promise<TurnResult> {
       const turn = new Turn(input)

@@ -13,7 +13,7 @@ import { Annotation, Command, INTERRUPT, type Interrupt } from '@langchain/langg
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import { TerminalError } from '../core/errors.ts'
 import type { EventType } from '../core/sessions/session.ts'
-import { AGENT_TIMEOUT_MS, type Agent, type TurnInput, type TurnResult } from './agent.ts'
+import { type Agent, type AgentLimits, limitsOf, type TurnInput, type TurnResult } from './agent.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { Turn } from './function.ts'
 import type { PromiseRequest } from './promise.ts'
@@ -76,9 +76,7 @@ export interface GraphBuilder {
   compile(...args: never[]): CompiledGraph
 }
 
-export interface LangGraphOptions {
-  readonly timeoutMs?: number
-}
+export type LangGraphOptions = AgentLimits
 
 /** What we use of a compiled graph, with the types its generics hide. */
 interface Graph {
@@ -102,7 +100,7 @@ export function langGraphAgent(
   const compiled = compile(graph)
   return {
     kind: 'langgraph',
-    timeoutMs: options.timeoutMs ?? AGENT_TIMEOUT_MS,
+    ...limitsOf(options),
     run: (input) => runTurn(compiled, input),
   }
 }

@@ -35,6 +35,7 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
   return {
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
+    concurrency: agent.concurrency,
     rehearses: agent.rehearses ?? false,
     run: async (input) => {
       const notice = noticeOf(input)

@@ -24,6 +24,7 @@ import { openTracing } from '../observe/tracing.ts'
 import { ROOT } from '../root.ts'
 import { type Db, isUnavailable } from '../store/db/db.ts'
 import { refusePooler } from '../store/db/doctor.ts'
+import { expireLeases } from '../store/db/expire.ts'
 import { ensureMigrated, refuseFresh } from '../store/db/migrate.ts'
 import type { Store } from '../store/db/open.ts'
 import { ownedBy } from '../store/db/owned.ts'
@@ -152,6 +153,9 @@ export class App {
       if (applied.length > 0) log.info({ ...slice, applied }, 'migrated')
       if (number === 0) await agreeOnMap(this.stores)
       else await agreeOnSlice(this.stores, number)
+      // Opened by us and by nobody else: whoever held a lease in it has died.
+      if (store.kind === 'pglite' && this.#options.store === undefined)
+        await expireLeases(store.engine)
       const tzData = tzDataVersion()
       const moved = await followRules(store.engine, tzData)
       if (moved !== null)

@@ -135,7 +135,8 @@ function openBase({ config, log }: AppOptions, stores: Sliced<Store>, tracing: T
   hints.home.on('stops', () => stops.onFree?.())
   const calls = signedCalls(config)
   const fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
-  const counted = { metering, meter, budgets, stops }
+  const limited = new Map<string, number>()
+  const counted = { metering, meter, budgets, stops, limited }
   return { stores, store, tracing, tracer, policy, ...counted, hints, commits, calls, fetcher }
 }
 
@@ -294,6 +295,7 @@ function engineOptions(
     policy,
     budgets: parts.budgets.all[number] as Budgets,
     stops: parts.stops,
+    limited: parts.limited,
     leaseMs: config.leaseMs,
     timerPollMs: config.timerPollIntervalMs,
     effectPollMs: config.effectPollIntervalMs,

@@ -4,7 +4,7 @@ import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import type { PushOutcome } from '../core/channels/settlement.ts'
 import type { Origin } from '../core/limits/lineage.ts'
 import type { Reason } from '../core/sessions/reason.ts'
-import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
+import type { Reached, Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
 
 export interface Channel {
@@ -16,6 +16,10 @@ export interface Channel {
   /** The same for those who watch the log itself: `after` is a seq. */
   watched(keys: readonly string[] | null, asked?: (bucket: number) => boolean): Wanted[]
   show(rows: readonly (EventRow & { bucket: number })[]): void
+  /** How far each session with somebody listening has come. */
+  reached(asked?: (bucket: number) => boolean): Reached[]
+  /** The database no longer has what these sessions have heard: whoever listens connects again. */
+  reconnect(keys: readonly string[]): void
 }
 
 /** A message on its way to a person who holds no connection. */

@@ -8,7 +8,7 @@ import { isUuid } from '../core/ids.ts'
 import { RawJson, writeJson } from '../core/json/json.ts'
 import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/sessions/session.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
-import type { Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
+import type { Reached, Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'
 import type { EventRow } from '../store/sessions/events.ts'
 import type { Channel } from './channel.ts'
 
@@ -51,6 +51,8 @@ interface Room {
   askedFrom: number
   askedDone: number
   askedSeq: number
+  /** The newest message that any of its sockets was sent. */
+  last: Pick<Undelivered, 'position' | 'id'> | null
 }
 
 /** A message that was sent and not acknowledged yet. */
@@ -86,6 +88,7 @@ type Asked = (bucket: number) => boolean
 /** Why what a socket was sent has to wait again: the last one of its session closed before it acknowledged. */
 const WEBSOCKET_CLOSED = 'websocket_closed'
 
+const WENT_BACK = 'the database lost messages that were sent here: connect again'
 const OPEN = 1
 /** Positions begin at 0. */
 const NO_POSITION = -1
@@ -168,8 +171,7 @@ export class WebSocketChannel implements Channel {
         frame ??= frameOf(row)
         this.#send(room, socket, row, frame)
       }
-      if (frame === null) continue
-      if (row.completed) continue
+      if (frame === null || row.completed) continue
       this.#remember(room, row)
       receipts.push({
         bucket: row.bucket,
@@ -184,10 +186,8 @@ export class WebSocketChannel implements Channel {
   show(rows: readonly (EventRow & { bucket: number })[]): void {
     for (const row of rows) {
       const { bucket: _, ...event } = row
-      const frame = writeJson({
-        type: 'event',
-        event: { ...event, payload: new RawJson(row.payload) },
-      })
+      const shown = { ...event, payload: new RawJson(row.payload) }
+      const frame = writeJson({ type: 'event', event: shown })
       const room = this.#rooms.get(row.session_key)
       for (const socket of room?.sockets ?? []) {
         const { eventsAfter, shownUpTo } = socket
@@ -199,8 +199,26 @@ export class WebSocketChannel implements Channel {
     }
   }
 
+  reached(isAsked?: Asked): Reached[] {
+    return [...this.#rooms.values()].flatMap(({ session: { bucket, key }, last, sockets }) => {
+      if (isAsked?.(bucket) === false) return []
+      const { position = 0, id = null } = last ?? {}
+      const seq = Math.max(
+        Math.floor(position / EFFECTS_PER_TURN_MAX),
+        ...[...sockets].map(seenUpTo),
+      )
+      return [{ bucket, key, position, id, seq }]
+    })
+  }
+
+  reconnect(keys: readonly string[]): void {
+    for (const key of keys)
+      for (const { wire } of this.#rooms.get(key)?.sockets ?? []) wire.close(1012, WENT_BACK)
+  }
+
   #send(room: Room, socket: Socket, row: Undelivered, frame: string): void {
     socket.sentUpTo = row.position
+    if (row.position > (room.last?.position ?? NO_POSITION)) room.last = row
     if (socket.acks) {
       socket.wire.send(frame)
     } else {
@@ -321,12 +339,18 @@ function newRoom(session: SessionRef): Room {
     askedFrom: NOT_ASKED,
     askedDone: NOT_ASKED,
     askedSeq: NOT_ASKED,
+    last: null,
   }
 }
 
 /** Up to where what others acknowledged is no news to it. */
 function doneUpTo(socket: Socket): number {
   return Math.max(socket.sentUpTo, socket.oldUpTo)
+}
+
+/** The seq that it has seen for sure; where it asked to begin says nothing. */
+function seenUpTo({ doneSeq, shownUpTo, eventsAfter }: Socket): number {
+  return shownUpTo > (eventsAfter ?? 0) ? Math.max(doneSeq, shownUpTo) : doneSeq
 }
 
 /** Is this row news to the socket, and was it asked for from where the socket is? */
@@ -360,14 +384,8 @@ function close(span: Span, result: string): void {
 function frameOf(row: Undelivered): string {
   const { content, question } = JSON.parse(row.payload) as { content: string; question?: unknown }
   if (row.reason === 'answer') {
-    return JSON.stringify({
-      type: 'message',
-      id: row.id,
-      content,
-      question,
-      in_reply_to: row.event_seq,
-      created_at: row.created_at,
-    })
+    const { id, event_seq: in_reply_to, created_at } = row
+    return JSON.stringify({ type: 'message', id, content, question, in_reply_to, created_at })
   }
   const origin: unknown = row.origin === null ? null : JSON.parse(row.origin)
   return JSON.stringify({

@@ -52,6 +52,8 @@ export interface EngineOptions {
   readonly moments?: Moments
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
+  /** Running turns of agents with a limit of their own, counted for all slices of the process. */
+  readonly limited?: Map<string, number>
   /** Where there are several slices: whether a bucket is in this one. */
   readonly holds?: (bucket: number) => boolean
   /** How long to sleep at most where nothing is due and all who write tell; left out: no longer than between two looks. */
@@ -127,6 +129,7 @@ export class Engine {
       triggers: new Map(triggers.map((trigger) => [trigger.type, trigger])),
       ...{ policy, leaseMs, hints, meter, tracer, moments },
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+      ...(options.limited === undefined ? {} : { limited: options.limited }),
     })
     const runner = options.services.has('turns') ? { turns: this.turns } : {}
     this.#clocks = triggers.map((trigger) =>

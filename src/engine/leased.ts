@@ -81,6 +81,30 @@ export class Leased<R> {
   }
 }
 
+/** A call to the outside that has begun. */
+export interface Call {
+  readonly startedMs: number
+  /** It took longer than most, so its place is given to the next one. */
+  slow: boolean
+}
+
+/** After so long without an answer a call no longer holds back others. */
+const SLOW_MS = 250
+export const SLOW_SWEEP_MS = 50
+
+/** Marks the calls that have become slow, and answers with them: one sweep instead of a timer for each. They stand in the order they began in. */
+export function markSlow<C extends Call>(calls: Iterable<C>): C[] {
+  const before = performance.now() - SLOW_MS
+  const marked: C[] = []
+  for (const call of calls) {
+    if (call.startedMs > before) break
+    if (call.slow) continue
+    call.slow = true
+    marked.push(call)
+  }
+  return marked
+}
+
 const RETRY_MS = 200
 
 export interface Insistence<T> {

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import type { Channel } from '../channels/channel.ts'
 import type { Db } from '../store/db/db.ts'
 import { GroupCommit } from '../store/db/group.ts'
-import { type Receipt, recordReceipts, undelivered } from '../store/sessions/effects.ts'
+import { type Receipt, recordReceipts, undelivered, wentBack } from '../store/sessions/effects.ts'
 import { eventsOf } from '../store/sessions/events.ts'
 import type { Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
@@ -27,6 +27,8 @@ const EVENTS_MAX = 100
 const RECEIPTS_MAX = 1000
 /** Hints may come without a pause, and one may have been lost: at least this often everybody is looked at. */
 const EVERYWHERE_MS = 1000
+/** How often it is asked whether the database has lost what was sent; after an error at once. */
+const WENT_BACK_MS = 1000
 const RECEIPTS_QUEUE_MAX = 1_000_000
 
 export class OutboxService implements Service {
@@ -37,6 +39,7 @@ export class OutboxService implements Service {
   #keys = new Set<string>()
   #everywhere = true
   #everywhereMs = Number.NEGATIVE_INFINITY
+  #checkedMs = Number.NEGATIVE_INFINITY
   #ticking: Promise<unknown> = Promise.resolve()
 
   constructor(options: OutboxOptions) {
@@ -77,6 +80,7 @@ export class OutboxService implements Service {
     let did = 0
     let more = false
     try {
+      await this.#check()
       for (const channel of this.#options.channels) {
         const events = await this.#show(channel, keys)
         const effects = await this.#deliver(channel, keys)
@@ -86,6 +90,7 @@ export class OutboxService implements Service {
     } catch (error) {
       // What was hinted at is not forgotten.
       this.#everywhere = true
+      this.#checkedMs = Number.NEGATIVE_INFINITY
       throw error
     }
     return { did, more, nextMs: null }
@@ -109,6 +114,16 @@ export class OutboxService implements Service {
 
   async close(): Promise<void> {
     await this.#receipts.idle()
+  }
+
+  /** Before anything is sent: after a failover that lost commits, positions are given out a second time. */
+  async #check(): Promise<void> {
+    const nowMs = performance.now()
+    if (nowMs - this.#checkedMs < WENT_BACK_MS) return
+    for (const channel of this.#options.channels)
+      for (const reached of chunks(channel.reached(this.#options.holds), SESSIONS_MAX))
+        channel.reconnect(await wentBack(this.#options.reads, reached))
+    this.#checkedMs = nowMs
   }
 
   async #deliver(channel: Channel, keys: readonly string[] | null) {

@@ -1,33 +1,139 @@
 /**
  * Places for turns in this process. Those who claim sessions that wait come first: places are lent to others, who lease what has
- * not begun to wait yet, only while nobody is known to wait.
+ * not begun to wait yet, only while nobody is known to wait. No agent and no person gets all of them: see `Shares`.
  */
+import type { Agent } from '../agents/agent.ts'
+import { Shares } from './shares.ts'
 
 /** Fewer are not worth a statement while much is due. */
 const ROOM_MIN = 250
 /** How long somebody with much to do waits for room before going on without. */
 const PATIENCE_MS = 250
+/** A batch takes at most half of the free places, so that one party cannot take all of them at once; of this few it takes all. */
+const BATCH_MIN = 8
+/** How many places an agent and a person may hold for each place that stays free: alone they get four fifths and a third of all. */
+const AGENT_SHARE = 4
+const PERSON_SHARE = 1 / 2
+/** A party that holds less than this part of all places is never held back. */
+const SMALL = 1 / 16
+
+/** Whose turn holds a place. */
+interface Parties {
+  readonly agent_id: string
+  readonly user_id: string
+}
+
+/** Who runs turns, with the limit that an agent may have of its own. */
+interface LimitedAgents {
+  keys(): Iterable<string>
+  get(id: string): Pick<Agent, 'concurrency'> | undefined
+}
+
+/** Whose sessions may be claimed now. */
+export interface ClaimPlan {
+  readonly agentIds: readonly string[]
+  /** Agents with a limit of their own, and how many more of their turns may begin. */
+  readonly limited: readonly { readonly agentId: string; readonly room: number }[]
+  /** People who hold more than their share. */
+  readonly notUserIds: readonly string[]
+}
+
+interface HeldBack {
+  readonly full: ReadonlySet<string>
+  readonly notUserIds: readonly string[]
+}
 
 export class Places {
   readonly #all: number
   readonly #taken: () => number
+  readonly #agents: Shares
+  readonly #people: Shares
+  /** Turns under way of agents with a limit of their own, in all slices of the process. */
+  readonly #limited: Map<string, number>
   #lent = 0
   /** Until a look has found less than it had places for. */
   #wanted = true
+  /** Whom the last plan left out: some of their sessions may wait. */
+  #heldBack: HeldBack = { full: new Set(), notUserIds: [] }
   #waiting: (() => void)[] = []
 
-  constructor(all: number, taken: () => number) {
+  constructor(all: number, taken: () => number, limited: Map<string, number> = new Map()) {
     this.#all = all
     this.#taken = taken
+    this.#agents = new Shares(all * SMALL)
+    this.#people = new Shares(all * SMALL)
+    this.#limited = limited
   }
 
   get free(): number {
     return this.#all - this.#taken() - this.#lent
   }
 
+  /** How many places one batch may take. */
+  get batch(): number {
+    return Math.max(Math.min(this.free, BATCH_MIN), this.free >> 1)
+  }
+
   /** Sessions may wait for a place. */
   get wanted(): boolean {
-    return this.#wanted
+    return this.#wanted || this.holdsBack
+  }
+
+  /** The last plan left out an agent or a person. */
+  get holdsBack(): boolean {
+    return this.#heldBack.full.size > 0 || this.#heldBack.notUserIds.length > 0
+  }
+
+  plan(agents: LimitedAgents): ClaimPlan {
+    const { full, notUserIds, ...may } = this.#divide(agents)
+    this.#heldBack = { full, notUserIds }
+    return { ...may, notUserIds }
+  }
+
+  /** Whose sessions may be leased before they wait: of nobody whose sessions may wait already, or who has a limit of their own. */
+  lendable(agents: LimitedAgents): Pick<ClaimPlan, 'agentIds' | 'notUserIds'> {
+    const { agentIds, notUserIds } = this.#divide(agents)
+    const before = this.#heldBack
+    return {
+      agentIds: agentIds.filter((id) => !before.full.has(id)),
+      notUserIds: [...notUserIds, ...before.notUserIds],
+    }
+  }
+
+  #divide(agents: LimitedAgents) {
+    const { free } = this
+    const full = new Set(this.#agents.above(AGENT_SHARE * free))
+    const agentIds: string[] = []
+    const limited: { agentId: string; room: number }[] = []
+    for (const agentId of agents.keys()) {
+      const concurrency = agents.get(agentId)?.concurrency
+      const room = (concurrency ?? 1) - (this.#limited.get(agentId) ?? 0)
+      if (concurrency !== undefined && room <= 0) full.add(agentId)
+      if (full.has(agentId)) continue
+      if (concurrency === undefined) agentIds.push(agentId)
+      else limited.push({ agentId, room })
+    }
+    return { agentIds, limited, full, notUserIds: this.#people.above(PERSON_SHARE * free) }
+  }
+
+  begin({ agent_id: agentId, user_id: userId }: Parties, limited: boolean): void {
+    this.#agents.add(agentId)
+    this.#people.add(userId)
+    if (limited) this.reserve(agentId, 1)
+  }
+
+  end({ agent_id: agentId, user_id: userId }: Parties, limited: boolean): void {
+    this.#agents.remove(agentId)
+    this.#people.remove(userId)
+    if (limited) this.reserve(agentId, -1)
+    this.freed()
+  }
+
+  /** Counts turns of an agent with a limit of its own; before a claim, since other slices claim meanwhile. */
+  reserve(agentId: string, turns: number): void {
+    const running = (this.#limited.get(agentId) ?? 0) + turns
+    if (running === 0) this.#limited.delete(agentId)
+    else this.#limited.set(agentId, running)
   }
 
   /** What a look at the sessions that wait has shown. */
@@ -39,7 +145,7 @@ export class Places {
   /** How many there are to lend, at most `max`; `patient` waits a little until there are many. */
   async lend(max: number, patient: boolean): Promise<number> {
     if (patient && !this.#roomy) await this.#room()
-    const places = this.#wanted ? 0 : Math.max(0, Math.min(max, this.free))
+    const places = this.#wanted ? 0 : Math.max(0, Math.min(max, this.batch))
     this.#lent += places
     return places
   }

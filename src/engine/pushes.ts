@@ -1,6 +1,7 @@
 /**
  * The pushes service: sends what is due to people who hold no connection, the first message of each session at a time, each
- * under a lease, by the first of the person's links that takes it. A chat that is slow or asks for patience delays nobody else's.
+ * under a lease, by the first of the person's links that takes it. Each channel has places of its own, a slow send gives up
+ * its place, and one person has only some of them, so that nobody delays the others.
  */
 import type { PushChannel, PushOutcome } from '../channels/channel.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
@@ -27,10 +28,11 @@ import {
   settlePush,
 } from '../store/sessions/pushes.ts'
 import { deliveryOf } from './delivery.ts'
-import { insist, Leased } from './leased.ts'
+import { type Call, insist, Leased, markSlow, SLOW_SWEEP_MS } from './leased.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
+import { Shares } from './shares.ts'
 
 export interface PushesOptions {
   readonly channels: readonly PushChannel[]
@@ -47,14 +49,21 @@ interface Message {
   readonly question?: ShownQuestion
 }
 
-interface Running {
+interface Running extends Call {
   readonly push: ClaimedPush
   readonly token: string
   readonly controller: AbortController
+  readonly route: Route
+  readonly message: Sending
 }
 
-/** Messages on their way at once, of all channels. */
+/** Messages of one channel on their way at once that have just begun, and all of them with those that hang. */
 const CONCURRENCY = 64
+const RUNNING_MAX = 1024
+/** With fewer free places a channel waits for more: a claim is worth its round trip. */
+const ROOM_MIN = 4
+/** Messages of one person on their way at once, of all channels; a claim may bring more. */
+const PERSON_MAX = 16
 const STOP_GRACE_MS = 5_000
 const ERROR_MAX = 500
 const ALWAYS_OPEN: Window = { windowMs: null, templated: false }
@@ -67,6 +76,10 @@ export class PushesService implements Service {
   readonly #options: PushesOptions
   readonly #channels: ReadonlyMap<string, PushChannel>
   readonly #running: Leased<Running>
+  /** By channel, how many are on their way, and how many of them are slow. */
+  readonly #sending = new Map<string, { all: number; slow: number }>()
+  readonly #people = new Shares(PERSON_MAX)
+  #sweep: NodeJS.Timeout | null = null
 
   constructor(options: PushesOptions) {
     this.#options = options
@@ -81,13 +94,17 @@ export class PushesService implements Service {
   }
 
   async tick(): Promise<Tick> {
-    const limit = CONCURRENCY - this.#running.size
-    if (limit <= 0) return IDLE
+    const open = [...this.#channels.keys()].filter((name) => this.#room(name) >= ROOM_MIN)
+    if (open.length === 0) return IDLE
+    // Half of what is free: all of a claim may be one person's, and the others need places, too.
+    const limit = Math.min(...open.map((name) => this.#room(name))) >> 1
     const { claims, leaseMs } = this.#options
     const token = newToken()
-    const names = [...this.#channels.keys()]
-    const { pushes, nextMs } = await claimPushes(claims, names, limit, leaseMs, token)
+    const busy = this.#people.above(0)
+    const { pushes, nextMs } = await claimPushes(claims, open, limit, leaseMs, token, busy)
     for (const push of pushes) this.#start(push, token)
+    if (pushes.length > 0)
+      this.#sweep ??= setInterval(() => this.#makeRoom(), SLOW_SWEEP_MS).unref()
     return { did: pushes.length, more: pushes.length === limit, nextMs }
   }
 
@@ -99,22 +116,50 @@ export class PushesService implements Service {
   async close(): Promise<void> {
     for (const each of await this.#running.end(STOP_GRACE_MS)) each.controller.abort()
     await this.settle()
+    if (this.#sweep !== null) clearInterval(this.#sweep)
+    this.#sweep = null
+  }
+
+  #room(channel: string): number {
+    const { all, slow } = this.#sendingBy(channel)
+    return Math.min(CONCURRENCY - (all - slow), RUNNING_MAX - all)
+  }
+
+  #sendingBy(channel: string): { all: number; slow: number } {
+    const known = this.#sending.get(channel) ?? { all: 0, slow: 0 }
+    this.#sending.set(channel, known)
+    return known
   }
 
   #start(push: ClaimedPush, token: string): void {
-    const running: Running = { push, token, controller: new AbortController() }
-    this.#running.start(`${keyOf(push)} ${token}`, running, this.#take(running), () =>
-      this.onFree(),
-    )
+    const message = sendingOf(push)
+    const route = chooseRoute(push.reason, message.links, (name) => this.#windowOf(name))
+    const running: Running = {
+      ...{ push, token, message, route, startedMs: performance.now(), slow: false },
+      controller: new AbortController(),
+    }
+    const sending = this.#sendingBy(channelOf(running))
+    const person = userOf(push)
+    sending.all++
+    this.#people.add(person)
+    this.#running.start(`${keyOf(push)} ${token}`, running, this.#take(running), () => {
+      sending.all--
+      if (running.slow) sending.slow--
+      this.#people.remove(person)
+      this.onFree()
+    })
+  }
+
+  #makeRoom(): void {
+    const slow = markSlow(this.#running.runs())
+    for (const each of slow) this.#sendingBy(channelOf(each)).slow++
+    if (slow.length > 0) this.onFree()
   }
 
   /** Choose, send, settle, signal. */
-  async #take({ push, token, controller }: Running): Promise<void> {
+  async #take({ push, token, controller, message, route, startedMs }: Running): Promise<void> {
     const { moments, meter } = this.#options
     await moments.reach('claimed', push.id)
-    const startedMs = performance.now()
-    const message = sendingOf(push)
-    const route = chooseRoute(push.reason, message.links, (name) => this.#windowOf(name))
     const settlement =
       route.type === 'send'
         ? settleSent(route, await this.#send(route, push, controller.signal), message)
@@ -201,6 +246,9 @@ function answeredBy({ asked_as: asked, reason }: ClaimedPush, { channel }: Candi
   const prefix = `${channel}:`
   return reason === 'answer' && asked?.startsWith(prefix) ? asked.slice(prefix.length) : null
 }
+
+const userOf = ({ session_key: key }: ClaimedPush) => key.slice(0, key.indexOf(':'))
+const channelOf = ({ route }: Running) => route.link?.channel ?? ''
 
 const keyOf = (push: ClaimedPush) => `${push.session_key} ${push.position}`
 

@@ -22,26 +22,19 @@ import { GroupCommit } from '../store/db/group.ts'
 import { isGathering, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import { type Lent, soonest } from '../triggers/trigger.ts'
+import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
 import { Batches, type BatchesOptions } from './batches.ts'
 import { type Budgets, overFailure } from './budgets.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import {
-  AgentTimeoutError,
-  failureOf,
-  LeaseLostError,
-  neverRun,
-  Run,
-  SlotDeletedError,
-  StoppedError,
-} from './guard.ts'
+import { failureOf, LeaseLostError, neverRun, Run, StoppedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
 import { insist, Leased } from './leased.ts'
 import { heldBack, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
-import { Places } from './places.ts'
+import { type ClaimPlan, Places } from './places.ts'
 import { turnRecord } from './record.ts'
 import type { Service, Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
@@ -66,8 +59,10 @@ export interface TurnsOptions extends Pick<BatchesOptions, 'alone' | 'leaseMs'> 
   readonly meter: Meter
   readonly tracer?: Tracer
   readonly moments: Moments
-  /** Turns running at once in this process. */
+  /** Turns running at once in this slice. */
   readonly concurrency?: number
+  /** How many turns of agents with a limit of their own run in this process; shared by its slices. */
+  readonly limited?: Map<string, number>
 }
 
 interface Running {
@@ -87,11 +82,13 @@ interface Running {
   last: boolean
 }
 
-const CONCURRENCY = 1000
+const CONCURRENCY = 1500
 const CLAIM_MAX = 500
 const COMMIT_MAX = 500
 /** How exactly an agent's time is kept. */
 const DEADLINE_SWEEP_MS = 50
+/** How soon it is looked again for sessions that were left out. */
+const HELD_BACK_MS = 250
 /** How long a stop waits for running agents before their sessions are given back. */
 const STOP_GRACE_MS = 8_000
 
@@ -121,12 +118,16 @@ export class TurnsService implements Service, Runner {
       keyOf: ({ claim }) => claim.session_key,
       extend: (all) => extendClaims(options.claims, SESSIONS, all.map(leaseOf), options.leaseMs),
       lost: ({ run }) => run.abort(new LeaseLostError('the lease was lost')),
-      also: (all) => this.#abortWithdrawn(all),
+      also: (all) => abortWithdrawn(all, options),
       meter: options.meter,
     })
     this.#stopping = new Stopping(options.claims, options.stops)
-    options.stops.onChange(() => this.#abortStopped())
-    this.#places = new Places(options.concurrency ?? CONCURRENCY, () => this.#running.size)
+    options.stops.onChange(() => {
+      abortStopped(this.#running.runs(), options.stops)
+      for (const topic of ['turns', 'clock'] as const) options.hints.local(topic)
+    })
+    const { concurrency = CONCURRENCY, limited } = options
+    this.#places = new Places(concurrency, () => this.#running.size, limited)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
     this.#batches = new Batches({ ...options, db: options.claims, onError })
     const { policy, triggers } = options
@@ -147,27 +148,55 @@ export class TurnsService implements Service, Runner {
 
   async tick(): Promise<Tick> {
     const soon = await this.#batches.look()
-    const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.free, CLAIM_MAX)
+    const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.batch, CLAIM_MAX)
     if (limit <= 0) {
       this.#places.looked(true)
       return { did: 0, more: false, nextMs: soon }
     }
+    const plan = this.#places.plan(this.#options.agents)
     const first = express(this.#behind, limit)
-    const newest = first > 0 ? (await this.#claim(first, 'newest')).did : 0
+    const newest = first > 0 ? (await this.#claim(first, plan, 'newest')).did : 0
     const most = limit - newest
-    const { did, nextMs } = await this.#claim(most, 'oldest')
+    const { did, nextMs } = await this.#claim(most, plan, 'oldest')
     this.#behind = did === most
     this.#places.looked(this.#behind)
-    return { did: did + newest, more: this.#behind, nextMs: soonest([nextMs, soon]) }
+    const others = await this.#claimLimited(plan)
+    // What holds them back may end in another slice, which tells nobody here.
+    const again = this.#places.holdsBack && this.#options.claims.now() === null
+    const next = [nextMs, soon, again ? HELD_BACK_MS : null]
+    const more = this.#behind || others.more
+    return { did: did + newest + others.did, more, nextMs: soonest(next) }
+  }
+
+  /** Of agents with a limit of their own: they are counted before the claim, since other slices claim meanwhile. */
+  async #claimLimited({ limited, notUserIds }: ClaimPlan): Promise<Omit<Tick, 'nextMs'>> {
+    let [did, more] = [0, false]
+    for (const { agentId, room } of limited) {
+      const turns = Math.min(room, this.#places.batch, CLAIM_MAX)
+      if (turns <= 0) break
+      this.#places.reserve(agentId, turns)
+      try {
+        const begun = await this.#claim(turns, { agentIds: [agentId], notUserIds }, 'oldest')
+        did += begun.did
+        more ||= begun.did === turns
+      } finally {
+        this.#places.reserve(agentId, -turns)
+      }
+    }
+    return { did, more }
   }
 
   /** Leases sessions that wait and begins their turns. */
-  async #claim(limit: number, first: First): Promise<Omit<Tick, 'more'>> {
-    const { claims, triggers, leaseMs, agents } = this.#options
+  async #claim(
+    limit: number,
+    { agentIds, notUserIds }: Pick<ClaimPlan, 'agentIds' | 'notUserIds'>,
+    first: First,
+  ): Promise<Omit<Tick, 'more'>> {
+    const { claims, triggers, leaseMs } = this.#options
     const token = newToken()
     const startedMs = performance.now()
-    const agentIds = [...agents.keys()]
-    const { turns, nextMs } = await claimTurns(claims, limit, leaseMs, token, agentIds, first)
+    const how = { first, notUserIds }
+    const { turns, nextMs } = await claimTurns(claims, limit, leaseMs, token, agentIds, how)
     batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
     const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
     const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
@@ -186,7 +215,8 @@ export class TurnsService implements Service, Runner {
     const places = halted ? 0 : await this.#places.lend(CLAIM_MAX, patient)
     if (places === 0) return null
     const { leaseMs, agents } = this.#options
-    return { places, leaseMs, token: newToken(), agentIds: [...agents.keys()], together: patient }
+    const whose = this.#places.lendable(agents)
+    return { places, leaseMs, token: newToken(), together: patient, ...whose }
   }
 
   async take({ places, token, together }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
@@ -229,18 +259,23 @@ export class TurnsService implements Service, Runner {
     withdrawn: boolean,
     slots?: readonly ParkedRow[],
   ): void {
-    const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs ?? 0
+    const { timeoutMs = 0, concurrency } = this.#options.agents.get(claim.agent_id) ?? {}
+    const limited = concurrency !== undefined
     const claimedMs = performance.now()
     const running: Running = {
       ...{ claim, token, withdrawn, slots, claimedMs, enteredMs: null, last: false },
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
     }
-    this.#deadlines ??= setInterval(() => this.#expire(), DEADLINE_SWEEP_MS).unref()
+    this.#deadlines ??= setInterval(
+      () => abortLate(this.#running.runs(), this.#options.agents),
+      DEADLINE_SWEEP_MS,
+    ).unref()
+    this.#places.begin(claim, limited)
     this.#running.start(claim.session_key, running, this.#take(running), () => {
+      this.#places.end(claim, limited)
       // This session may have more, or others wait for the place: worth a look, in this process alone.
       if (!running.last || this.#places.wanted) this.#options.hints.local('turns')
-      this.#places.freed()
     })
   }
 
@@ -316,14 +351,6 @@ export class TurnsService implements Service, Runner {
     }
   }
 
-  /** Also what runs: its agent's signal is aborted, and nothing of it is committed. */
-  #abortStopped(): void {
-    const { stops, hints } = this.#options
-    for (const { claim, slots, run } of this.#running.runs())
-      if (!run.over && stops.turn(claim, slots) !== 'run') run.abort(new StoppedError('stopped'))
-    for (const topic of ['turns', 'clock'] as const) hints.local(topic)
-  }
-
   #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
     const { claims, meter, policy } = this.#options
     const { bucket, session_key: key, user_id: userId } = claim
@@ -361,26 +388,6 @@ export class TurnsService implements Service, Runner {
       hints.hint('turns')
     }
     meter.turn(turnRecord(finished, committed, running))
-  }
-
-  /** Nobody wants their result any more: why let them go on? */
-  async #abortWithdrawn(all: readonly Running[]): Promise<void> {
-    const claims = all.filter(({ run }) => !run.over && !run.aborted).map(({ claim }) => claim)
-    const aborting = [...this.#options.triggers.values()].filter((each) => each.abortsWithdrawn)
-    const gone = await withdrawnTurns(this.#options.claims, aborting, claims)
-    for (const { claim, run } of all) {
-      if (gone.has(claim.event_id) && !run.over)
-        run.abort(new SlotDeletedError(`the ${claim.type} was deleted while it ran`))
-    }
-  }
-
-  #expire(): void {
-    const now = performance.now()
-    for (const { run, claim } of this.#running.runs()) {
-      if (now < run.deadlineMs || run.over || run.aborted) continue
-      const timeoutMs = this.#options.agents.get(claim.agent_id)?.timeoutMs
-      run.abort(new AgentTimeoutError(`the agent took longer than ${timeoutMs} ms`))
-    }
   }
 }
 

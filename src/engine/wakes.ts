@@ -14,7 +14,7 @@ import { byKey, type DueTable, extendClaims, releaseClaims } from '../store/db/d
 import { GroupCommit } from '../store/db/group.ts'
 import { holdWakes } from '../store/limits/stops.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
-import { insist, Leased } from './leased.ts'
+import { type Call, insist, Leased, markSlow, SLOW_SWEEP_MS } from './leased.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
@@ -35,20 +35,15 @@ export interface WakesOptions {
   readonly stops?: Stops
 }
 
-interface Running {
+interface Running extends Call {
   readonly call: WakeCall
   readonly token: string
   readonly controller: AbortController
-  readonly startedMs: number
-  slow: boolean
 }
 
 /** Calls under way that have just begun, and all of them with those that hang. */
 const CONCURRENCY = 256
 const RUNNING_MAX = 4096
-/** After so long without an answer a call no longer holds back others. */
-const SLOW_MS = 250
-const SWEEP_MS = 50
 const SETTLE_MAX = 500
 const STOP_GRACE_MS = 8_000
 
@@ -109,7 +104,7 @@ export class WakesService implements Service {
       const again = calls.filter(({ slot }) => (slot?.attempt ?? 1) > 1).length
       meter.promoted(source.type, calls.length, late, again)
       batchSpan(tracer, `claim ${source.type} wakes`, claimMs, calls.length)
-      this.#sweep ??= setInterval(() => this.#makeRoom(), SWEEP_MS).unref()
+      this.#sweep ??= setInterval(() => this.#makeRoom(), SLOW_SWEEP_MS).unref()
     }
     const full = calls.length === limit
     this.#starved = full && this.#free() <= 0
@@ -229,15 +224,8 @@ export class WakesService implements Service {
     })
   }
 
-  /** One sweep over all calls instead of a timer for each. They stand in the order they began in. */
   #makeRoom(): void {
-    const before = performance.now() - SLOW_MS
-    for (const each of this.#running.runs()) {
-      if (each.startedMs > before) break
-      if (each.slow) continue
-      each.slow = true
-      this.#slow++
-    }
+    this.#slow += markSlow(this.#running.runs()).length
     this.#offer()
   }
 }

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Channel } from '../../src/channels/channel.ts'
 import { OutboxService } from '../../src/engine/outbox.ts'
 import type { Db } from '../../src/store/db/db.ts'
-import type { Undelivered } from '../../src/store/sessions/effects.ts'
+import type { Reached, Undelivered } from '../../src/store/sessions/effects.ts'
 
 type Keys = readonly string[] | null
 
@@ -16,6 +16,8 @@ let taken: number
 let inside: number
 let most: number
 let outbox: OutboxService
+let reached: Reached[]
+let reconnected: string[]
 
 const row = (position: number): Undelivered => ({
   bucket: 0,
@@ -61,12 +63,16 @@ const channel: Channel = {
     })),
   watched: () => [],
   show: () => undefined,
+  reached: () => reached,
+  reconnect: (keys) => void reconnected.push(...keys),
 }
 
 beforeEach(() => {
   nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   looked = []
+  reached = []
+  reconnected = []
   failing = false
   rows = []
   taken = Number.POSITIVE_INFINITY
@@ -128,4 +134,22 @@ it('goes on at once after a full page that was taken, and sleeps when the socket
   taken = 0
   expect(await outbox.tick()).toMatchObject({ did: 0, more: false })
   rows = []
+})
+
+it('asks once a second, and at once after an error, whether the database has lost what was sent', async () => {
+  reached = [{ bucket: 0, key: 'k', position: 1000, id: null, seq: 1 }]
+  taken = 0
+  // What any statement answers here: for this one, the sessions that went back.
+  rows = [{ ...row(1000), key: 'k' } as Undelivered]
+  await outbox.tick()
+  await outbox.tick()
+  expect(reconnected).toEqual(['k'])
+  failing = true
+  await expect(outbox.tick()).rejects.toThrow('away')
+  failing = false
+  await outbox.tick()
+  expect(reconnected).toEqual(['k', 'k'])
+  nowMs += 1000
+  await outbox.tick()
+  expect(reconnected).toEqual(['k', 'k', 'k'])
 })

@@ -82,6 +82,12 @@ export class Recorder implements Channel {
     this.#open.delete(session)
   }
 
+  reached() {
+    return []
+  }
+
+  reconnect(): void {}
+
   wanted() {
     return [...this.#fresh].flatMap(([key, looks]) => {
       const user = key.split(':')[0] ?? ''

@@ -169,13 +169,13 @@ eachStore('rehearsals', (store) => {
     expect(tables.filter((table) => !known.includes(table))).toEqual([])
   })
 
-  it('are held one at a time, and only a few wait', async () => {
+  it('are held one at a time for a person', async () => {
     const w = await open(store)
     const asked = await Promise.allSettled(
-      Array.from({ length: 8 }, () => rehearse(w, { days: 1 })),
+      Array.from({ length: 3 }, () => rehearse(w, { days: 1 })),
     )
     const busy = asked.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
-    expect(busy.map(({ code }) => code)).toEqual(['rate_limited', 'rate_limited', 'rate_limited'])
+    expect(busy.map(({ code }) => code)).toEqual(['rate_limited', 'rate_limited'])
   })
 })
 

@@ -31,6 +31,40 @@ eachStore('the socket', (store) => {
   const post = (key: string, text: string) =>
     at().call('POST', `/v1/sessions/${key}/messages`, { text })
 
+  it('rule 13: sockets of a session that the database has set back are closed, and lose nothing that is said from then on', async () => {
+    const key = 'ann:echo:back'
+    const before = await open(key)
+    const watching = await open(key, '?events=1&after_seq=1000')
+    for (const text of ['one', 'two', 'three']) before.say(text)
+    for (const { id } of await before.hears(3)) before.ack(id)
+    await becomes(key, ['completed', 'completed', 'completed'])
+    // Asked to begin far ahead of the log is not set back.
+    await watching.roundTrip()
+    expect(watching.closed).toBeNull()
+    // As a standby that had not heard of them takes over.
+    for (const table of ['effects', 'turns', 'events'])
+      await at().query(`delete from wakeful.${table} where session_key = $1`, [key])
+    await at().query(
+      `update wakeful.sessions set last_seq = 0, done_seq = 0, last_user_seq = 0, checkpoint_id = null where session_key = $1`,
+      [key],
+    )
+    await until('they are closed', () => before.closed !== null && watching.closed !== null)
+    expect([before.closed, watching.closed]).toEqual([1012, 1012])
+    const after = await open(key)
+    for (const text of ['four', 'five']) after.say(text)
+    expect((await after.hears(2)).map(({ content }) => content)).toEqual([
+      'you said four',
+      'you said five',
+    ])
+    // Lost again, and as many have been said since: another message has the place of the last one.
+    await at().query(
+      'update wakeful.effects set id = gen_random_uuid() where session_key = $1 and event_seq = 2',
+      [key],
+    )
+    await until('it is closed', () => after.closed !== null)
+    expect(after.closed).toBe(1012)
+  })
+
   it('contract: ready says how far the session is', async () => {
     const first = await open('ann:mute:ready')
     expect(first.frames).toEqual([{ type: 'ready', session_key: 'ann:mute:ready', last_seq: 0 }])

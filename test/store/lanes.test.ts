@@ -108,7 +108,9 @@ eachStore('lanes', (store) => {
     await w.query(
       `update wakeful.sessions set due_at = due_at - interval '1 millisecond' where session_key <> 'burst100:bot:t'`,
     )
-    const claimed = await claimTurns(engine, 1, 30_000, newId(), ['bot'], 'newest')
+    const claimed = await claimTurns(engine, 1, 30_000, newId(), ['bot'], {
+      first: 'newest',
+    })
     expect(claimed.turns.map((turn) => turn.session_key)).toEqual(['burst100:bot:t'])
   })
 })

@@ -18,6 +18,7 @@ interface Plan {
   readonly 'Index Name'?: string
   readonly 'Index Cond'?: string
   readonly 'TID Cond'?: string
+  readonly Filter?: string
   readonly Plans?: readonly Plan[]
 }
 
@@ -141,13 +142,19 @@ function readsAll(scan: Plan): boolean {
   )
 }
 
+/** A key of which the index finds only the bucket: it reads all rows of a person, and of others who share it. */
+function readsBucket(scan: Plan): boolean {
+  return /^\(bucket = (ANY \(ARRAY\[)?[^ ]+\)$/.test(scan['Index Cond'] ?? '')
+}
+
 async function keyless(): Promise<string[]> {
   const found: string[] = []
   for (const { first, text } of ran.values()) {
     for (const scan of scans(await plansOf(first, text)))
-      if (readsAll(scan)) {
+      if (readsAll(scan) || readsBucket(scan)) {
         const name = scan['Index Name'] ?? scan['Relation Name']
-        found.push(`${scan['Node Type']} ${name} in: ${text.slice(0, 300)}`)
+        const how = `${scan['Index Cond']} filter ${scan.Filter}`
+        found.push(`${scan['Node Type']} ${name} by ${how} in: ${text.slice(0, 300)}`)
       }
   }
   return found
@@ -172,6 +179,16 @@ it('planned for an empty database, no statement of the engine or the ledger read
   expect([...ran.values()].some(({ text }) => text.includes('"eventSeq"'))).toBe(true)
   await expect.poll(() => [...ran.values()].some(({ text }) => text.includes('bool_or'))).toBe(true)
   expect(await keyless()).toEqual([])
+  // Before version 17 an array on a later column of a key may be left out of the index scan.
+  const later = /\.(?!bucket |id |token |place )\w+ = any\(array\[/
+  expect([...ran.values()].filter(({ text }) => later.test(text))).toEqual([])
+  // One person with many sessions, of which no statistics tell.
+  await empty.query(
+    `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+     select 7, 'ann:bot:' || n, 'ann', 'bot', n, now(), now() from generate_series(1, 5000) n`,
+  )
+  expect(await keyless()).toEqual([])
+  await empty.query('truncate wakeful.sessions cascade')
   // Now it is known to be empty; before, the planner assumed that a table has ten pages.
   await empty.query('vacuum analyze')
   expect(await keyless()).toEqual([])

@@ -85,6 +85,17 @@ eachStore('promotion with a lease', (store) => {
     expect(turns.map((turn) => turn.session_key)).toEqual(['ann:other:t'])
   })
 
+  it('rule 49: sessions of people who hold more than their share are only promoted', async () => {
+    const { db } = await emptiedStore(store, () => new Date(START))
+    await timer(db, 'ann:bot:t', 'a')
+    await timer(db, 'bea:bot:t', 'b')
+    const lease = { leaseMs: LEASE_MS, token: newId(), agentIds: ['bot'], notUserIds: ['ann'] }
+    const { promoted, turns } = await promoteTimers(db, [newId(), newId()], lease)
+    expect(promoted).toBe(2)
+    expect(turns.map((turn) => turn.session_key)).toEqual(['bea:bot:t'])
+    expect((await claim(db)).turns.map((turn) => turn.session_key)).toEqual(['ann:bot:t'])
+  })
+
   it('rule 14: leased together, they are found when the row of their batch is over, and count a death', async () => {
     let now = START
     const { db } = await emptiedStore(store, () => new Date(now))

@@ -88,6 +88,15 @@ eachStore('leased with their promotion', (store) => {
       }
     })
 
+    it(`rule 49: an ${type} of a person who holds more than their share is only promoted`, async () => {
+      const on = await shared()
+      await kind.set(on, 'a')
+      on.s.sleep(kind.waitMs)
+      const { promoted, turns } = await promote(on.s, kind, { notUserIds: ['local'] })
+      expect({ promoted, turns }).toEqual({ promoted: 1, turns: [] })
+      expect(keys((await claim(on.s)).turns)).toEqual(['local:bot:a'])
+    })
+
     it(`invariant 2: an ${type} of a session that is ahead, and of an agent unknown here, is only promoted`, async () => {
       const on = await shared()
       const { s } = on

@@ -30,6 +30,7 @@ export function backed(agent: Agent, backing: Backing): Agent {
     kind: agent.kind,
     // Twice itself, and the judge after each.
     timeoutMs: 2 * (agent.timeoutMs + JUDGE_MS),
+    concurrency: agent.concurrency,
     // It asks a model, which is outside.
     rehearses: false,
     async run(input) {

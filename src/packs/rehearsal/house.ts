@@ -1,12 +1,13 @@
 /**
  * Where rehearsals happen: one store in memory, in a thread of its own, opened by the first of them (a second), emptied after each (some
  * milliseconds), and closed when nobody has rehearsed for a while, since it holds some 250 MB. They are played in that thread, unless
- * agents of this one run. One at a time, and few wait.
+ * agents of this one run. One at a time, one of each person, and few wait. While others wait it ends sooner.
  */
 import { Refusal } from '../../core/errors.ts'
 import { type Apart, type Beside, openApart } from '../../store/db/apart.ts'
 import { ensureMigrated } from '../../store/db/migrate.ts'
 import type { Store } from '../../store/db/open.ts'
+import { BROKEN_OFF, isRaised, newFlag, OTHERS_WAIT, raise } from './flag.ts'
 import type { Clock, Played, Stretch, Trouble } from './play.ts'
 import type { Order, Report } from './thread.ts'
 
@@ -28,6 +29,8 @@ export interface Room {
   readonly play: (stretch: Stretch, signal: AbortSignal) => Promise<Played>
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
+  /** Somebody else waits for their turn. */
+  readonly othersWait: () => boolean
 }
 
 export class House {
@@ -35,7 +38,9 @@ export class House {
   readonly #clock: Clock = { now: new Date(0) }
   #apart: Promise<Apart> | null = null
   #last: Promise<unknown> = Promise.resolve()
-  #waiting = 0
+  /** Whose rehearsals are held or wait, the one that is held first. */
+  readonly #people = new Set<string>()
+  #flag = newFlag()
   #idle: NodeJS.Timeout | null = null
   readonly #closing = new AbortController()
 
@@ -44,27 +49,35 @@ export class House {
   }
 
   /** When those before have ended. */
-  async rehearse<T>(work: (room: Room) => Promise<T>): Promise<T> {
+  async rehearse<T>(userId: string, work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#closing.signal.aborted)
       throw new Refusal('unavailable', 'this process is about to stop')
-    if (this.#waiting > WAITING_MAX) {
-      const text = `${WAITING_MAX} rehearsals wait already, and one is held at a time; try again soon`
-      throw new Refusal('rate_limited', text, { retryAfterMs: RETRY_MS })
-    }
-    this.#waiting++
+    if (this.#people.has(userId))
+      throw busy(`a rehearsal of ${userId} is running or waits; try again when it has ended`)
+    if (this.#people.size > WAITING_MAX)
+      throw busy(
+        `${WAITING_MAX} rehearsals wait already, and one is held at a time; try again soon`,
+      )
+    this.#people.add(userId)
+    if (this.#people.size > 1) raise(this.#flag, OTHERS_WAIT)
     const before = this.#last
     const mine = before.then(() => this.#hold(work))
     // Whoever asked hears of its errors, and need not wait until it is tidy; the next one does.
     this.#last = Promise.allSettled([mine]).then(() => this.#tidy())
-    return mine.finally(() => this.#waiting--)
+    return mine.finally(() => this.#people.delete(userId))
   }
 
   async #hold<T>(work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
     const apart = await this.#open()
-    const play = (stretch: Stretch, signal: AbortSignal) =>
-      played(apart, stretch, signal, this.#trouble)
-    return work({ store: apart.store, clock: this.#clock, play, signal: this.#closing.signal })
+    const flag = newFlag()
+    this.#flag = flag
+    if (this.#people.size > 1) raise(flag, OTHERS_WAIT)
+    return work({
+      ...{ store: apart.store, clock: this.#clock, signal: this.#closing.signal },
+      play: (stretch, signal) => played(apart, { stretch, flag }, signal, this.#trouble),
+      othersWait: () => isRaised(flag, OTHERS_WAIT),
+    })
   }
 
   async #tidy(): Promise<void> {
@@ -109,6 +122,8 @@ export class House {
   }
 }
 
+const busy = (text: string) => new Refusal('rate_limited', text, { retryAfterMs: RETRY_MS })
+
 async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<Apart> {
   const apart = await openApart({ now: () => clock.now, onError }, PLAYER)
   await ensureMigrated(apart.store.migrations, 'auto')
@@ -127,12 +142,11 @@ end $$`
 /** A stretch as the thread plays it. A process may end while the thread waits, and not while it plays. */
 async function played(
   { port, ended }: Apart,
-  stretch: Stretch,
+  order: Order,
   signal: AbortSignal,
   trouble: Trouble,
 ): Promise<Played> {
-  const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const breakOff = () => void Atomics.store(flag, 0, 1)
+  const breakOff = () => raise(order.flag, BROKEN_OFF)
   if (signal.aborted) breakOff()
   signal.addEventListener('abort', breakOff, { once: true })
   const ends: (() => void)[] = [() => signal.removeEventListener('abort', breakOff)]
@@ -152,7 +166,7 @@ async function played(
       })
       port.ref()
       ended.throwIfAborted()
-      port.postMessage({ stretch, flag } satisfies Order)
+      port.postMessage(order)
     })
   } finally {
     for (const end of ends) end()

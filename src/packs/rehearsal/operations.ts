@@ -191,7 +191,7 @@ export const operations = [
     tag: 'Rehearsals',
     summary:
       'Say what the next days would bring: what would be said, parked, gathered, dropped, and why',
-    description: `A copy of the person's state is played on a clock of its own, gates and manners on; conditions hear the facts given here and nothing else. Nothing is stored, nobody is called, no message leaves. At most ${OCCURRENCES_MAX} occurrences: \`cut\` says where it ended before its time.`,
+    description: `A copy of the person's state is played on a clock of its own, gates and manners on; conditions hear the facts given here and nothing else. Nothing is stored, nobody is called, no message leaves. At most ${OCCURRENCES_MAX} occurrences and 20 seconds, 3 while somebody else waits: \`cut\` says where it ended before its time. A person has one rehearsal at a time; a second one is 429.`,
     body,
     audit: 'none',
     roles: ['admin', 'service', 'agent', 'user'],

@@ -19,7 +19,7 @@ export const rehearsalPack = {
     const house = new House((service, error) => app.meter.trouble(service, error))
     const own: Rehearsals = {
       hold: (ctx, plan, limit) =>
-        house.rehearse(async (room) => {
+        house.rehearse(plan.userId, async (room) => {
           const held = await hold(app, ctx, plan, room)
           const told = await toldOf(room.store.db, plan, held, limit)
           const { userId: user_id, from, timezone } = plan

@@ -20,6 +20,8 @@ export interface Stretch {
   /** So many slots may become events, and so long it may take by the machine's clock. */
   readonly promotedMax: number
   readonly timeMaxMs: number
+  /** So long while others wait for their turn. */
+  readonly sharedMaxMs: number
 }
 
 export interface Played {
@@ -36,14 +38,15 @@ export interface Scene {
   readonly clock: Clock
   readonly cast: Cast
   readonly brokenOff: () => boolean
+  readonly othersWait: () => boolean
   readonly trouble: Trouble
 }
 
 export async function play(
-  { from, to, run, setting, promotedMax, timeMaxMs }: Stretch,
-  { store, clock, cast, brokenOff, trouble }: Scene,
+  { from, to, run, setting, promotedMax, timeMaxMs, sharedMaxMs }: Stretch,
+  { store, clock, cast, brokenOff, othersWait, trouble }: Scene,
 ): Promise<Played> {
-  const endsMs = performance.now() + timeMaxMs
+  const begunMs = performance.now()
   clock.now = from
   const services = openPlay({
     ...{ store, setting, trouble, agents: cast, now: () => clock.now },
@@ -58,7 +61,8 @@ export async function play(
       if (brokenOff()) return ended('broken off')
       if (next === null || next > to) break
       if (promoted >= promotedMax) return ended('occurrences')
-      if (performance.now() > endsMs) return ended('time')
+      if (performance.now() - begunMs > (othersWait() ? sharedMaxMs : timeMaxMs))
+        return ended('time')
       clock.now = next
     }
     if (to > clock.now) clock.now = to

@@ -16,6 +16,8 @@ import { castOf, rolesOf } from './recorder.ts'
 export const OCCURRENCES_MAX = 2_000
 /** By the machine's clock. */
 const TIME_MAX_MS = 20_000
+/** The same while others wait for their turn. */
+const SHARED_MAX_MS = 3_000
 
 /** An operation with what it is asked, as `prepare` gives it. */
 export interface Asked {
@@ -82,6 +84,7 @@ function playerOf(app: PackApp, ctx: Context, room: Room, run: boolean): Player 
     play(stretch, {
       ...{ store: room.store, clock: room.clock, cast: castOf(stretch.roles, app.agents()) },
       brokenOff: () => signal.aborted,
+      othersWait: room.othersWait,
       trouble: app.meter.trouble,
     })
 }
@@ -132,11 +135,15 @@ function bounded(
   clock: Clock,
   about: Pick<Stretch, 'run' | 'roles' | 'setting'>,
 ): (to: Date) => Promise<Held['cut']> {
-  const endsMs = performance.now() + TIME_MAX_MS
+  const begunMs = performance.now()
   let promotedMax = OCCURRENCES_MAX
   return async (to) => {
-    const timeMaxMs = endsMs - performance.now()
-    const end = await player({ ...about, from: clock.now, to, promotedMax, timeMaxMs })
+    const passedMs = performance.now() - begunMs
+    const end = await player({
+      ...{ ...about, from: clock.now, to, promotedMax },
+      timeMaxMs: TIME_MAX_MS - passedMs,
+      sharedMaxMs: SHARED_MAX_MS - passedMs,
+    })
     promotedMax -= end.promoted
     clock.now = end.to
     if (end.cut === 'broken off') throw new Refusal('unavailable', 'the rehearsal was broken off')

@@ -2,12 +2,13 @@
 import type { Begin } from '../../store/db/apart.ts'
 import { embeddedStore } from '../../store/db/pglite.ts'
 import { Wire } from '../../store/db/wire.ts'
+import { BROKEN_OFF, isRaised, OTHERS_WAIT } from './flag.ts'
 import { type Clock, type Played, play, type Stretch, type Trouble } from './play.ts'
 import { castOf } from './recorder.ts'
 
 export interface Order {
   readonly stretch: Stretch
-  /** Not 0: broken off. Shared, since nobody here has time to listen meanwhile. */
+  /** `BROKEN_OFF`, `OTHERS_WAIT`. Shared, since nobody here has time to listen meanwhile. */
   readonly flag: Int32Array
 }
 
@@ -29,7 +30,8 @@ export const begin: Begin = (port, ask) => {
   port.on('message', ({ stretch, flag }: Order) => {
     play(stretch, {
       ...{ store, clock, cast: castOf(stretch.roles, null) },
-      brokenOff: () => Atomics.load(flag, 0) !== 0,
+      brokenOff: () => isRaised(flag, BROKEN_OFF),
+      othersWait: () => isRaised(flag, OTHERS_WAIT),
       trouble: (...said) => report({ trouble: said }),
     }).then(
       (played) => report({ played }),

@@ -225,7 +225,7 @@ const CANCEL_EXTRAS = statement(
   ({ p }) => `update wakeful.alarms a
    set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
    from ${p}
-   where ${keyIs('a.bucket', 'p.bucket')} and ${keyIs('a.parent_id', 'p.id')} and a.status = 'active'`,
+   where ${keyIs('a.bucket', 'p.bucket')} and a.parent_id = p.id and a.status = 'active'`,
 )
 
 async function cancelExtras(

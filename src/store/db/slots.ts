@@ -116,6 +116,7 @@ function inFlight(table: string): string {
 /**
  * Locks the rows whose events these are, always in the same order, by event; those missing were cancelled or deleted.
  * `idOf` finds a row's id, by a look-up of its own: the index of those in flight has a condition and would be walked, too.
+ * It is no join: as one it came last, and rows were found by their bucket alone.
  */
 export function lockingByEvent<R extends object>(
   table: string,
@@ -124,9 +125,9 @@ export function lockingByEvent<R extends object>(
 ) {
   const lock = statement(
     { h: EVENTS },
-    ({ h }) => `select ${columns}, ${NOW} as now, t.in_flight as held from ${h}
-      cross join lateral (${idOf}) f
-      join ${table} t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'f.id')} and t.in_flight is not distinct from h.event_id
+    ({ h }) => `select ${columns}, ${NOW} as now, t.in_flight as held
+      from (select h.bucket, h.event_id, (${idOf}) as id from ${h}) h
+      join ${table} t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'h.id')} and t.in_flight is not distinct from h.event_id
       ${keyOrder('t', 'id')} for update of t`,
   )
   return async (tx: Db, events: readonly EventRef[]): Promise<Map<string, R>> => {

@@ -53,7 +53,7 @@ const RECORD = statement(
     select i.bucket, i.id, i.intent_id, i.user_id, split_part(i.session_key, ':', 2), ${NOW}, e.payload ->> 'trigger_type', e.payload -> 'trigger_data', i.status, i.gate,
       i.message_id, i.preview, i.evaluation_ms, i.generation_ms, i.error, i.scheduled_for, i.session_key, i.event_seq
     from ${i}
-    join wakeful.events e on ${keyIs('e.bucket', 'i.bucket')} and ${keyIs('e.session_key', 'i.session_key')} and e.seq = i.event_seq`,
+    join wakeful.events e on ${keyIs('e.bucket', 'i.bucket')} and e.session_key = i.session_key and e.seq = i.event_seq`,
 )
 
 export async function recordExecutions(tx: Db, executions: readonly Execution[]): Promise<void> {

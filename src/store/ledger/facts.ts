@@ -63,7 +63,7 @@ const EVENT = `e.bucket, e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}
 export const eventParts = look<EventKey, EventPart>(
   EVENT_KEYS,
   (k) => `select ${EVENT} from ${k}
-    join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and ${keyIs('e.session_key', 'k.session_key')} and e.seq = k.seq`,
+    join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and e.session_key = k.session_key and e.seq = k.seq`,
 )
 
 export interface ChainPart extends EventPart {
@@ -103,7 +103,7 @@ export const turnParts = look<EventKey, TurnPart>(
   ) => `select t.session_key, t.event_seq as "eventSeq", t.status, t.started_at as "startedAt", t.finished_at as "finishedAt",
       t.error, t.cause, t.verdicts
     from ${k}
-    join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.event_seq = k.seq
+    join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.event_seq = k.seq
     order by t.session_key, t.event_seq, t.attempt`,
 )
 
@@ -125,7 +125,7 @@ const messageRows = look<EventKey, MessageRow>(
   ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.delivered_by as channel, f.reason, coalesce(f.delivered_at, f.updated_at) as at, f.last_error as error,
       left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview, ${DETOURS} as detours
     from ${k}
-    join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and ${keyIs('f.session_key', 'k.session_key')}
+    join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and f.session_key = k.session_key
       and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
     where f.type = 'send_message' order by f.session_key, f.position`,
 )
@@ -150,7 +150,7 @@ export const replyParts = look<EventKey, ReplyPart>(
   EVENT_KEYS,
   (k) => `select k.session_key, k.seq as asked_seq, r.seq, r.created_at as at
     from ${k}
-    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')} and s.last_user_seq > k.seq
+    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and s.session_key = k.session_key and s.last_user_seq > k.seq
     cross join lateral (
       select e.seq, e.created_at from wakeful.events e
       where e.bucket = k.bucket and e.session_key = k.session_key and e.seq > k.seq and e.seq <= k.seq + ${REPLY_WITHIN}
@@ -168,7 +168,7 @@ export const outputParts = look<SlotKey, OutputPart>(
     k,
   ) => `select o.event_id, o.status, o.run_number as "runNumber", left(o.title, ${PREVIEW_MAX}) as title, o.error_message as error, o.missed_count
     from ${k}
-    join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and ${keyIs('o.event_id', 'k.id')}`,
+    join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and o.event_id = k.id`,
 )
 
 export interface AlarmPart {
@@ -260,7 +260,7 @@ export const wakeParts = look<SlotKey, WakePart>(
     k,
   ) => `select w.delivery_id as id, w.user_id, w.name, w.missed_count, w.attempts, w.status, w.error, w.finished_at
     from ${k}
-    join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and ${keyIs('w.delivery_id', 'k.id')}`,
+    join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and w.delivery_id = k.id`,
 )
 
 export interface TimerPart {

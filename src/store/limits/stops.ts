@@ -89,7 +89,7 @@ const HOLD = statement(
   { c: rows({ bucket: 'smallint', key: 'text', token: 'uuid' }) },
   ({ c }) => `update wakeful.sessions t
     set due_at = ${HELD}, leased_until = null, claim_token = null, claimed_at = null
-    from ${c} where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.claim_token = c.token`,
+    from ${c} where ${keyIs('t.bucket', 'c.bucket')} and t.session_key = c.key and t.claim_token = c.token`,
 )
 
 /** Leased sessions are given back, and are not due before they are let go. Nothing counts against their events. */

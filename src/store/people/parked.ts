@@ -179,7 +179,7 @@ export async function releaseParked(tx: Db, releases: readonly Release[]): Promi
 const OF_EVENTS = statement(
   { k: rows({ bucket: 'smallint', session_key: 'text', seq: 'int' }) },
   ({ k }) => `select ${COLUMNS} from ${k}
-    join wakeful.parked t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.session_key', 'k.session_key')} and t.released_seq = k.seq
+    join wakeful.parked t on ${keyIs('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.released_seq = k.seq
     order by t.session_key, t.scheduled_for, t.id`,
 )
 
@@ -261,7 +261,7 @@ export async function askForParked(
 const BUSY = statement(
   { k: rows({ bucket: 'smallint', session_key: 'text' }) },
   ({ k }) => `select s.session_key from ${k}
-    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and ${keyIs('s.session_key', 'k.session_key')}
+    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and s.session_key = k.session_key
     where s.last_seq > s.done_seq`,
 )
 

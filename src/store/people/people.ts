@@ -23,7 +23,7 @@ const KEYS = rows({ bucket: 'smallint', user_id: 'text' })
 const LOCK = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}
-    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.user_id', 'k.user_id')}
+    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and p.user_id = k.user_id
     where p.mannered ${keyOrder('p', 'user_id')} for update of p`,
 )
 
@@ -41,7 +41,7 @@ export async function lockPeople(
 const READ = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}
-    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.user_id', 'k.user_id')}`,
+    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and p.user_id = k.user_id`,
 )
 
 /** As they are now; absent those of whom nothing is known. */
@@ -66,7 +66,7 @@ function byUser(found: readonly { person: string }[], zone: string): Map<string,
 const COUNT = statement(
   { i: rows({ bucket: 'smallint', user_id: 'text', day: 'text?', count: 'int' }) },
   ({ i }) => `update wakeful.people p set unasked_day = i.day, unasked_count = i.count from ${i}
-    where ${keyIs('p.bucket', 'i.bucket')} and ${keyIs('p.user_id', 'i.user_id')}`,
+    where ${keyIs('p.bucket', 'i.bucket')} and p.user_id = i.user_id`,
 )
 
 /** Writes how much was said unasked, of people whose rows are locked. */

@@ -68,7 +68,7 @@ export async function endQuestions(tx: Db, ended: readonly Ended[]): Promise<Rea
 
 /** Locks the sessions in which the time of a question is over, soonest first; those that others hold are passed. */
 export const dueQuestions = dueFrom<QuestionRow>(QUESTIONS, COLUMNS, {
-  join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and ${keyIs('s.session_key', 't.session_key')}`,
+  join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and s.session_key = t.session_key`,
   lock: 's',
 })
 

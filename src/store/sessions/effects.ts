@@ -62,6 +62,29 @@ export async function undelivered(
   return UNDELIVERED.run<Undelivered>(db, { w: wanted, channel, limit })
 }
 
+const REACHED = rows({
+  bucket: 'smallint',
+  key: 'text',
+  position: 'bigint',
+  id: 'uuid?',
+  seq: 'int',
+})
+/** What was heard of a session: up to which seq, and its newest message. */
+export type Reached = RowOf<typeof REACHED>
+
+const WENT_BACK = statement(
+  { r: REACHED },
+  ({ r }) => `select r.key from ${r}
+    where coalesce((select s.last_seq from wakeful.sessions s where s.bucket = r.bucket and s.session_key = r.key), 0) < r.seq
+      or exists (select 1 from wakeful.effects e
+        where e.bucket = r.bucket and e.session_key = r.key and e.position = r.position and e.id <> r.id)`,
+)
+
+/** The sessions of which more was heard than the database has, or something else: it was restored, or a failover lost commits. */
+export async function wentBack(db: Db, reached: readonly Reached[]): Promise<string[]> {
+  return (await WENT_BACK.run<{ key: string }>(db, { r: reached })).map(({ key }) => key)
+}
+
 export interface Receipt {
   readonly bucket: number
   readonly key: string
@@ -89,8 +112,8 @@ const RECORD = statement(
         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
         updated_at = ${NOW}
     from r
-    where ${keyIs('e.bucket', 'r.bucket')} and ${keyIs('e.session_key', 'r.key')}
-      and ${keyIs('e.position', 'r.position')} and ${OPEN}
+    where ${keyIs('e.bucket', 'r.bucket')} and e.session_key = r.key
+      and e.position = r.position and ${OPEN}
     returning e.session_key, e.position`,
 )
 
@@ -125,7 +148,7 @@ const WAIT_AGAIN = statement(
     s,
     error,
   }) => `update wakeful.effects e set status = 'pending', last_error = ${error}, updated_at = ${NOW} from ${s}
-    where ${keyIs('e.bucket', 's.bucket')} and ${keyIs('e.session_key', 's.key')} and e.status = 'executing' and e.due_at is null
+    where ${keyIs('e.bucket', 's.bucket')} and e.session_key = s.key and e.status = 'executing' and e.due_at is null
     returning ${MESSAGE.replaceAll(/(\w+)/g, 'e.$1')}, e.channel, e.attempt_count,
       greatest(0, coalesce(extract(epoch from ${NOW} - e.last_attempt_at) * 1000, 0))::float8 as waited_ms`,
 )

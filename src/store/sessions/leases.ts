@@ -28,7 +28,7 @@ const MARK = statement(
     marked as (
       update wakeful.sessions s set due_at = ${NOW}
       from (select g.token, unnest(g.buckets) as bucket, unnest(g.keys) as key from gone g order by 2, 3) h
-      where ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
+      where ${keyIs('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
         and coalesce(s.due_at, 'infinity') = 'infinity'
       returning s.session_key)
     select (select count(*)::int from marked) as marked, (select count(*)::int from due) as seen, ${nextDueMs(LEASES)} as next_ms`,

@@ -123,10 +123,12 @@ async function numberAndLease<E extends TakenEvent>(
   lease: NumberLease | null,
 ): Promise<{ numbered: readonly Numbered<E>[]; begun: readonly Begun[] }> {
   if (lease === null) return { numbered: await numberEvents(tx, events), begun: [] }
-  const { token, leaseMs, agentIds, places } = lease
+  const { token, leaseMs, agentIds, notUserIds = [], places } = lease
   const heads = headsOf(events)
   const known = new Set(agentIds)
-  for (const head of heads.values()) head.wanted = known.has(head.session.agentId)
+  const leftAlone = new Set(notUserIds)
+  for (const head of heads.values())
+    head.wanted = known.has(head.session.agentId) && !leftAlone.has(head.session.userId)
   for (const event of events) {
     const head = heads.get(event.session.key)
     if (head !== undefined && !isOnTime(event)) head.wanted = false

@@ -72,8 +72,8 @@ const first = (channels: string) => `coalesce((select l.channel from ${linksOf('
 
 /** Attempts are counted here, and a lease that ran out belonged to a process that died. */
 const CLAIM = statement(
-  { ...LEASE, channels: 'text[]' },
-  ({ channels, ...lease }) => `with claimed as (
+  { ...LEASE, channels: 'text[]', notUserIds: 'text[]' },
+  ({ channels, notUserIds, ...lease }) => `with claimed as (
     ${claimRows(
       EFFECTS,
       lease,
@@ -83,7 +83,7 @@ const CLAIM = statement(
         set: `, attempt_count = t.attempt_count + 1, last_attempt_at = ${NOW}, updated_at = ${NOW},
           status = case when t.status = 'pending' then 'executing' else t.status end,
           push_deaths = t.push_deaths + (t.claim_token is not null)::int`,
-        where: first(channels),
+        where: `split_part(t.session_key, ':', 1) <> all(${notUserIds}) and ${first(channels)}`,
       },
     )})
   select n.next_ms, ${NOW} as now, c.*,
@@ -100,8 +100,10 @@ export async function claimPushes(
   limit: number,
   leaseMs: number,
   token: string,
+  notUserIds: readonly string[] = [],
 ): Promise<{ pushes: ClaimedPush[]; nextMs: number | null }> {
-  const values = CLAIM.values(db, { limit, leaseMs, token, channels: ['', ...channels] })
+  const given = { limit, leaseMs, token, channels: ['', ...channels], notUserIds }
+  const values = CLAIM.values(db, given)
   const { taken, nextMs } = takenOf<ClaimedPush>(await oneInOrder(db, CLAIM.text, values))
   return { pushes: taken, nextMs }
 }
@@ -111,7 +113,7 @@ const HELD_ROWS = rows(HELD)
 export type HeldPush = RowOf<typeof HELD_ROWS>
 
 /** `h`: a list of pushes in hand. */
-const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and ${keyIs('e.session_key', 'h.key')} and e.position = h.position and e.claim_token = h.token`
+const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and e.session_key = h.key and e.position = h.position and e.claim_token = h.token`
 
 const EXTEND = statement(
   { h: HELD_ROWS, leaseMs: 'int' },

@@ -48,6 +48,8 @@ export interface SessionLease {
   readonly leaseMs: number
   readonly token: string
   readonly agentIds: readonly string[]
+  /** People whose sessions are left alone; none unless given. */
+  readonly notUserIds?: readonly string[]
 }
 
 /** The newest state of the session in the row `s`. */
@@ -66,15 +68,15 @@ export function stateOf(s: string): string {
  */
 const claiming = (leases: boolean, first: First = 'oldest') =>
   statement(
-    { ...LEASE, agentIds: 'text[]' },
-    ({ agentIds, ...lease }) => `with claimed as (
+    { ...LEASE, agentIds: 'text[]', notUserIds: 'text[]' },
+    ({ agentIds, notUserIds, ...lease }) => `with claimed as (
     ${claimRows(
       SESSIONS,
       lease,
       't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.last_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
       {
         set: ', deaths = t.deaths + (t.claim_token is not null)::int',
-        where: `t.agent_id = any(${agentIds})`,
+        where: `t.agent_id = any(${agentIds}) and t.user_id <> all(${notUserIds})`,
         first,
       },
     )})
@@ -98,10 +100,10 @@ export async function claimTurns(
   leaseMs: number,
   token: string,
   agentIds: readonly string[],
-  first: First = 'oldest',
+  { first = 'oldest', notUserIds = [] }: { first?: First; notUserIds?: readonly string[] } = {},
 ): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
   const claim = first === 'newest' ? CLAIM_NEWEST : db.now() === null ? CLAIM : CLAIM_BY_CLOCK
-  const values = claim.values(db, { limit, leaseMs, token, agentIds })
+  const values = claim.values(db, { limit, leaseMs, token, agentIds, notUserIds })
   const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, claim.text, values))
   return { turns: taken, nextMs }
 }

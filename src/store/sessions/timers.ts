@@ -55,10 +55,11 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
       leaseMs: 'int?',
       token: 'uuid?',
       agentIds: 'text[]',
+      notUserIds: 'text[]',
       together: 'boolean',
     },
-    ({ limit, reach, eventIds, leaseMs, token, agentIds, together }) => {
-      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds})`
+    ({ limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }) => {
+      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds}) and s.user_id <> all(${notUserIds})`
       const leased = (value: string, column: string) =>
         `${column} = case when ${leases} then ${value} else s.${column} end`
       const firstOnes =
@@ -73,7 +74,7 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
     ${locked(`select ${sessions}
     from (select bucket, session_key, array_agg(place) as places, count(*) as total, min(fire_at) as first_at
           from due group by bucket, session_key) d
-    join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and ${keyIs('s.session_key', 'd.session_key')}
+    join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and s.session_key = d.session_key
     where ${firstOnes} ${ifFree('s')}`)}),
   taken as (
     delete from wakeful.autonomy_timers t
@@ -94,7 +95,7 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
                  (sum(count(*)) over (rows unbounded preceding) - count(*))::int as before
           from (select head, t from taken order by head, (t).fire_at, (t).id) k
           group by k.head) h
-    where ${keyIs('s.bucket', '(h.timers[1]).bucket')} and ${keyIs('s.session_key', '(h.timers[1]).session_key')}
+    where ${keyIs('s.bucket', '(h.timers[1]).bucket')} and s.session_key = (h.timers[1]).session_key
     returning s.bucket, s.session_key, s.user_id, s.checkpoint_id, s.attempt, s.deaths,
       s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before,
       -- Idle before, too: the same token may have leased it a moment ago, for the event that stands before these.
@@ -150,7 +151,7 @@ const BY_KEY: Way = {
   locked: (select) => `select l.head from (${select}) l`,
   theirs: (limit) =>
     `select e.bucket, e.session_key, e.place, f.head from free f join due e on e.session_key = f.head limit ${limit}`,
-  found: `${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.session_key', 'd.session_key')} and ${keyIs('t.timer_id', 'd.place')}`,
+  found: `${keyIs('t.bucket', 'd.bucket')} and t.session_key = d.session_key and t.timer_id = d.place`,
 }
 const promotingBy = (way: Way) => ({
   oldest: promoting('oldest', way),
@@ -205,7 +206,7 @@ type PromotedTimer = Omit<Fire, 'lateness_ms'> &
 
 /** How many times as far is looked where others hold what is due. */
 const BESIDE = 3
-const NO_LEASE = { leaseMs: null, token: null, agentIds: [], together: false }
+const NO_LEASE = { leaseMs: null, token: null, agentIds: [], notUserIds: [], together: false }
 
 /** As many as there are ids for their events. `beside`: others hold some of what is due, so it is looked further. */
 export async function promoteTimers(
@@ -214,11 +215,11 @@ export async function promoteTimers(
   lease: (SessionLease & { readonly together?: boolean }) | null = null,
   { first = 'oldest', beside = false }: { readonly first?: First; readonly beside?: boolean } = {},
 ): Promise<Promoted> {
-  const { leaseMs, token, agentIds, together = false } = lease ?? NO_LEASE
+  const { leaseMs, token, agentIds, notUserIds = [], together = false } = lease ?? NO_LEASE
   const promote = PROMOTE[db.spread ? 'spread' : 'whole'][first]
   const limit = eventIds.length
   const reach = beside && !db.spread ? BESIDE * limit : limit
-  const given = { limit, reach, eventIds, leaseMs, token, agentIds, together }
+  const given = { limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }
   const answer = await oneInOrder<PromotedTimer>(db, promote.text, promote.values(db, given))
   const batch = answer.find((row) => row.seen !== null)
   const now = batch?.now

@@ -32,7 +32,7 @@ const LOCK = statement(
     h,
   }) => `select s.session_key, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to
     from wakeful.sessions s
-    join ${h} on ${keyIs('s.bucket', 'h.bucket')} and ${keyIs('s.session_key', 'h.key')} and s.claim_token = h.token
+    join ${h} on ${keyIs('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
     ${keyOrder('s', 'session_key')} for update of s`,
 )
 
@@ -118,9 +118,13 @@ const EFFECTS = rowsOf<TurnEffect>({
   pushed: ['boolean', ({ turn }) => turn.pushedTo !== null],
 })
 
-/** A session that began after its person was linked: one look at an index that is empty where nobody is, said so that no partial one fits. */
-const REACHED = `exists (select 1 from wakeful.links l where ${keyIs('l.bucket', 'e.bucket')} and ${keyIs('l.user_id', `split_part(e.key, ':', 1)`)}
-  and coalesce(l.ended_at, 'infinity') = 'infinity' and l.person)`
+const USER = `split_part(e.key, ':', 1)`
+/**
+ * A session that began after its person was linked: one look at an index that is empty where nobody is, said so that no partial one fits.
+ * With the order only the index of people fits: for an empty table any other looks as cheap, and reads the links of a whole bucket.
+ */
+const REACHED = `coalesce((select true from wakeful.links l where l.bucket = e.bucket and l.user_id between ${USER} and ${USER}
+  and coalesce(l.ended_at, 'infinity') = 'infinity' and l.person order by l.user_id limit 1), false)`
 
 const putEffects = (
   e: string,
@@ -145,7 +149,7 @@ const WRITE = statement(
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
     from ${i}
-    where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.session_key', 'i.key')} and s.claim_token = i.token
+    where ${keyIs('s.bucket', 'i.bucket')} and s.session_key = i.key and s.claim_token = i.token
       and s.pushed_to is not distinct from i.pushed_to and (i.last_user_seq is null or s.last_user_seq = i.last_user_seq)
       and case when i.unjudged then not ${isManneredOf('i')} else true end
     returning s.session_key, s.last_seq > i.event_seq as behind),
@@ -210,7 +214,7 @@ const TIMERS = statement(
   ({ c, t }) => `with gone as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from ${c}
-    where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.session_key', 'c.key')} and t.timer_id = c.timer_id and t.status || '' = 'pending'),
+    where ${keyIs('t.bucket', 'c.bucket')} and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending'),
   made as (
     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, lineage, created_at, updated_at)
     select bucket, key, id, timer_id, fire_at, payload, status, traceparent, lineage, ${NOW}, ${NOW} from ${t}

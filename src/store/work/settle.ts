@@ -75,7 +75,7 @@ const SETTLE = statement(
       progress_note = case when i.error is null then i.note else o.progress_note end,
       updated_at = ${NOW}
   from ${i}
-  where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.status || '' in ('pending', 'running')
+  where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')
   returning o.event_id, o.traceparent)
   select event_id, traceparent from ended`,
 )
@@ -115,7 +115,7 @@ const TOLD = statement(
   }) => `select o.event_id, w.id, w.bucket, w.user_id, w.agent_type, left(w.task, 200) as task, o.run_number, w.notify,
       coalesce(w.notify_session, w.parameters ->> 'notify_session') as notify_session, w.failing
     from ${h}
-    join wakeful.work_outputs o on ${keyIs('o.bucket', 'h.bucket')} and ${keyIs('o.event_id', 'h.event_id')}
+    join wakeful.work_outputs o on ${keyIs('o.bucket', 'h.bucket')} and o.event_id = h.event_id
     join wakeful.work w on ${keyIs('w.bucket', 'o.bucket')} and ${keyIs('w.id', 'o.work_id')}`,
 )
 

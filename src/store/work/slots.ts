@@ -136,7 +136,7 @@ const BEGIN = statement(
     set status = 'running', started_at = coalesce(o.started_at, ${NOW}), attempt = i.attempt, progress = null, progress_note = null,
         updated_at = ${NOW}
     from ${i}
-    where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.status || '' in ('pending', 'running')`,
+    where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')`,
 )
 
 /** An attempt that begins again starts from nothing; when the run first began is kept. */
@@ -170,7 +170,7 @@ const WRITE_PROGRESS = statement(
     i,
   }) => `update wakeful.work_outputs o set progress = i.share, progress_note = i.note, updated_at = ${NOW}
     from ${i}
-    where ${keyIs('o.bucket', 'i.bucket')} and ${keyIs('o.event_id', 'i.event_id')} and o.attempt = i.attempt and o.status = 'running'`,
+    where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.attempt = i.attempt and o.status = 'running'`,
 )
 
 /** Only the attempt that runs may say how far it is: a late word of an earlier one finds nothing. */
