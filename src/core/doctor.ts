@@ -20,6 +20,8 @@ export interface DatabaseFacts {
   readonly connections: { readonly used: number; readonly max: number } | null
   /** The oldest transaction still open, which keeps vacuum from cleaning up. */
   readonly oldest_transaction_ms: number
+  /** How far the newest stamp of a row is ahead of the clock of the database. */
+  readonly clock_ahead_ms: number
   readonly migrations: readonly {
     readonly name: string
     readonly applied_at: string | null
@@ -113,11 +115,23 @@ function migrationsFinding(migrations: DatabaseFacts['migrations']): Finding {
 function rowFindings(facts: DatabaseFacts): Finding[] {
   const { kind, due, stuck, tables, autovacuum, ending_keys } = facts
   return [
+    aheadFinding(facts.clock_ahead_ms),
     ...due.map(dueFinding),
     stuckFinding(stuck),
     vacuumFinding(kind, autovacuum, tables),
     keysFinding(ending_keys),
   ]
+}
+
+function aheadFinding(aheadMs: number): Finding {
+  return finding(
+    'stamps',
+    aheadMs === 0 ? 'ok' : 'warn',
+    aheadMs === 0
+      ? 'no row is stamped ahead of the clock'
+      : `the newest row is stamped ${Math.round(aheadMs / SECOND_MS)} s ahead of the clock: the clock was ahead and was set back`,
+    'set the clock of the database by NTP; a running server pulls back leases and due times within a lease, and what happened meanwhile keeps its stamps',
+  )
 }
 
 function keysFinding(ending: DatabaseFacts['ending_keys']): Finding {
