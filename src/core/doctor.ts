@@ -74,6 +74,20 @@ export function judgeDatabase(facts: DatabaseFacts): Finding[] {
   ]
 }
 
+/** Why a server cannot be used, in one line; null where it can. */
+export function refusedServer(server: {
+  readonly version: string
+  readonly version_num: number
+  readonly encoding: string
+}): string | null {
+  const { version, version_num, encoding } = server
+  if (version_num < PG_MAJOR_MIN * 10_000)
+    return `DATABASE_URL: PostgreSQL ${PG_MAJOR_MIN} or newer is needed, found ${version}: upgrade the server, or leave DATABASE_URL out for the embedded database`
+  if (encoding !== 'UTF8')
+    return `DATABASE_URL: the encoding of the database must be UTF8, found ${encoding}: create one with "create database wakeful encoding 'UTF8' template template0"`
+  return null
+}
+
 export const SHARED =
   'a pooler in transaction mode stands before the database, and the address does not say so'
 export const SHARED_ADVICE =
