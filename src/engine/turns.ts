@@ -19,7 +19,7 @@ import {
   SESSIONS,
 } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
-import { isGathering, type ParkedRow } from '../store/people/parked.ts'
+import { lateWith, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import { type Lent, soonest } from '../triggers/trigger.ts'
 import { Batches, type BatchesOptions } from './batches.ts'
@@ -326,10 +326,10 @@ export class TurnsService implements Service, Runner {
 
   #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
     const { claims, meter, policy } = this.#options
-    const { bucket, session_key: key, user_id: userId } = claim
+    const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
     const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
     return heldBack(turn, policy.timezone ?? 'UTC', () =>
-      insist(() => isGathering(claims, { bucket, key, userId }), {
+      insist(() => lateWith(claims, { bucket, key, userId, eventId }), {
         trouble: (error) => meter.trouble('turns', error),
         over: () => run.aborted,
       }),

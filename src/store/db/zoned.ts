@@ -33,6 +33,9 @@ const WHICH = {
 } as const
 type Which = keyof typeof WHICH
 
+/** The times of an intent `t` that has times of its own, as a cron expression. */
+export const INTENT_CRON = `coalesce(t.trigger_schedule ->> 'cron', '@every ' || (t.trigger_schedule ->> 'interval_minutes') || 'm')`
+
 const SHAPES: Record<Zoned, Shape> = {
   alarms: {
     cron: 't.cron_expr',
@@ -41,7 +44,7 @@ const SHAPES: Record<Zoned, Shape> = {
     also: ['scheduled_for', 'next_fire_at'],
   },
   scheduled_intents: {
-    cron: `coalesce(t.trigger_schedule ->> 'cron', '@every ' || (t.trigger_schedule ->> 'interval_minutes') || 'm')`,
+    cron: INTENT_CRON,
     slot: 'next_check',
     waits: `t.trigger_type in ('cron', 'interval') and t.enabled and t.in_flight is null and t.claim_token is null
       and coalesce(t.last_execution_status, '') not in ('failed', 'gate_blocked')`,
