@@ -100,7 +100,7 @@ export const intentTriggerWith = (
     const settled = executions.flatMap(settledOf)
     await settleSlots(tx, settled)
     const used = settled.flatMap(({ slot, execution }) =>
-      slot.fact !== null && execution.status === 'success'
+      slot.fact !== null && (execution.status === 'success' || execution.terminal)
         ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact, userId: slot.user_id }]
         : [],
     )
@@ -318,6 +318,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
     eventSeq: outcome.eventSeq,
     scheduledFor: outcome.scheduledFor,
     status: outcome.committed ? 'success' : 'failed',
+    terminal: outcome.terminal,
     gate: verdict === null ? null : JSON.stringify(verdict),
     error: outcome.error === null ? null : storableText(outcome.error, ERROR_MAX),
     messageId: message?.id ?? null,
@@ -327,7 +328,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
 }
 
 function settledOf(execution: Execution): SettledSlot[] {
-  const { slot, status } = execution
+  const { slot } = execution
   if (slot === null) return []
-  return [{ slot, execution, next: afterTurn(termsOf(slot), slot, status, slot.now) }]
+  return [{ slot, execution, next: afterTurn(termsOf(slot), slot, execution, slot.now) }]
 }

@@ -53,6 +53,7 @@ const noServices: Context['app'] = {
   work: {
     types: [],
     missing: () => null,
+    refuses: () => [],
     dbOf: () => noDb,
     ended: () => Promise.resolve(),
     dropFiles: () => {},

@@ -10,8 +10,8 @@ export function workRules({ app }: Context, userId: string): WorkRules {
   const whom = `takes a session key of this user, ${userId}:agent:thread`
   const refuses = (agentId: string) =>
     app.knowsAgent(agentId) ? null : `there is no agent ${agentId} here`
-  const { types, missing } = app.work
-  return { types, missing, userId, told: { whom, refuses } }
+  const { types, missing, refuses: refusesParameters } = app.work
+  return { types, missing, refusesParameters, userId, told: { whom, refuses } }
 }
 
 /** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */

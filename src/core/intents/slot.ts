@@ -54,11 +54,12 @@ export interface AfterTurn extends Settled {
 export function afterTurn(
   terms: IntentTerms,
   state: { enabled: boolean; was_met: boolean; fact: string | null; again: string | null },
-  status: ExecutionStatus,
+  report: { readonly status: ExecutionStatus; readonly terminal: boolean },
   now: Date,
 ): AfterTurn {
-  const settled = afterReport(terms, { status }, now)
-  const through = status === 'success'
+  const settled = afterReport(terms, report, now)
+  // What is given up for good has used up its slot, too: else it would be tried again without end.
+  const through = report.status === 'success' || report.terminal
   const enabled = state.enabled && settled.enabled
   const soon = through && state.again !== null ? now : settled.next_check
   const next_check = enabled ? soon : null

@@ -11,6 +11,8 @@ export const lockByEvent = lockingByEvent<IntentSlot>('wakeful.scheduled_intents
 
 /** The record of a fire. `slot` is null where the intent was deleted: the row stays, without its link. */
 export interface Execution {
+  /** Failed for good: trying again is pointless. */
+  readonly terminal: boolean
   readonly slot: IntentSlot | null
   readonly id: string
   readonly bucket: number
