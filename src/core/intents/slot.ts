@@ -43,6 +43,8 @@ function keptSlot(
 /** The row's next state after the turn over its fire, under the names of its columns. */
 export interface AfterTurn extends Settled {
   readonly scheduled_for: Date | null
+  /** Slots that passed until now, since the one in hand. */
+  readonly missed_count: number
   readonly was_met: boolean
   readonly fact: string | null
 }
@@ -69,6 +71,7 @@ export function afterTurn(
     enabled,
     next_check,
     scheduled_for: through || slot === null ? null : keptSlot(terms, slot, next_check, now),
+    missed_count: slot === null ? 0 : slotOf({ ...terms, scheduled_for: slot }, now).missedCount,
     was_met: through && state.was_met,
     fact: through ? null : state.fact,
   }
