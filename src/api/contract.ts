@@ -93,7 +93,7 @@ export interface LimitServices {
     lineage: Lineage,
     whom: { readonly bucket: number; readonly userId: string; readonly agentId: string },
     now: Date,
-  ): Over | null
+  ): Promise<Over | null>
 }
 
 /** What linking somebody asks of a channel. */

@@ -265,6 +265,7 @@ export class TurnsService implements Service, Runner {
       if (told !== undefined) await told
       this.#report(finished, committed, running)
     } finally {
+      this.#options.budgets.done(running.claim)
       endTurn(this.#tracer, running.span, finished, committed)
     }
   }
@@ -288,7 +289,7 @@ export class TurnsService implements Service, Runner {
     if (held !== null)
       return { claim, token, traceparent, result: null, failure: null, held, ...slots }
     const { budgets } = this.#options
-    const over = budgets.fire(claim)
+    const over = await budgets.fire(claim)
     if (over !== null)
       return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
     const settle = budgets.reserve(claim)

@@ -48,7 +48,7 @@ const noServices: Context['app'] = {
   changed: () => {},
   heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
-  limits: { limits: DEFAULT_LIMITS, judge: () => null },
+  limits: { limits: DEFAULT_LIMITS, judge: async () => null },
   isStopped: () => false,
   work: {
     types: [],
