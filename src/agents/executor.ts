@@ -56,6 +56,8 @@ export interface Executor {
   (run: WorkRun): Promise<WorkResult>
   /** Why it can do nothing here, and what to set; then no work is made for it at the doors. */
   readonly missing?: string | null
+  /** What is wrong with these parameters; then no work is made with them at the doors. */
+  readonly refuses?: (parameters: Readonly<Record<string, unknown>>) => readonly string[]
 }
 
 /** What an executor's agent needs of the app. */

@@ -93,7 +93,7 @@ export interface LimitServices {
     lineage: Lineage,
     whom: { readonly bucket: number; readonly userId: string; readonly agentId: string },
     now: Date,
-  ): Over | null
+  ): Promise<Over | null>
 }
 
 /** What linking somebody asks of a channel. */
@@ -118,6 +118,8 @@ export interface WorkServices {
   readonly types: readonly string[]
   /** Why that one can do nothing here, and what to set; null where it can. */
   missing(type: string): string | null
+  /** What the executor has against these parameters. */
+  refuses(type: string, parameters: Readonly<Record<string, unknown>>): readonly string[]
   /** For looking again when a transaction is over: where the rows of this bucket are. */
   dbOf(bucket: number): Db
   /** Resolves when the output has ended, the time is up, or nobody waits any more. Never within a transaction. */

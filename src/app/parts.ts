@@ -390,6 +390,7 @@ function policyOf(config: Config) {
     maxConsecutive: consecutiveMax,
     cooldownMs,
     maxFailures,
+    pendingMax: config.limits.pendingMax,
     backlogMax,
     timezone: config.timezone,
   }

@@ -48,6 +48,7 @@ export class WorkRuntime {
     this.forOperations = {
       types,
       missing: (type) => executors.get(type)?.missing ?? null,
+      refuses: (type, parameters) => executors.get(type)?.refuses?.(parameters) ?? [],
       dbOf: (bucket) => stores.ofBucket(bucket).db,
       ended: async (output, ms, signal) =>
         this.#waits.ofBucket(output.bucket).ended(output, ms, signal),

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { readConfig } from '../app/packs.ts'
 import { environment } from '../config.ts'
 import type { Db } from '../store/db/db.ts'
-import { migrateDown, migrateUp, migrationStatus } from '../store/db/migrate.ts'
+import { ensureMigrated, migrateDown, migrationStatus } from '../store/db/migrate.ts'
 import { openSlices } from '../store/db/open.ts'
 import { UsageError } from './exit.ts'
 
@@ -14,7 +14,9 @@ export function migrateCommand(): Command {
   migrate
     .command('up')
     .description('apply what is missing')
-    .action(() => withEach(async (db, slice) => say(`${slice}applied`, await migrateUp(db))))
+    .action(() =>
+      withEach(async (db, slice) => say(`${slice}applied`, await ensureMigrated(db, 'auto'))),
+    )
   migrate
     .command('down')
     .description('take back everything; data in the wakeful schema is deleted')

@@ -20,6 +20,8 @@ export interface DatabaseFacts {
   readonly connections: { readonly used: number; readonly max: number } | null
   /** The oldest transaction still open, which keeps vacuum from cleaning up. */
   readonly oldest_transaction_ms: number
+  /** How far the newest stamp of a row is ahead of the clock of the database. */
+  readonly clock_ahead_ms: number
   readonly migrations: readonly {
     readonly name: string
     readonly applied_at: string | null
@@ -72,6 +74,20 @@ export function judgeDatabase(facts: DatabaseFacts): Finding[] {
   ]
 }
 
+/** Why a server cannot be used, in one line; null where it can. */
+export function refusedServer(server: {
+  readonly version: string
+  readonly version_num: number
+  readonly encoding: string
+}): string | null {
+  const { version, version_num, encoding } = server
+  if (version_num < PG_MAJOR_MIN * 10_000)
+    return `DATABASE_URL: PostgreSQL ${PG_MAJOR_MIN} or newer is needed, found ${version}: upgrade the server, or leave DATABASE_URL out for the embedded database`
+  if (encoding !== 'UTF8')
+    return `DATABASE_URL: the encoding of the database must be UTF8, found ${encoding}: create one with "create database wakeful encoding 'UTF8' template template0"`
+  return null
+}
+
 export const SHARED =
   'a pooler in transaction mode stands before the database, and the address does not say so'
 export const SHARED_ADVICE =
@@ -113,11 +129,23 @@ function migrationsFinding(migrations: DatabaseFacts['migrations']): Finding {
 function rowFindings(facts: DatabaseFacts): Finding[] {
   const { kind, due, stuck, tables, autovacuum, ending_keys } = facts
   return [
+    aheadFinding(facts.clock_ahead_ms),
     ...due.map(dueFinding),
     stuckFinding(stuck),
     vacuumFinding(kind, autovacuum, tables),
     keysFinding(ending_keys),
   ]
+}
+
+function aheadFinding(aheadMs: number): Finding {
+  return finding(
+    'stamps',
+    aheadMs === 0 ? 'ok' : 'warn',
+    aheadMs === 0
+      ? 'no row is stamped ahead of the clock'
+      : `the newest row is stamped ${Math.round(aheadMs / SECOND_MS)} s ahead of the clock: the clock was ahead and was set back`,
+    'set the clock of the database by NTP; a running server pulls back leases and due times within a lease, and what happened meanwhile keeps its stamps',
+  )
 }
 
 function keysFinding(ending: DatabaseFacts['ending_keys']): Finding {

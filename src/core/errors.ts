@@ -62,8 +62,25 @@ export class RetryableError extends Error {
   }
 }
 
+/**
+ * What somebody else's code has thrown, safe to read: whatever it is, `instanceof`, its message and its text can be asked for.
+ * Getters and proxies may throw in turn, which would leave the failure unrecorded.
+ */
+export function readableError(thrown: unknown): unknown {
+  try {
+    const parts = thrown instanceof Error ? [thrown.message, thrown.name] : [String(thrown)]
+    if (parts.every((part) => typeof part === 'string')) return thrown
+    return new Error(parts.map(String).join(' '))
+  } catch {
+    return new Error(
+      `threw ${typeof thrown === 'function' ? 'a function' : 'an object'} that cannot be read`,
+    )
+  }
+}
+
 /** The text of anything thrown, bounded, for `last_error` columns and logs. */
-export function errorText(error: unknown, max = 2000): string {
+export function errorText(thrown: unknown, max = 2000): string {
+  const error = readableError(thrown)
   const said = error instanceof Error ? error.message || error.name : String(error)
   // PostgreSQL cannot store a NUL, and an error that cannot be recorded would come back for ever.
   const text = said.replaceAll('\0', '\uFFFD')

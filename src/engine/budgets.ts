@@ -1,13 +1,14 @@
 /**
  * Counts what agents do of their own accord, so that a runaway is seen. Counted in this process and told to the others in batches, a
  * hundredth of a limit at a time: most people never have a row, and no turn waits for one. So a limit is kept to within a hundredth
- * of it for each process. What is said to use money is added up the same way; while a turn runs, as much as the last one took is reserved.
+ * of it for each process; limits up to 100 are asked of the database each time (`isExact`), and so is what waits before it is refused. What is said to use money is added up the same way; while a turn runs, as much as the last one took is reserved.
  */
 import type { Spent } from '../agents/agent.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import {
   dayOf,
+  isExact,
   judgeFire,
   judgeSetting,
   type Limits,
@@ -22,7 +23,13 @@ import { childOf, isFire, isSelfMade, type Lineage, lineageOf } from '../core/li
 import type { SessionRef } from '../core/sessions/session.ts'
 import type { Failure } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
-import { addToBudgets, type BudgetAdded, countPending, tellOver } from '../store/limits/budgets.ts'
+import {
+  addToBudgets,
+  type BudgetAdded,
+  countFire,
+  countPending,
+  tellOver,
+} from '../store/limits/budgets.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
@@ -48,6 +55,8 @@ interface Entry extends Whom {
   pending: number
   made: number
   fired: number
+  /** Set by turns that are not committed yet. */
+  open: number
   /** Of turns that run here. */
   readonly reserved: { calls: number; usd: number }
   /** What the last turn took. */
@@ -63,6 +72,8 @@ export class Budgets implements Service {
   readonly #db: Db
   readonly #entries = new Map<string, Entry>()
   readonly #changed = new Set<Entry>()
+  /** What running turns have set. */
+  readonly #open = new WeakMap<ClaimedTurn, { readonly entry: Entry; count: number }>()
   /** Enough was counted to be told. */
   onFree?: () => void
   /** A notice waits for its turn. */
@@ -75,39 +86,82 @@ export class Budgets implements Service {
   }
 
   /** What keeps this fire from its agent. Null counts it. */
-  fire(claim: ClaimedTurn): Over | null {
+  async fire(claim: ClaimedTurn): Promise<Over | null> {
     if (!isFire({ type: claim.type, triggerId: claim.trigger_id }) || isNotice(claim)) return null
     const lineage = lineageOf(bornAs(claim))
     const counts = isSelfMade(lineage)
-    if (!counts && !this.#metered) return null
+    // A fire that counts for nothing may still set what does.
+    const asks = isExact(this.limits.pendingMax) || this.#entries.has(nameOf(whomOf(claim)))
+    if (!counts && !this.#metered && !asks) return null
     const entry = this.#entry(whomOf(claim), claim.now)
-    const over = judgeFire(lineage, usedBy(entry), this.limits)
+    const over =
+      judgeFire(lineage, usedBy(entry), this.limits) ?? (counts ? await this.#fires(entry) : null)
     if (over !== null) this.#isOver(entry, over, claim)
-    else if (counts) {
+    else if (counts && !isExact(this.limits.firesMax)) {
       entry.fresh.fires++
       entry.fired++
       if (entry.fresh.fires >= stepOf(this.limits.firesMax)) this.#change(entry)
     }
+    if (over === null) await this.#refresh(childOf(lineage), entry)
     return over
+  }
+
+  /** Counts a fire in the database where the limit is exact. */
+  async #fires(entry: Entry): Promise<Over | null> {
+    const { firesMax: max } = this.limits
+    if (!isExact(max)) return null
+    const fires = await countFire(this.#db, { ...entry, max })
+    entry.fires = fires ?? max
+    return fires === null ? { limit: 'fires', used: max, max } : null
+  }
+
+  /** Counts what waits where the limit is exact, or seems to be reached: what was cancelled since frees its place. */
+  async #refresh(child: Lineage, entry: Entry): Promise<void> {
+    const { pendingMax: max } = this.limits
+    if (!isSelfMade(child) || !(isExact(max) || usedBy(entry).pending >= max)) return
+    await this.#lookAtPending([entry])
+  }
+
+  /** The turn is over: what it has set is in the database, or was never written. */
+  done(claim: ClaimedTurn): void {
+    const open = this.#open.get(claim)
+    if (open === undefined) return
+    this.#open.delete(claim)
+    open.entry.open -= open.count
+    open.entry.made += open.count
   }
 
   /** What stands against setting one more trigger in the turn over this event. Null counts it. */
   set(claim: ClaimedTurn): Over | null {
     const child = childOf(lineageOf(bornAs(claim)))
-    const over = this.judge(child, whomOf(claim), claim.now)
-    if (over !== null) this.#isOver(this.#entry(whomOf(claim), claim.now), over, claim)
+    if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, claim.now)
+    const entry = this.#entry(whomOf(claim), claim.now)
+    const over = judgeSetting(child, usedBy(entry), this.limits, claim.now)
+    if (over !== null) this.#isOver(entry, over, claim)
+    else {
+      const open = this.#open.get(claim) ?? { entry, count: 0 }
+      this.#open.set(claim, open)
+      open.count++
+      open.entry.open++
+      this.#recountLater(entry)
+    }
     return over
   }
 
   /** The same for whoever asks from outside of a turn. */
-  judge(child: Lineage, whom: Whom, now: Date): Over | null {
+  async judge(child: Lineage, whom: Whom, now: Date): Promise<Over | null> {
     if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, now)
     const entry = this.#entry(whom, now)
+    await this.#refresh(child, entry)
     const over = judgeSetting(child, usedBy(entry), this.limits, now)
     if (over !== null) return over
     entry.made++
-    if (entry.made >= stepOf(this.limits.pendingMax)) this.#change(entry)
+    this.#recountLater(entry)
     return null
+  }
+
+  #recountLater(entry: Entry): void {
+    if (entry.made + entry.open >= stepOf(this.limits.pendingMax)) this.#change(entry)
   }
 
   /** A turn is about to run: it may take as much as the last one did. Answers how it is settled. */
@@ -228,7 +282,7 @@ export class Budgets implements Service {
   }
 
   #entry({ bucket, userId, agentId }: Whom, now: Date): Entry {
-    const name = `${userId}:${agentId}`
+    const name = nameOf({ userId, agentId })
     const day = dayOf(now)
     const known = this.#entries.get(name)
     if (known !== undefined && known.day >= day) return known
@@ -255,16 +309,18 @@ function freshEntry(whom: Whom, day: string, before: Entry | undefined): Entry {
     pending: before?.pending ?? 0,
     made: before?.made ?? 0,
     fired: before?.fired ?? 0,
+    open: before?.open ?? 0,
     reserved: before?.reserved ?? { calls: 0, usd: 0 },
     last: before?.last ?? { calls: 0, usd: 0 },
     ...{ over: null, tell: null },
   }
 }
 
-function usedBy({ fires, calls, usd, fresh, pending, made, fired, reserved }: Entry): Used {
+function usedBy(entry: Entry): Used {
+  const { fires, calls, usd, fresh, pending, made, fired, open, reserved } = entry
   return {
     fires: fires + fresh.fires,
-    pending: Math.max(0, pending + made - fired),
+    pending: Math.max(0, pending + made + open - fired),
     calls: calls + fresh.calls + reserved.calls,
     usd: usd + fresh.usd + reserved.usd,
   }
@@ -279,6 +335,8 @@ function addedOf({ bucket, userId, agentId, day, fresh, over }: Entry): BudgetAd
 function isNotice({ type, trigger_id, scheduled_for }: ClaimedTurn): boolean {
   return type === 'work' && trigger_id !== null && scheduled_for === null
 }
+
+const nameOf = ({ userId, agentId }: Pick<Whom, 'userId' | 'agentId'>) => `${userId}:${agentId}`
 
 function whomOf({ bucket, user_id: userId, agent_id: agentId }: ClaimedTurn): Whom {
   return { bucket, userId, agentId }

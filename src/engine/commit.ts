@@ -4,7 +4,7 @@
  * and each turn is decided by what the lock showed. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
-import { childOf, lineageOf, lineageText } from '../core/limits/lineage.ts'
+import { lineageText } from '../core/limits/lineage.ts'
 import { heldText, heldVerdict } from '../core/people/speak.ts'
 import { sessionMetadata } from '../core/sessions/checkpoint.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.ts'
@@ -19,7 +19,6 @@ import {
   writeBlobs,
   writePendingWrites,
 } from '../store/sessions/checkpoints.ts'
-import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import {
   HeadMovedError,
   type HeldHead,
@@ -41,6 +40,7 @@ import {
   speak,
   speaks,
 } from './manners.ts'
+import { childOfEvent, keepPending } from './pending.ts'
 
 export interface Finished extends Speaking {
   readonly token: string
@@ -199,7 +199,7 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
     checkpointId: result?.checkpointId ?? null,
     retryMs,
     traceparent: turn.traceparent ?? null,
-    lineage: decision.timers.length > 0 ? childLineage(claim) : null,
+    lineage: decision.timers.length > 0 ? lineageText(childOfEvent(claim)) : null,
     pushedTo: head.pushed_to,
     // Whether a later message has overtaken the timers that it sets.
     lastUserSeq: decision.timers.length > 0 ? head.last_user_seq : null,
@@ -300,6 +300,7 @@ async function write(
     const wanted = settled.flatMap((each) => asked(each, trigger.type))
     if (wanted.length > 0) await trigger.wishes(tx, wanted, policy)
   }
+  await keepPending(tx, settled, policy.pendingMax)
   return behind
 }
 
@@ -329,7 +330,7 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
   const plain = wishes.filter((wish) => wish.type === 'ask_trigger')
   const wanted = [...plain, ...(decision.along ?? [])].filter((wish) => wish.trigger === trigger)
   if (wanted.length === 0) return []
-  const lineage = childLineage(claim)
+  const lineage = lineageText(childOfEvent(claim))
   return wanted.map(({ ask }) => ({
     session,
     wish: { type: 'ask_trigger', trigger, ask },
@@ -337,11 +338,6 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     traceparent,
     lineage,
   }))
-}
-
-/** Of what the turn over this event sets. */
-function childLineage({ type, event_id: id, event_created_at: at, lineage }: ClaimedTurn): string {
-  return lineageText(childOf(lineageOf({ type, id, at, lineage })))
 }
 
 /** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */

@@ -6,6 +6,7 @@ import type { Sliced } from '../core/slices/slices.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Store } from '../store/db/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
+import { aheadService } from './ahead.ts'
 import { Budgets } from './budgets.ts'
 import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
@@ -92,6 +93,7 @@ export class Engine {
   readonly #wakes: WakesService | null
   readonly #sources: SourcesService
   readonly #pruner: Service
+  readonly #ahead: Service
   readonly #budgets: Budgets
   readonly #pushes: PushesService | null
   readonly #options: EngineOptions
@@ -109,6 +111,10 @@ export class Engine {
       db,
       retention: options.retention,
       ...(options.sweep === undefined ? {} : { sweep: options.sweep }),
+    })
+    this.#ahead = aheadService({
+      ...{ db: store.migrations, leaseMs },
+      onPulled: (text) => meter.trouble('ahead', new Error(text)),
     })
     this.outbox = new OutboxService({
       ...{ reads: db, commits, channels: options.channels, meter },
@@ -171,7 +177,7 @@ export class Engine {
   /** What this process runs, by its settings. */
   #chosen(): ExtraService[] {
     const { services, timerPollMs: pollMs, effectPollMs, sources, more = [] } = this.#options
-    const chosen: ExtraService[] = []
+    const chosen: ExtraService[] = [{ service: this.#ahead, pollMs: this.#options.leaseMs / 3 }]
     if (services.has('clock')) {
       for (const service of this.#clocks) chosen.push({ service, pollMs, topic: 'clock' })
       if (this.#wakes !== null) chosen.push({ service: this.#wakes, pollMs, topic: 'clock' })
@@ -236,7 +242,14 @@ export class Engine {
     const some = (service: Service | null) => (service === null ? [] : [service])
     const more = (this.#options.more ?? []).map(({ service }) => service)
     return [
-      ...[this.#sources, ...this.#clocks, ...some(this.#wakes), this.turns, this.outbox],
+      ...[
+        this.#ahead,
+        this.#sources,
+        ...this.#clocks,
+        ...some(this.#wakes),
+        this.turns,
+        this.outbox,
+      ],
       ...[...more, ...some(this.#pushes), this.#budgets],
     ]
   }

@@ -3,7 +3,7 @@
  * and unable to end the process by `process.exit`.
  */
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
-import { errorText, Refusal, RetryableError, TerminalError } from '../core/errors.ts'
+import { errorText, Refusal, RetryableError, readableError, TerminalError } from '../core/errors.ts'
 import type { Failure, TurnCause } from '../core/sessions/turn.ts'
 
 /** Deep enough to find the frame below within any agent's call. */
@@ -101,17 +101,22 @@ export class Run {
         },
         (error) => {
           this.#over = true
-          reject(error)
+          reject(readableError(error))
         },
       )
     })
   }
 }
 
+/** An agent that asks for more is tried again then; an instant beyond what the database knows could not be written. */
+const RETRY_AFTER_MAX_MS = 365 * 86_400_000
+
 /** What a turn that threw this comes to. */
-export function failureOf(error: unknown): Failure {
+export function failureOf(thrown: unknown): Failure {
+  const error = readableError(thrown)
   const terminal = error instanceof TerminalError || isOverBudget(error)
-  const retryAfterMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0
+  const asked = error instanceof RetryableError ? Number(error.retryAfterMs) : 0
+  const retryAfterMs = Number.isFinite(asked) ? Math.min(asked, RETRY_AFTER_MAX_MS) : 0
   const text = errorText(error) || 'the agent failed without a word'
   return { cause: causeOf(error), terminal, retryAfterMs, text }
 }

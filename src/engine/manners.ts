@@ -7,8 +7,9 @@ import { mannersOf, readPerson } from '../core/people/fields.ts'
 import { counted, judgeManners, type Manners, type Utterance } from '../core/people/manners.ts'
 import { fitting, type HeldBack, messagesIn, unsaid } from '../core/people/speak.ts'
 import { holdsSlot, isRetry, slotName, utteranceOf } from '../core/people/utterance.ts'
+import { cronSchedule, next } from '../core/schedule/index.ts'
 import type { Wish } from '../core/sessions/turn.ts'
-import type { NewParked, ParkedKind, ParkedRow } from '../store/people/parked.ts'
+import type { Late, NewParked, ParkedKind, ParkedRow } from '../store/people/parked.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 
 /** A slot so late has missed its moment: several of them become one message. */
@@ -44,14 +45,25 @@ function utterance({ claim, slots = [] }: Speaking): Utterance | null {
 export async function heldBack(
   turn: Speaking,
   zone: string,
-  isGathering: () => Promise<boolean | null>,
+  lateWith: () => Promise<Late | null>,
 ): Promise<HeldBack | null> {
   const { claim } = turn
   const held = heldWhenDue(turn, zone)
   if (held !== null || !isLate(claim)) return held
   const { last_seq = claim.seq, now } = claim
-  const several = last_seq > claim.seq || (await isGathering())
-  return several ? { move: 'park', rule: 'late', until: now } : null
+  const late = await lateWith()
+  const goesOn = late !== null && isFollowed(claim, late)
+  const several = goesOn || last_seq > claim.seq || late?.gathering
+  return several ? { move: 'park', rule: 'late', until: now, goesOn } : null
+}
+
+/** Whether the next slot of its trigger is late as well, and wanted. */
+function isFollowed({ scheduled_for: slot, now }: ClaimedTurn, late: Late): boolean {
+  const { cron_expr, timezone, anchor_at } = late
+  const schedule = cron_expr === null ? null : cronSchedule({ cron_expr, timezone })
+  if (schedule === null || slot === null) return false
+  const [at] = next(schedule, slot.getTime(), { anchor: anchor_at.getTime() })
+  return at !== undefined && now.getTime() - at > LATE_MS
 }
 
 /** What holds the turn back before its agent is woken. A tool's result is for the agent to know, whatever it may say. */
@@ -163,7 +175,7 @@ export function parkedOf(
       reason: said.reason,
       timed: said.timed,
       critical: said.critical,
-      held: holdsSlot(type, payload),
+      held: !('goesOn' in held && held.goesOn) && holdsSlot(type, payload),
       rule,
       release_at,
       traceparent,

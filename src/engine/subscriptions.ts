@@ -5,7 +5,14 @@
  */
 import { newId } from '../core/ids.ts'
 import { writeJson } from '../core/json/json.ts'
-import { advance, cursorAt, isOld, readCursor, writeCursor } from '../core/subscriptions/cursor.ts'
+import {
+  advance,
+  cursorAt,
+  isOld,
+  notAhead,
+  readCursor,
+  writeCursor,
+} from '../core/subscriptions/cursor.ts'
 import { type EventArguments, filterOf } from '../core/subscriptions/event-types.ts'
 import {
   agentOf,
@@ -123,7 +130,7 @@ function isOver({ expires_at: expires, failed_since: failed, now }: Reader): boo
 
 function lookOf(reader: Reader) {
   const args = JSON.parse(reader.arguments) as EventArguments
-  const cursor = readCursor(reader.cursor) ?? cursorAt(reader.now)
+  const cursor = notAhead(readCursor(reader.cursor) ?? cursorAt(reader.now), reader.now)
   const { bucket, user_id: userId, name } = reader
   return { ...filterOf(args), bucket, userId, name, onlyOf: agentOf(reader.principal), cursor }
 }

@@ -19,7 +19,7 @@ import {
   SESSIONS,
 } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
-import { isGathering, type ParkedRow } from '../store/people/parked.ts'
+import { lateWith, type ParkedRow } from '../store/people/parked.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import { type Lent, soonest } from '../triggers/trigger.ts'
 import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
@@ -300,6 +300,7 @@ export class TurnsService implements Service, Runner {
       if (told !== undefined) await told
       this.#report(finished, committed, running)
     } finally {
+      this.#options.budgets.done(running.claim)
       endTurn(this.#tracer, running.span, finished, committed)
     }
   }
@@ -323,7 +324,7 @@ export class TurnsService implements Service, Runner {
     if (held !== null)
       return { claim, token, traceparent, result: null, failure: null, held, ...slots }
     const { budgets } = this.#options
-    const over = budgets.fire(claim)
+    const over = await budgets.fire(claim)
     if (over !== null)
       return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
     const settle = budgets.reserve(claim)
@@ -353,10 +354,10 @@ export class TurnsService implements Service, Runner {
 
   #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
     const { claims, meter, policy } = this.#options
-    const { bucket, session_key: key, user_id: userId } = claim
+    const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
     const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
     return heldBack(turn, policy.timezone ?? 'UTC', () =>
-      insist(() => isGathering(claims, { bucket, key, userId }), {
+      insist(() => lateWith(claims, { bucket, key, userId, eventId }), {
         trouble: (error) => meter.trouble('turns', error),
         over: () => run.aborted,
       }),

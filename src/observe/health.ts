@@ -4,6 +4,7 @@
  */
 import { tzDataVersion } from '../core/schedule/index.ts'
 import { IDLE, Loop } from '../engine/service.ts'
+import { stampedAheadMs } from '../store/db/ahead.ts'
 import { isUnavailable } from '../store/db/db.ts'
 import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
@@ -43,6 +44,8 @@ export class Health {
   readonly #lookMs: number
   readonly #loop: Loop
   #lags: Lags | null = null
+  /** How far the newest stamp is ahead of the clock. */
+  #aheadMs = 0
   #looking: Promise<Lags> | null = null
   #awayMs = Number.NEGATIVE_INFINITY
 
@@ -91,7 +94,11 @@ export class Health {
     const lags = store.pulse.beats(2 * this.#lookMs) ? this.#lags : null
     const due_lag_ms = lags ?? (await this.#ask())
     if (due_lag_ms === null) return { ok: false, body: { status: 'the database is away', ...body } }
-    return { ok: true, body: { status: 'ok', ...body, due_lag_ms, services } }
+    const rest = { ...body, due_lag_ms, services }
+    if (this.#aheadMs === 0) return { ok: true, body: { status: 'ok', ...rest } }
+    // Still 200: this process serves, and a restart would mend nothing.
+    const status = `the clock was set back by ${Math.round(this.#aheadMs / 1000)} s`
+    return { ok: true, body: { status, ...rest, clock_ahead_ms: this.#aheadMs } }
   }
 
   /** Null when it does not answer in time. */
@@ -126,6 +133,7 @@ export class Health {
     const lags: Record<string, number> = {}
     for (const [name, table] of Object.entries(DUE))
       lags[name] = await dueLagMs(this.#options.store.engine, table)
+    this.#aheadMs = await stampedAheadMs(this.#options.store.engine)
     this.#lags = lags
     return lags
   }

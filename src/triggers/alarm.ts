@@ -14,6 +14,7 @@ import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal, TerminalError } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { CaughtUp } from '../core/schedule/catch-up.ts'
+import { cronSchedule } from '../core/schedule/index.ts'
 import { bucketOf, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
@@ -36,11 +37,11 @@ import {
 import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
 import { ALARMS, databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
-import type { Kept } from '../store/db/slots.ts'
+import { type Kept, lastEventsOf } from '../store/db/slots.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import { agentDids, agentOf } from '../store/identity/keys.ts'
 import { recordMissed } from '../store/people/missed.ts'
-import { givenUp, missedText } from './missed.ts'
+import { givenUp, toldMissed } from './missed.ts'
 import {
   BATCH,
   type PromotedRow,
@@ -64,8 +65,12 @@ export const alarmTriggerWith = (kept: Kept<AlarmSlot> | null): Trigger => ({
     inIndexOrder(db, async (tx) => {
       const { taken, nextMs } = await dueSlots(tx, BATCH)
       const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
+      const since = await lastEventsOf(
+        tx,
+        taken.filter(hasPassed).map(({ id }) => id),
+      )
       const events = slots
-        .flatMap(({ slot, caught }) => eventOf(slot, caught))
+        .flatMap(({ slot, caught }) => eventOf(slot, caught, since.get(slot.id) ?? null))
         .toSorted(({ slot: a }, { slot: b }) => bySlot(a, b))
       const skipped = slots.filter(({ caught }) => caught.slot === null)
       const turns = await takeSlots(tx, events, lent)
@@ -141,16 +146,19 @@ function bySlot(a: AlarmSlot, b: AlarmSlot): number {
 /** With the slot it was. */
 type Fire = AlarmEvent & { readonly slot: AlarmSlot }
 
+/** Slots of it passed while its last event was in hand. */
+const hasPassed = ({ attempt, missed_count }: AlarmSlot) => attempt === 0 && missed_count > 0
+
 /** All attempts at one slot share a thread: an empty conversation is fresh for each slot, not for each attempt. */
-function eventOf(slot: AlarmSlot, caught: CaughtUp): Fire[] {
+function eventOf(slot: AlarmSlot, caught: CaughtUp, since: Date | null): Fire[] {
   const { id, user_id: userId, agent_id: agentId, now } = slot
   if (caught.slot === null) return []
   if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
   const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
   const session = sessionOf(userId, agentId, threadId, slot.bucket)
-  const { slot: scheduledFor, missedCount } = caught
-  const missed = missedText(caught, now)
-  return [{ slot, id, session, eventId: newId(), scheduledFor, missedCount, missed }]
+  const schedule = slot.kind === 'once' ? null : cronSchedule(slot)
+  const told = toldMissed(caught, { schedule, anchor: slot.anchor_at, since, now })
+  return [{ slot, id, session, eventId: newId(), scheduledFor: caught.slot, ...told }]
 }
 
 function rowOf({ slot, session, scheduledFor }: Fire): PromotedRow {

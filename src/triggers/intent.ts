@@ -8,18 +8,21 @@ import { looksAlike } from '../core/intents/condition.ts'
 import {
   afterReport,
   EXPIRED,
+  type IntentTerms,
   isConditionType,
   NOT_NOW_MS,
   PRIORITIES,
+  scheduleOf,
   termsOf,
 } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
 import { fromOutside, lineageOf, lineageText, ORIGINS } from '../core/limits/lineage.ts'
+import { type Schedule, ScheduleError } from '../core/schedule/index.ts'
 import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { INTENTS, inIndexOrder } from '../store/db/due.ts'
-import type { Kept } from '../store/db/slots.ts'
+import { type Kept, lastEventsOf } from '../store/db/slots.ts'
 import {
   type Execution,
   freeSlots,
@@ -43,7 +46,7 @@ import { recordMissed } from '../store/people/missed.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import { writeIntentAsks } from './intent-asks.ts'
 import { type Look, lookAround } from './intent-look.ts'
-import { givenUp, missedText } from './missed.ts'
+import { givenUp, toldMissed } from './missed.ts'
 import {
   BATCH,
   type Lent,
@@ -100,7 +103,7 @@ export const intentTriggerWith = (
     const settled = executions.flatMap(settledOf)
     await settleSlots(tx, settled)
     const used = settled.flatMap(({ slot, execution }) =>
-      slot.fact !== null && execution.status === 'success'
+      slot.fact !== null && (execution.status === 'success' || execution.terminal)
         ? [{ bucket: slot.bucket, intentId: slot.id, key: slot.fact, userId: slot.user_id }]
         : [],
     )
@@ -153,6 +156,15 @@ export interface Acting {
 /** With the signal that fired it, if one did. */
 export type Fired = Fire & Pick<Look, 'signal'>
 
+/** Slots of it passed while its last event was in hand. */
+const hasPassed = ({ scheduled_for, missed_count }: IntentSlot) =>
+  scheduled_for === null && missed_count > 0
+
+function recurringOf(terms: IntentTerms): Schedule | null {
+  const schedule = scheduleOf(terms)
+  return schedule === null || schedule instanceof ScheduleError ? null : schedule
+}
+
 /** Carries out what the looks came to, within the transaction that holds the locks. */
 export async function act(
   tx: Db,
@@ -171,14 +183,21 @@ export async function act(
   const checks: Check[] = looks
     .filter((look) => look.outcome !== 'fire')
     .map((look) => checkOf(look, evaluationMs, acting))
+  const passed = due.filter(({ look: { slot } }) => hasPassed(slot))
+  const since = await lastEventsOf(
+    tx,
+    passed.map(({ look }) => look.slot.id),
+  )
   const fired = due.flatMap(({ look, caught }): Fired[] => {
-    const { slot, signal } = look
+    const { slot, signal, terms } = look
     if (caught.slot === null) return []
     const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
     const when = {
       scheduledFor: caught.slot,
-      missedCount: caught.missedCount,
-      missed: missedText(caught, slot.now),
+      ...toldMissed(caught, {
+        ...{ schedule: recurringOf(terms), anchor: terms.anchor_at, now: slot.now },
+        since: since.get(slot.id) ?? null,
+      }),
     }
     const made = { session: sessionOfSlot(slot), ...fireOf(look), ...when, eventId: newId() }
     const lineage = firedLineage(look)
@@ -318,6 +337,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
     eventSeq: outcome.eventSeq,
     scheduledFor: outcome.scheduledFor,
     status: outcome.committed ? 'success' : 'failed',
+    terminal: outcome.terminal,
     gate: verdict === null ? null : JSON.stringify(verdict),
     error: outcome.error === null ? null : storableText(outcome.error, ERROR_MAX),
     messageId: message?.id ?? null,
@@ -327,7 +347,7 @@ function executionOf(outcome: SlotOutcome, slot: IntentSlot | null): Execution {
 }
 
 function settledOf(execution: Execution): SettledSlot[] {
-  const { slot, status } = execution
+  const { slot } = execution
   if (slot === null) return []
-  return [{ slot, execution, next: afterTurn(termsOf(slot), slot, status, slot.now) }]
+  return [{ slot, execution, next: afterTurn(termsOf(slot), slot, execution, slot.now) }]
 }

@@ -1,15 +1,38 @@
 /** Slots whose time passed while nothing could run: what is said of them, and the record of those that were given up. */
 import { newId } from '../core/ids.ts'
-import { type CaughtUp, missedNote } from '../core/schedule/catch-up.ts'
+import { type CaughtUp, missedSpan } from '../core/schedule/catch-up.ts'
+import type { Schedule } from '../core/schedule/index.ts'
 import type { MissedSlots } from '../store/people/missed.ts'
 
-/** Nobody minds a quarter of an hour. */
+/** Slots up to 15 minutes late count as on time. */
 const LATE_MS = 15 * 60_000
 
-/** JSON text for the agent; null where it is on time and stands for no other. */
-export function missedText(caught: CaughtUp, now: Date): string | null {
-  const note = missedNote(caught, now, LATE_MS)
-  return note === null ? null : JSON.stringify(note)
+/** What an event tells of the slots that it stands for. */
+export interface ToldMissed {
+  readonly missedCount: number
+  /** JSON text for the agent; null where it stands for no other. */
+  readonly missed: string | null
+  /** Others of its session may be late as well. */
+  readonly late: boolean
+}
+
+/** `since`: when the previous event of its trigger was made, where slots passed while that had its turn. */
+export function toldMissed(
+  caught: CaughtUp,
+  {
+    schedule,
+    anchor,
+    since,
+    now,
+  }: { schedule: Schedule | null; anchor: Date; since: Date | null; now: Date },
+): ToldMissed {
+  const span = missedSpan(caught, schedule, anchor, since)
+  const late = caught.slot !== null && now.getTime() - caught.slot.getTime() > LATE_MS
+  return {
+    missedCount: span?.count ?? 0,
+    missed: span === null ? null : JSON.stringify(span),
+    late: late || caught.missedCount > 0,
+  }
 }
 
 export function givenUp(

@@ -2,6 +2,7 @@
 
 import { newId } from '../core/ids.ts'
 import type { CaughtUp } from '../core/schedule/catch-up.ts'
+import { cronSchedule } from '../core/schedule/index.ts'
 import { type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
@@ -33,7 +34,7 @@ import {
   type WorkSlot,
   withdrawnEvents,
 } from '../store/work/slots.ts'
-import { givenUp, missedText } from './missed.ts'
+import { givenUp, toldMissed } from './missed.ts'
 import { BATCH, type PromotedRow, promotedRow, type SlotOutcome, type Trigger } from './trigger.ts'
 import { writeWorkAsks } from './work-asks.ts'
 
@@ -111,7 +112,10 @@ function rowOf(slot: WorkSlot): PromotedRow {
 function runOf(work: WorkSlot, caught: CaughtUp): QueuedRun[] {
   const { slot: at, nextAt: nextRunAt, missedCount } = caught
   if (at === null) return []
-  const slot = { at, nextRunAt, missedCount, missed: missedText(caught, work.now) }
+  const { anchor_at: anchor, now } = work
+  const schedule = cronSchedule({ ...work, cron_expr: work.frequency_cron ?? '' })
+  const { missed } = toldMissed(caught, { schedule, anchor, since: null, now })
+  const slot = { at, nextRunAt, missedCount, missed }
   const ids = { workId: work.id, eventId: newId(), outputId: newId() }
   return [{ session: sessionOfSlot(work), ...ids, slot, traceparent: null }]
 }

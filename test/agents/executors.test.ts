@@ -139,14 +139,20 @@ eachStore('reporting', (store) => {
       expect(output.content).toContain(words)
   })
 
-  it('wrong parameters fail the run with all of them named', async () => {
-    const parameters = { days: 0.5, format: 'pdf' }
-    const { output } = await run(shared(), { agent_type: 'reporting', parameters })
-    expect(output).toMatchObject({
-      status: 'failed',
-      error_message:
-        'parameters.days takes a whole number from 1 to 90; parameters.format takes "md", "html" or "docx"',
-    })
+  it('wrong parameters are refused when work is made or changed, with all of them named', async () => {
+    const s = shared()
+    const wrong = { days: 0.5, format: 'pdf' }
+    const errors = [
+      'parameters.days takes a whole number from 1 to 90',
+      'parameters.format takes "md", "html" or "docx", got "pdf"',
+    ]
+    const work = { task: 't', agent_type: 'reporting', user_id: 'local' }
+    const made = await s.call('POST', '/v1/work', { ...work, parameters: wrong })
+    expect([made.status, made.body.errors]).toEqual([400, errors])
+    const right = await s.call('POST', '/v1/work', { ...work, frequency: 'daily at 9am' })
+    expect(right.status).toBe(201)
+    const changed = await s.call('PATCH', `/v1/work/${right.body.work.id}`, { parameters: wrong })
+    expect([changed.status, changed.body.errors]).toEqual([400, errors])
   })
 
   it('reads many sessions page by page', async () => {

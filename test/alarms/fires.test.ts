@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { alarmTrigger } from '../../src/triggers/alarm.ts'
-import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
+import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
 const MINUTE = 60_000
@@ -168,6 +168,58 @@ eachStore('alarms of agents', (store) => {
     expect((await s.get(patient.id)).next_fire_at).toBe('2026-01-01T00:03:00.000Z')
     await s.advanceBy(120_000)
     expect((await s.get(patient.id)).status).toBe('fired')
+  })
+
+  it('rule 6: slots that pass while a slot has its turn are told with the next event, with the first and last of them', async () => {
+    let takes = 0
+    const s: Stage = await stage(await store.database(), {
+      agents: { bot: () => s.sleep(takes) },
+    })
+    await s.set({ kind: 'cron', cron_expr: '@every 1s', agent_id: 'bot', conversation_id: 'c' })
+    await s.call('POST', '/v1/intents', {
+      ...{ user_id: 'ann', intent_name: 'i', agent_id: 'bot', action_context: 'x' },
+      ...{ trigger_type: 'interval', trigger_schedule: { interval_minutes: 5 } },
+    })
+    const told = async (type: string) => {
+      const rows = await s.query<Row>(
+        'select payload from wakeful.events where type = $1 order by seq',
+        [type],
+      )
+      return rows.map(({ payload }) => {
+        const { scheduled_for, missed_count, missed } = JSON.parse(payload) as Row
+        const at = (text: string) => text.slice(14, 19)
+        return [
+          at(scheduled_for),
+          missed_count,
+          ...(missed ? [missed.count, at(missed.from), at(missed.to)] : []),
+        ]
+      })
+    }
+    await s.advanceBy(999)
+    takes = 2_500
+    for (let n = 0; n < 3; n++) {
+      const [{ due_at } = {} as Row] = await s.query<Row>('select due_at from wakeful.alarms')
+      s.sleep(due_at.getTime() - s.now().getTime())
+      await s.app.engine.home.round()
+    }
+    expect(await told('alarm')).toEqual([
+      ['00:01', 0],
+      ['00:04', 2, 2, '00:02', '00:03'],
+      ['00:07', 2, 2, '00:05', '00:06'],
+    ])
+    await s.query(`update wakeful.alarms set status = 'cancelled', due_at = null, in_flight = null`)
+    takes = 11 * MINUTE
+    for (let n = 0; n < 2; n++) {
+      const [{ next_check } = {} as Row] = await s.query<Row>(
+        'select next_check from wakeful.scheduled_intents',
+      )
+      s.sleep(next_check.getTime() - s.now().getTime())
+      await s.app.engine.home.round()
+    }
+    expect(await told('intent')).toEqual([
+      ['05:00', 0],
+      ['20:00', 2, 2, '10:00', '15:00'],
+    ])
   })
 
   it('rule 6: after downtime a cron fires once for the first missed slot, and goes on after now', async () => {

@@ -239,4 +239,15 @@ eachStore('wakes by HTTP', (store) => {
       ).toEqual([row])
     }
   })
+
+  it('an alarm at the instant that stops hold things until is not let go with them (rule 7)', async () => {
+    const { s, hook } = shared()
+    const alarm = await s.set({ kind: 'once', fire_at: '9999-01-01T00:00:00Z' })
+    const stop = await s.call('POST', '/v1/stops', { level: 'everything', reason: 'x' })
+    await s.call('POST', `/v1/stops/${stop.body.id}/release`, {})
+    await s.settle()
+    expect(hook.received).toHaveLength(0)
+    const kept = { status: 'active', next_fire_at: '9999-01-01T00:00:00.000Z' }
+    expect(await s.get(alarm.id)).toMatchObject(kept)
+  })
 })

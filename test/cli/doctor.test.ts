@@ -28,6 +28,7 @@ const SOUND: DatabaseFacts = {
   autovacuum: true,
   connections: { used: 10, max: 100 },
   oldest_transaction_ms: 0,
+  clock_ahead_ms: 0,
   migrations: [{ name: '0001_x', applied_at: '2026-01-01T00:00:00.000Z' }],
   due: [{ table: 'alarms', lag_ms: 20, late: 0 }],
   stuck: [{ table: 'sessions', count: 0 }],

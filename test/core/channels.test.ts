@@ -155,6 +155,11 @@ describe('what vendors post', () => {
       ...{ text: '1 < 2 & https://a.example', address: 'U1', id: '1.1', to: null },
     })
     expect(said({ ...message, thread_ts: '1.0' })).toMatchObject({ id: '1.1/1.0', to: '1.0' })
+    // Slack repeats an event under its id, whatever else of it has changed.
+    const repeated = (ts: string, thread_ts?: string) =>
+      heardOf({ type: 'event_callback', event_id: 'Ev1', event: { ...message, ts, thread_ts } })
+    expect(repeated('1.2')).toMatchObject({ id: 'Ev1' })
+    expect(repeated('1.3', '1.0')).toMatchObject({ id: 'Ev1/1.0', to: '1.0' })
     expect(said({ ...message, subtype: 'message_changed' })).toBeNull()
     expect(said({ ...message, bot_id: 'B1' })).toBeNull()
     expect(said({ ...message, channel_type: 'channel' })).toBeNull()

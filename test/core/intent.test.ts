@@ -74,6 +74,18 @@ describe('after a report: the table of state management (rule 27)', () => {
     })
   })
 
+  it('what failed for good goes on as after a success, and counts as none', () => {
+    for (const type of TRIGGER_TYPES) {
+      const [good, bad] = [{ status: 'success' }, { status: 'failed', terminal: true }] as const
+      const through = afterReport(terms(type), good, NOW)
+      const failed = afterReport(terms(type), bad, NOW)
+      expect(failed.next_check, type).toEqual(through.next_check)
+      expect(failed).toMatchObject({ executed: false, execution_count: 0 })
+      if (type === 'once')
+        expect(failed.was_disabled_reason).toBe('one-time trigger failed for good')
+    }
+  })
+
   it('a gate may say until when; an instant that has passed says nothing', () => {
     const until = minutes(90)
     const report = { status: 'gate_blocked' as const, deferUntil: until }

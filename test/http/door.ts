@@ -48,11 +48,12 @@ const noServices: Context['app'] = {
   changed: () => {},
   heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
-  limits: { limits: DEFAULT_LIMITS, judge: () => null },
+  limits: { limits: DEFAULT_LIMITS, judge: async () => null },
   isStopped: () => false,
   work: {
     types: [],
     missing: () => null,
+    refuses: () => [],
     dbOf: () => noDb,
     ended: () => Promise.resolve(),
     dropFiles: () => {},

@@ -46,7 +46,14 @@ const nagging: AgentFunction = (turn) => {
   turn.ask('Go on?', { default: 'Yes', until: new Date(turn.startedAt.getTime() + HOUR) })
 }
 
-const agents = { doubling, daily, polite, thrifty, nagging }
+/** Wants what it may not have, and does not catch the answer. */
+const greedy: AgentFunction = (turn) => {
+  if (turn.event.type === 'intent')
+    for (let n = 0; n < 10; n++)
+      turn.setAlarm({ delay_seconds: DAY / SECOND, wake_message: String(n) })
+}
+
+const agents = { doubling, daily, polite, thrifty, nagging, greedy }
 
 eachStore('runaways', (store) => {
   const deep = house(store, agents, { WAKEFUL_DEPTH_MAX: '4', AUTONOMY_MAX_CONSECUTIVE: '1000' })
@@ -162,6 +169,25 @@ eachStore('runaways', (store) => {
     await many().wakeful.advanceBy(60 * SECOND)
     const [row] = await many().query('select over_limit from wakeful.budgets')
     expect(row).toEqual({ over_limit: 'pending' })
+  })
+
+  it('an intent whose turn does not catch over_budget is not tried again before its next time', async () => {
+    const intent = (intent_name: string, more: object) =>
+      many().call('POST', '/v1/intents', {
+        ...{ user_id: 'bea', intent_name, agent_id: 'greedy', action_context: 'x', ...more },
+      })
+    await intent('daily', { trigger_type: 'interval', trigger_schedule: { interval_minutes: 360 } })
+    const once = { datetime: '2026-01-01T06:00:00Z' }
+    await intent('once', { trigger_type: 'once', trigger_schedule: once })
+    await many().wakeful.advanceBy(12 * HOUR + SECOND)
+    expect((await causes(many, 'greedy')).over_budget).toBe(3)
+    const rows = await many().query(
+      `select intent_name, enabled, next_check from wakeful.scheduled_intents where user_id = 'bea' order by 1`,
+    )
+    expect(rows.map(({ intent_name, enabled }) => [intent_name, enabled])).toEqual([
+      ['daily', true],
+      ['once', false],
+    ])
   })
 
   it("money that agents report: fires end with the day's, answers go on, and the next day begins anew", async () => {

@@ -56,12 +56,10 @@ eachStore('catching up', (store) => {
     await hourly(app, 'each', { catch_up: 'all' })
     await hourly(app, 'recent', { catch_up_within_seconds: 5400 })
     await away(4.5 * HOUR)
-    expect(heard.filter((each) => each.includes('one'))).toEqual(['alarm one missed 4'])
+    expect(heard.filter((each) => each.includes('one'))).toEqual(['alarm one missed 3'])
     expect(heard.filter((each) => each.includes('none'))).toEqual([])
-    // Two of the four are late together with another: those are gathered.
-    const each = heard.filter((one) => one.includes('each'))
-    expect(each.join(' ').match(/each/g)).toHaveLength(4)
-    expect(heard.filter((one) => one.includes('recent'))).toEqual(['alarm recent missed 2'])
+    expect(heard.filter((one) => one.includes('each'))).toEqual(['digest each+each+each+each'])
+    expect(heard.filter((one) => one.includes('recent'))).toEqual(['alarm recent missed 1'])
     const { data } = (await app.call('get_ledger', { outcome: 'missed', limit: 50 })) as Loose
     const given = data.filter(({ outcome }: Loose) => outcome === 'missed')
     expect(
@@ -72,6 +70,27 @@ eachStore('catching up', (store) => {
     expect(heard.map((each) => each.split(' ').slice(0, 2).join(' ')).sort()).toEqual([
       ...['alarm each', 'alarm none', 'alarm one', 'alarm recent'],
     ])
+  })
+
+  it('whoever wants each of twenty days gets one message, also from an intent; a slot that is not late comes by itself', async () => {
+    const { app, heard, away } = await open()
+    const daily = { kind: 'cron', cron_expr: '0 9 * * *', wake_message: 'x', agent_id: 'bot' }
+    const all = { catch_up: 'all', conversation_id: 'main' }
+    const { id } = (await app.call('set_alarm', { ...daily, ...all, label: 'pill' })) as Loose
+    await app.call('create_intent', {
+      ...{ user_id: 'local', intent_name: 'water', trigger_type: 'cron', agent_id: 'bot' },
+      ...{ trigger_schedule: { cron: '0 9 * * *' }, action_context: 'x', catch_up: 'all' },
+      thread_id: 'water',
+    })
+    await away(20 * 24 * HOUR + 5 * MINUTE)
+    const nineteen = (name: string) => Array(19).fill(name).join('+')
+    expect(heard.sort()).toEqual([
+      ...['alarm pill', `digest ${nineteen('pill')}`],
+      ...[`digest ${nineteen('water')}`, 'intent water'],
+    ])
+    const { data } = (await app.call('get_ledger', { limit: 100 })) as Loose
+    const pills = data.filter(({ trigger }: Loose) => trigger.id === id)
+    expect(pills.map(({ outcome }: Loose) => outcome)).toEqual(Array(20).fill('sent'))
   })
 
   it('slots of one session that are late after downtime are one message, each with its record', async () => {
@@ -171,7 +190,7 @@ eachStore('catching up', (store) => {
       work('none', { catch_up: 'skip' }),
     ])) as Loose[]
     await away(3.5 * HOUR)
-    expect(heard.filter((one) => one.includes('one'))).toEqual(['intent one missed 3'])
+    expect(heard.filter((one) => one.includes('one'))).toEqual(['intent one missed 2'])
     expect(heard.filter((one) => one.includes('none'))).toEqual([])
     expect(heard.join(' ').match(/each/g)).toHaveLength(3)
     const outputs = await Promise.all(

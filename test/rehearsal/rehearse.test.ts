@@ -82,8 +82,8 @@ eachStore('rehearsals', (store) => {
     ])
     expect(told.totals).toMatchObject({ said: 6, parked: 2, gathered: 2, dropped: 0 })
     expect(told.by_day.map(({ day, said }: Loose) => `${day} ${said}`)).toEqual([
-      '2026-11-16 4',
-      '2026-11-17 2',
+      '2026-11-16 2',
+      '2026-11-17 4',
     ])
     expect(told).toMatchObject({ cut: null, to: '2026-11-18T08:00:00.000Z', timezone: 'UTC' })
     expect(await w.query('select 1 from wakeful.alarms')).toHaveLength(1)

@@ -69,11 +69,11 @@ export async function rawStore(url: string, options: Partial<OpenOptions> = {}):
 }
 
 /** A PostgreSQL database with nothing in it. */
-export async function emptyDatabase(): Promise<string> {
+export async function emptyDatabase(how = ''): Promise<string> {
   const name = `t_${newId().replaceAll('-', '')}`
   const client = new pg.Client({ connectionString: `${inject('postgres')}/postgres` })
   await client.connect()
-  await client.query(`create database ${name} template template0`)
+  await client.query(`create database ${name} ${how} template template0`)
   await client.end()
   made.push(name)
   return `${inject('postgres')}/${name}`

@@ -19,6 +19,7 @@ const database = z.object({
   autovacuum: z.boolean(),
   connections: z.object({ used: count, max: count }).nullable(),
   oldest_transaction_ms: count,
+  clock_ahead_ms: count.describe('How far the newest stamp of a row is ahead of the clock.'),
   migrations: z.array(z.object({ name: z.string(), applied_at: instant.nullable() })),
   due: z.array(z.object({ table: z.string(), lag_ms: count, late: count })),
   stuck: z.array(z.object({ table: z.string(), count })),

@@ -13,8 +13,8 @@ export function workRules({ app, actor }: Context, userId: string): WorkRules {
     app.knowsAgent(agentId) && (actor.agentId ?? agentId) === agentId
       ? null
       : `there is no agent ${agentId} here`
-  const { types, missing } = app.work
-  return { types, missing, userId, told: { whom, refuses } }
+  const { types, missing, refuses: refusesParameters } = app.work
+  return { types, missing, refusesParameters, userId, told: { whom, refuses } }
 }
 
 /** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */

@@ -219,7 +219,11 @@ const updateWorkOp = operation({
     const row = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx, true)
       const errors = workErrors(
-        { parameters: body.parameters, notify_session: body.notify_session },
+        {
+          parameters: body.parameters,
+          notify_session: body.notify_session,
+          ...(body.parameters === undefined ? {} : { agent_type: work.agent_type }),
+        },
         workRules(ctx, work.user_id),
       )
       const schedule = changeWork(work, body, work.now, errors)

@@ -168,6 +168,8 @@ export interface Report {
   readonly status: ExecutionStatus
   /** Of `gate_blocked`: not before then. */
   readonly deferUntil?: Date | null
+  /** Of `failed`: trying again is pointless, so it goes on as after a success. */
+  readonly terminal?: boolean
 }
 
 export interface Settled {
@@ -186,16 +188,24 @@ export const EXPIRED = 'expires_at passed'
 /** What an enabled intent becomes after a check. */
 export function afterReport(terms: IntentTerms, report: Report, now: Date): Settled {
   const executed = report.status === 'success'
+  const givenUp = isGivenUp(report)
   const execution_count = terms.execution_count + (executed ? 1 : 0)
-  const reason = endOf(terms, executed, execution_count, now)
+  const reason = endOf(terms, { executed, givenUp }, execution_count, now)
   const next_check = reason === null ? nextCheck(terms, report, now) : null
   if (next_check !== null) return { next_check, enabled: true, executed, execution_count }
   const was_disabled_reason = reason ?? 'no further time in its schedule'
   return { next_check, enabled: false, executed, execution_count, was_disabled_reason }
 }
 
-function endOf(terms: IntentTerms, executed: boolean, count: number, now: Date): string | null {
-  if (executed && terms.trigger_type === 'once') return 'one-time trigger executed'
+function endOf(
+  terms: IntentTerms,
+  { executed, givenUp }: { executed: boolean; givenUp: boolean },
+  count: number,
+  now: Date,
+): string | null {
+  const once = terms.trigger_type === 'once'
+  if (once && executed) return 'one-time trigger executed'
+  if (once && givenUp) return 'one-time trigger failed for good'
   const { max_executions: max, expires_at } = terms
   if (max !== null && count >= max) return `max_executions (${max}) reached`
   return isExpired({ expires_at }, now) ? EXPIRED : null
@@ -205,9 +215,11 @@ export function isExpired(terms: Pick<IntentTerms, 'expires_at'>, now: Date): bo
   return terms.expires_at !== null && terms.expires_at <= now
 }
 
+const isGivenUp = ({ status, terminal }: Report) => status === 'failed' && terminal === true
+
 function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
   const inMs = (ms: number) => new Date(now.getTime() + ms)
-  switch (report.status) {
+  switch (isGivenUp(report) ? 'success' : report.status) {
     case 'success':
       return isConditionType(terms.trigger_type)
         ? inMs(checkIntervalMs(terms))

@@ -43,6 +43,8 @@ function keptSlot(
 /** The row's next state after the turn over its fire, under the names of its columns. */
 export interface AfterTurn extends Settled {
   readonly scheduled_for: Date | null
+  /** Slots that passed until now, since the one in hand. */
+  readonly missed_count: number
   readonly was_met: boolean
   readonly fact: string | null
 }
@@ -54,11 +56,12 @@ export interface AfterTurn extends Settled {
 export function afterTurn(
   terms: IntentTerms,
   state: { enabled: boolean; was_met: boolean; fact: string | null; again: string | null },
-  status: ExecutionStatus,
+  report: { readonly status: ExecutionStatus; readonly terminal: boolean },
   now: Date,
 ): AfterTurn {
-  const settled = afterReport(terms, { status }, now)
-  const through = status === 'success'
+  const settled = afterReport(terms, report, now)
+  // What is given up for good has used up its slot, too: else it would be tried again without end.
+  const through = report.status === 'success' || report.terminal
   const enabled = state.enabled && settled.enabled
   const soon = through && state.again !== null ? now : settled.next_check
   const next_check = enabled ? soon : null
@@ -68,6 +71,7 @@ export function afterTurn(
     enabled,
     next_check,
     scheduled_for: through || slot === null ? null : keptSlot(terms, slot, next_check, now),
+    missed_count: slot === null ? 0 : slotOf({ ...terms, scheduled_for: slot }, now).missedCount,
     was_met: through && state.was_met,
     fact: through ? null : state.fact,
   }

@@ -97,6 +97,13 @@ function judgeMoney({ calls, usd }: Used, { callsMax, usdMax }: Limits): Over | 
   return usdMax !== null && usd >= usdMax ? { limit: 'usd', used: usd, max: usdMax } : null
 }
 
+/** A limit up to here is exact, whatever it costs to ask; a higher one is kept to within a hundredth of it. */
+const EXACT_MAX = 100
+
+export function isExact(max: number): boolean {
+  return max <= EXACT_MAX
+}
+
 /** How much is counted in a process before it is told to the others: a hundredth of the limit. */
 export function stepOf(max: number): number {
   return Math.max(1, Math.floor(max / 100))
@@ -105,8 +112,8 @@ export function stepOf(max: number): number {
 const WORDS: Readonly<Record<Limit, (over: Over) => string>> = {
   depth: ({ used, max }) =>
     `it would be the fire number ${used} in a row that a fire has set, and ${max} may follow one another by now`,
-  pending: ({ max }) => `${max} triggers that agents set themselves wait already`,
-  fires: ({ max }) => `what agents set themselves has fired ${max} times today`,
+  pending: ({ used }) => `${used} triggers that agents set themselves wait already`,
+  fires: ({ used }) => `what agents set themselves has fired ${used} times today`,
   calls: ({ used, max }) => `${used} model calls were made today, of ${max}`,
   usd: ({ used, max }) => `${usdText(used)} were spent today, of ${usdText(max)}`,
   origin: ({ origin }) => `content from outside (${origin}) may set nothing here`,

@@ -7,7 +7,13 @@ import { RULE_WORDS } from './words.ts'
 /** Why nothing is said now. */
 export type HeldBack =
   | Exclude<MannerVerdict, { move: 'send' }>
-  | { readonly move: 'park'; readonly rule: 'late' | 'stopped'; readonly until: Date }
+  | {
+      readonly move: 'park'
+      readonly rule: 'late' | 'stopped'
+      readonly until: Date
+      /** Its trigger goes on meanwhile: further slots of it are to be gathered with this one. */
+      readonly goesOn?: boolean
+    }
 
 /** As the turn's row keeps it. */
 export function heldVerdict(held: HeldBack): Verdict {

@@ -122,13 +122,31 @@ class Line {
   }
 }
 
-/** What an agent is told of a slot that is late or stands for others. */
-export function missedNote(
-  caught: CaughtUp,
-  now: Date,
-  lateMs: number,
-): { readonly count: number; readonly from: Date; readonly to: Date } | null {
-  const { slot, missedCount, last } = caught
-  if (slot === null || (missedCount === 0 && now.getTime() - slot.getTime() <= lateMs)) return null
-  return { count: missedCount + 1, from: slot, to: missedCount === 0 ? slot : last }
+/** Slots that passed without an event of their own: what an agent is told of them. */
+export interface MissedSpan {
+  readonly count: number
+  readonly from: Date
+  readonly to: Date
+}
+
+/**
+ * The slots that an event stands for, its own not counted: those after it that have passed, and those before it that passed while
+ * the previous event had its turn. `since`: when that became an event; null where none passed then.
+ */
+export function missedSpan(
+  { slot, missedCount, last }: CaughtUp,
+  schedule: Schedule | null,
+  anchor: Date,
+  since: Date | null,
+): MissedSpan | null {
+  if (slot === null) return null
+  const line = new Line(schedule, anchor.getTime())
+  const at = slot.getTime()
+  const begin = Math.max(since?.getTime() ?? at, anchor.getTime())
+  const before = line.between(begin, at - 1)
+  const count = before + missedCount
+  const from = line.after(before > 0 ? begin : at)
+  if (count === 0 || from === null) return null
+  const to = missedCount > 0 ? last : new Date(line.newest(from, at - 1, 1))
+  return { count, from: new Date(from), to }
 }

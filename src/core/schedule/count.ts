@@ -108,6 +108,9 @@ export function minSpacingMs(schedule: Schedule, after: number): number {
   return least
 }
 
+/** An instant further ahead than this was written by a clock that was ahead; less is what clocks do when they are corrected. */
+export const CLOCK_STEP_MS = 1_000
+
 /**
  * What to do after downtime: `slot` fires now, `missedCount` further slots lie in (slot, now] and are dropped,
  * and the schedule goes on with the first slot strictly after now.
@@ -121,7 +124,8 @@ export function missed(
   if (schedule.kind === 'once') return { missedCount: 0, nextAt: null }
   const { until = LAST_INSTANT } = schedule
   const passed = Math.min(now, until)
-  const after = Math.max(slot, now)
+  // A slot this far ahead was taken by a clock that has been set back since: go on from now, not from then.
+  const after = slot > now + CLOCK_STEP_MS ? now : Math.max(slot, now)
   const { missedCount, nextAt } =
     schedule.kind === 'every'
       ? {

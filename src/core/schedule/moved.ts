@@ -1,4 +1,4 @@
-/** Slots that were reckoned under other rules of their zone. */
+/** Slots that were computed under other zone rules, or by a clock that was ahead. */
 import { next } from './index.ts'
 import { cronSchedule } from './parsed.ts'
 
@@ -20,4 +20,17 @@ export function movedSlot(
   const [at] = next(read, Math.max(now.getTime(), slotMs - SHIFT_MAX_MS - 1))
   if (at === undefined || at === slotMs || at > slotMs + SHIFT_MAX_MS) return null
   return new Date(at)
+}
+
+/** The next slot by the clock of now, where a clock that was ahead has moved the row past it; null where the row stays. */
+export function pulledSlot(
+  schedule: { readonly cron_expr: string; readonly timezone: string; readonly anchor_at: Date },
+  slot: Date,
+  now: Date,
+): Date | null {
+  const read = cronSchedule(schedule)
+  if (read === null) return null
+  const anchor = Math.min(schedule.anchor_at.getTime(), now.getTime())
+  const [at] = next(read, now.getTime(), { anchor })
+  return at === undefined || at >= slot.getTime() ? null : new Date(at)
 }

@@ -89,6 +89,8 @@ export interface Policy extends GatePolicy {
   readonly autonomy: boolean
   /** Attempts at a wake of alarms that do not say. */
   readonly maxFailures?: number
+  /** Triggers that an agent may have set itself and that wait. */
+  readonly pendingMax?: number
   /** Events of one session that may wait for their turns before it takes no more from outside. */
   readonly backlogMax?: number
   /** The server's own zone, for people whose zone nobody knows; UTC unless said. */

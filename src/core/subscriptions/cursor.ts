@@ -23,6 +23,11 @@ export function cursorAt(now: Date): Cursor {
   return { fromMs: now.getTime(), told: [] }
 }
 
+/** A clock that was ahead has moved the cursor past now: read from now on, or nothing is told until then. */
+export function notAhead(cursor: Cursor, now: Date): Cursor {
+  return cursor.fromMs > now.getTime() ? { ...cursor, fromMs: now.getTime() } : cursor
+}
+
 export interface Looked {
   /** Whatever was found is told from here on. Oldest first. */
   readonly found: readonly { readonly id: string; readonly at: Date }[]
@@ -34,7 +39,7 @@ export interface Looked {
 /** Where the next look begins. */
 export function advance(cursor: Cursor, { found, more, now }: Looked): Cursor {
   const last = found.at(-1)?.at.getTime() ?? cursor.fromMs
-  const readTo = more ? last : Math.max(now.getTime(), last)
+  const readTo = Math.min(now.getTime(), more ? last : Number.POSITIVE_INFINITY)
   const fromMs = Math.max(cursor.fromMs, readTo - WINDOW_MS)
   const told = [...cursor.told, ...found.map(({ id, at }) => [id, at.getTime()] as const)]
     .filter(([, atMs]) => atMs >= fromMs)

@@ -56,6 +56,11 @@ export interface WorkRules {
   readonly types: readonly string[] | undefined
   /** Why this one can do nothing here, and what to set; left out: it is tried. */
   readonly missing?: (type: string) => string | null
+  /** What is wrong with parameters for this one; left out: they are tried. */
+  readonly refusesParameters?: (
+    type: string,
+    parameters: Readonly<Record<string, unknown>>,
+  ) => readonly string[]
   readonly userId: string
   /** Who may be told of runs, in words, and whether this agent is one. */
   readonly told: { readonly whom: string; readonly refuses: (agentId: string) => string | null }
@@ -64,7 +69,7 @@ export interface WorkRules {
 /** What the rules have against it, all at once. What is undefined was accepted before. */
 export function workErrors(
   asked: Partial<Pick<WorkFields, 'agent_type' | 'parameters' | 'notify_session'>>,
-  { types, missing, userId, told }: WorkRules,
+  { types, missing, refusesParameters, userId, told }: WorkRules,
 ): string[] {
   const errors: string[] = []
   const { agent_type: type, parameters } = asked
@@ -80,11 +85,13 @@ export function workErrors(
     const wrong = session === null ? told.whom : told.refuses(session.agentId)
     if (wrong !== null) errors.push(`notify_session: ${wrong}`)
   }
-  const given = parameters === undefined ? {} : (JSON.parse(parameters.text) as object)
+  const given =
+    parameters === undefined ? {} : (JSON.parse(parameters.text) as Record<string, unknown>)
   if (Object.hasOwn(given, 'notify_session')) {
     const session = notifySession(given, userId)
     const wrong = session === null ? told.whom : told.refuses(session.agentId)
     if (wrong !== null) errors.push(`parameters.notify_session: ${wrong}`)
   }
+  if (type !== undefined) errors.push(...(refusesParameters?.(type, given) ?? []))
   return errors
 }

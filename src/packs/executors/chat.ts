@@ -4,7 +4,7 @@ import type { Executor, WorkResult, WorkRun } from '../../agents/executor.ts'
 import { TerminalError } from '../../core/errors.ts'
 import { formatLocal } from '../../core/schedule/index.ts'
 import type { ChatModel, Message, ModelAnswer } from '../model/model.ts'
-import { FORMATS, FORMATS_TAKEN, type Format, formatted } from './formats.ts'
+import { type Format, formatErrors, formatted } from './formats.ts'
 
 const TITLE_MAX = 200
 const WORD_MAX = 200
@@ -108,10 +108,9 @@ export function briefOf(run: WorkRun): Brief {
   if (words !== null) lines.push(`Length: about ${words} words.`)
   const sources = sourcesOf(parameters.sources, errors)
   const wanted = parameters.format ?? null
-  const format = FORMATS.find((each) => each === wanted) ?? null
-  if (wanted !== null && format === null) errors.push(`parameters.format takes ${FORMATS_TAKEN}`)
+  errors.push(...formatErrors(wanted))
   if (errors.length > 0) throw new TerminalError(errors.join('; '))
-  return { lines, sources, format }
+  return { lines, sources, format: wanted as Format | null }
 }
 
 function wordsOf(length: unknown, errors: string[]): number | null {

@@ -2,7 +2,7 @@
 import { page } from './page.ts'
 import { word } from './word.ts'
 
-export const FORMATS = ['md', 'html', 'docx'] as const
+const FORMATS = ['md', 'html', 'docx'] as const
 export type Format = (typeof FORMATS)[number]
 
 export async function formatted(
@@ -15,4 +15,10 @@ export async function formatted(
 }
 
 /** For people who gave another: each in quotes. */
-export const FORMATS_TAKEN = `"${FORMATS.slice(0, -1).join('", "')}" or "${FORMATS.at(-1)}"`
+const TAKEN = `"${FORMATS.slice(0, -1).join('", "')}" or "${FORMATS.at(-1)}"`
+
+/** What is wrong with a format that was asked for; null asks for none. */
+export function formatErrors(format: unknown): string[] {
+  if (format === null || FORMATS.some((each) => each === format)) return []
+  return [`parameters.format takes ${TAKEN}, got ${JSON.stringify(format)?.slice(0, 100)}`]
+}

@@ -10,7 +10,7 @@ import { ledgerNow } from '../../store/ledger/ledger.ts'
 import { type Happening, happenings } from '../../store/ledger/occasions.ts'
 import { intentChecks, troubledAlarms, workRuns } from '../../store/ledger/report-figures.ts'
 import { standing } from '../../store/ledger/upcoming.ts'
-import { FORMATS, FORMATS_TAKEN, type Format, formatted } from './formats.ts'
+import { type Format, formatErrors, formatted } from './formats.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
 import type { Fire } from './report/tally.ts'
@@ -25,7 +25,7 @@ interface Wanted {
 }
 
 export function reporting({ dbOf }: { readonly dbOf: (userId: string) => Db }): Executor {
-  return async (run) => {
+  const execute: Executor = async (run) => {
     const { days, format } = wanted(run.parameters)
     const { userId, timezone, signal } = run
     const db = dbOf(userId)
@@ -67,17 +67,22 @@ export function reporting({ dbOf }: { readonly dbOf: (userId: string) => Db }): 
     const file = { format, content: printed }
     return { title, content, metadata: { ...metadata, days }, file }
   }
+  return Object.assign(execute, { refuses })
+}
+
+function refuses({ days = DAYS, format = null }: WorkRun['parameters']): string[] {
+  const isDays = typeof days === 'number' && Number.isInteger(days) && days >= 1 && days <= DAYS_MAX
+  return [
+    ...(isDays ? [] : [`parameters.days takes a whole number from 1 to ${DAYS_MAX}`]),
+    ...formatErrors(format),
+  ]
 }
 
 function wanted(parameters: WorkRun['parameters']): Wanted {
-  const errors: string[] = []
-  const { days = DAYS, format = null } = parameters
-  const isDays = typeof days === 'number' && Number.isInteger(days) && days >= 1 && days <= DAYS_MAX
-  if (!isDays) errors.push(`parameters.days takes a whole number from 1 to ${DAYS_MAX}`)
-  const known = format === null ? null : FORMATS.find((each) => each === format)
-  if (known === undefined) errors.push(`parameters.format takes ${FORMATS_TAKEN}`)
-  if (!isDays || known === undefined) throw new TerminalError(errors.join('; '))
-  return { days, format: known }
+  const errors = refuses(parameters)
+  if (errors.length > 0) throw new TerminalError(errors.join('; '))
+  const { days = DAYS, format = null } = parameters as Partial<Wanted>
+  return { days, format }
 }
 
 /** Whole local days and today so far, so that reports that follow one another leave nothing out. */

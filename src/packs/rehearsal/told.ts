@@ -137,10 +137,15 @@ function countsOf(all: readonly Occurrence[]) {
   }
 }
 
-/** Days are the person's; what was parked counts where its time came. */
+/** Days are the person's. A slot counts on the day of its time, a message on the day it is said. */
 function byDay(all: readonly Occurrence[], timezone: string) {
-  const days = grouped(all, ({ at }) => formatLocal(at.getTime(), timezone).slice(0, 10))
-  return [...days].map(([day, those]) => ({ day, ...countsOf(those) }))
+  const dayOf = (at: Date) => formatLocal(at.getTime(), timezone).slice(0, 10)
+  const said = all.flatMap(({ said_at }) => (said_at === null ? [] : [dayOf(said_at)]))
+  const slots = grouped(all, ({ at }) => dayOf(at))
+  return [...new Set([...slots.keys(), ...said])].sort().map((day) => ({
+    ...{ day, ...countsOf(slots.get(day) ?? []) },
+    said: said.filter((each) => each === day).length,
+  }))
 }
 
 /** The trigger that came most often: who is cut wants to know. */

@@ -7,6 +7,12 @@ export const CHANNEL = 'slack'
 
 const message = z.object({
   type: z.literal('event_callback'),
+  /** The same each time Slack repeats an event. */
+  event_id: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .optional()
+    .catch(undefined),
   event: z.object({
     type: z.literal('message'),
     channel_type: z.literal('im'),
@@ -33,9 +39,10 @@ export function heardOf(payload: unknown): Heard | null {
   if (said.success) {
     const { user, ts, text, thread_ts: thread } = said.data.event
     const inThread = thread !== undefined && thread !== ts
+    const id = said.data.event_id ?? ts
     return {
       ...{ channel: CHANNEL, address: user, text: text ? plain(text) : null },
-      id: inThread ? `${ts}/${thread}` : ts,
+      id: inThread ? `${id}/${thread}` : id,
       to: inThread ? thread : null,
     }
   }

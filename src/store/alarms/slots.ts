@@ -53,8 +53,9 @@ export interface AlarmEvent extends SlotEvent {
   readonly id: string
   readonly scheduledFor: Date
   readonly missedCount: number
-  /** JSON text for its agent; null where it is on time and stands for no other. */
+  /** JSON text for its agent; null where it stands for no other. */
   readonly missed: string | null
+  readonly late: boolean
 }
 
 const TAKE = statement(

@@ -6,6 +6,7 @@ import {
   SHARED,
   SHARED_ADVICE,
 } from '../../core/doctor.ts'
+import { stampedAheadMs } from './ahead.ts'
 import type { Db } from './db.ts'
 // All of it, so that a due table added there is looked after here without a word.
 import * as due from './due.ts'
@@ -78,6 +79,7 @@ export async function examine(db: Db): Promise<DatabaseFacts> {
   return {
     ...server,
     migrations,
+    clock_ahead_ms: whole ? await stampedAheadMs(db) : 0,
     due: whole ? await dueFacts(db) : [],
     stuck: whole ? await stuckFacts(db) : [],
     ending_keys: whole ? await endingKeys(db) : [],

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { refusedServer } from '../../core/doctor.ts'
 import { ROOT } from '../../root.ts'
 import { IN_SEQUENCE, MADE_WHOLE, spread } from '../slices/citus.ts'
 import type { Db } from './db.ts'
@@ -132,6 +133,7 @@ export async function ensureMigrated(
   mode: 'auto' | 'check',
   all = readMigrations(),
 ): Promise<string[]> {
+  await refuseServer(db)
   await adoptBaseline(db, all, mode)
   await refuseNewer(db, all)
   const missing = mode === 'check' ? await missingMigrations(db, all) : []
@@ -139,6 +141,16 @@ export async function ensureMigrated(
   throw new Error(
     `WAKEFUL_MIGRATE is check, and the database lacks ${missing.join(', ')}: run "wakeful migrate up" first`,
   )
+}
+
+/** Before the first statement of a migration: half of them would be applied when one fails. */
+async function refuseServer(db: Db): Promise<void> {
+  const [server] = await db.query<Parameters<typeof refusedServer>[0]>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::int as version_num,
+       current_setting('server_encoding') as encoding`,
+  )
+  const refused = server === undefined ? null : refusedServer(server)
+  if (refused !== null) throw new Error(refused)
 }
 
 /** An older version would write rows that the newer schema was not made for, and read those it does not know. */

@@ -16,7 +16,7 @@ import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { preparedBlob, preparedParts } from './prepared.ts'
 import { Pulse } from './pulse.ts'
-import { CONNECTION, SHARED } from './reading.ts'
+import { CONNECTION, FORMATS, SHARED } from './reading.ts'
 import { unpackTar } from './tar.ts'
 import { StoreTime } from './time.ts'
 import { Wire } from './wire.ts'
@@ -99,6 +99,7 @@ export function embeddedStore(
     onConnect: async (client: pg.Client) => {
       // Statements that a client before this one has prepared are still there.
       if (!joins) await client.query('discard all')
+      await client.query(FORMATS.own)
       if (ordered) await client.query(CONNECTION['in order'])
       manner.begin(ordered)
       session.onClient?.(client)

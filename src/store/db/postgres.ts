@@ -8,7 +8,7 @@ import { type Db, type Reading, SCHEMA } from './db.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { Pulse } from './pulse.ts'
-import { CONNECTION } from './reading.ts'
+import { CONNECTION, FORMATS } from './reading.ts'
 import { StoreTime } from './time.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -66,11 +66,12 @@ export function openServer(url: string, options: OpenOptions): Server {
     // A migration may take its time; nothing else may.
     const patient = name === 'migrations'
     const settings = [
+      FORMATS[pooled ? 'shared' : 'own'],
       ...(patient || pooled ? [] : [`set statement_timeout = ${STATEMENT_TIMEOUT_MS}`]),
       ...(reading === undefined ? [] : [CONNECTION[reading]]),
     ].join('; ')
     const onConnect = async (client: pg.ClientBase) => {
-      if (settings !== '') await client.query(settings)
+      await client.query(settings)
     }
     const pool = new pg.Pool({
       ...{ ...config(url), ...(patient ? { query_timeout: 0 } : {}), max, onConnect },

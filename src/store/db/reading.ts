@@ -18,6 +18,26 @@ const NO_WAIT = { synchronous_commit: 'off' }
 /** Since there is one way to read, what a plan costs is not worth asking anew each time: it took as long as a batch of a hundred. */
 const ONE_PLAN = { plan_cache_mode: 'force_generic_plan' }
 
+/**
+ * How values are written and read, whatever the server, the database or the role has as its default. PgBouncer keeps these for each
+ * client, also in transaction mode.
+ */
+const FORMAT = {
+  datestyle: `'ISO, MDY'`,
+  intervalstyle: 'postgres',
+  timezone: `'UTC'`,
+  client_encoding: `'UTF8'`,
+  standard_conforming_strings: 'on',
+}
+/** The same for what a pooler would leave to whoever has the connection next. */
+const OWN_FORMAT = {
+  ...FORMAT,
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  array_nulls: 'on',
+  default_transaction_isolation: `'read committed'`,
+}
+
 function said(settings: Readonly<Record<string, string>>, how: 'set' | 'set local'): string {
   return Object.entries(settings)
     .map(([name, value]) => `${how} ${name} = ${value}`)
@@ -39,6 +59,9 @@ export const CONNECTION: Record<Reading, string> = {
   'by key': said({ ...BY_KEY, ...ONE_PLAN }, 'set'),
   'in order': said({ ...IN_ORDER, ...ONE_PLAN, ...NO_WAIT }, 'set'),
 }
+
+/** Formats, said once for each connection. `shared`: through a pooler in transaction mode. */
+export const FORMATS = { own: said(OWN_FORMAT, 'set'), shared: said(FORMAT, 'set') }
 
 /**
  * For a connection that all share: settings for reading in order, and back, each as a statement to be prepared, since they change

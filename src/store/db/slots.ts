@@ -91,6 +91,21 @@ export interface Appended {
   readonly lineage: string | null
 }
 
+const LAST = statement(
+  { k: rows({ id: 'uuid' }) },
+  ({
+    k,
+  }) => `select k.id, (select e.created_at from wakeful.events e where e.trigger_id = k.id and e.scheduled_for is not null
+      order by e.created_at desc, e.id desc limit 1) as at from ${k}`,
+)
+
+/** When the last event of each of these triggers was made; the map is without those that have none. */
+export async function lastEventsOf(db: Db, ids: readonly string[]): Promise<Map<string, Date>> {
+  if (ids.length === 0) return new Map()
+  const rows = await LAST.run<{ id: string; at: Date | null }>(db, { k: ids.map((id) => ({ id })) })
+  return new Map(rows.flatMap(({ id, at }) => (at === null ? [] : [[id, at]])))
+}
+
 const EVENTS = rows({ bucket: 'smallint', eventId: 'uuid' })
 export type EventRef = RowOf<typeof EVENTS>
 

@@ -11,6 +11,8 @@ export const lockByEvent = lockingByEvent<IntentSlot>('wakeful.scheduled_intents
 
 /** The record of a fire. `slot` is null where the intent was deleted: the row stays, without its link. */
 export interface Execution {
+  /** Failed for good: trying again is pointless. */
+  readonly terminal: boolean
   readonly slot: IntentSlot | null
   readonly id: string
   readonly bucket: number
@@ -79,6 +81,7 @@ const SETTLE = statement(
       error: ['text?', ({ execution }) => execution.error],
       message_id: ['text?', ({ execution }) => execution.messageId],
       scheduled_for: ['timestamptz?', ({ next }) => next.scheduled_for],
+      missed_count: ['int', ({ next }) => next.missed_count],
       was_met: ['boolean', ({ next }) => next.was_met],
       fact: ['text?', ({ next }) => next.fact],
     }),
@@ -87,7 +90,7 @@ const SETTLE = statement(
     set in_flight = null, next_check = i.next_check, enabled = i.enabled, last_checked = ${NOW},
         last_executed = case when i.executed then ${NOW} else t.last_executed end, execution_count = i.execution_count,
         last_execution_status = i.status, last_execution_error = i.error, last_message_id = coalesce(i.message_id, t.last_message_id),
-        scheduled_for = i.scheduled_for, missed_count = 0, was_met = i.was_met, fact = i.fact, evaluation_ms = null, updated_at = ${NOW}
+        scheduled_for = i.scheduled_for, missed_count = i.missed_count, was_met = i.was_met, fact = i.fact, evaluation_ms = null, updated_at = ${NOW}
     from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
 )
 

@@ -24,7 +24,7 @@ import type { ClaimedTurn } from '../sessions/sessions.ts'
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
   t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.lineage, t.catch_up,
-  t.catch_up_within_seconds, t.action_priority, t.intent_name as name`
+  t.catch_up_within_seconds, t.missed_count, t.action_priority, t.intent_name as name`
 
 export interface IntentSlot extends StoredTerms, Memory {
   readonly bucket: number
@@ -36,6 +36,8 @@ export interface IntentSlot extends StoredTerms, Memory {
   /** JSON text: what became true while in flight; `true` where it is worth another look. */
   readonly again: string | null
   readonly evaluation_ms: number | null
+  /** While its last event was in hand, or since: slots that passed. */
+  readonly missed_count: number
   readonly quiet_execution: string | null
   readonly quiet_reason: string | null
   readonly action_priority: string
@@ -194,8 +196,9 @@ export interface Fire extends SlotEvent {
   readonly slot: IntentSlot
   readonly scheduledFor: Date
   readonly missedCount: number
-  /** JSON text for its agent; null where it is on time and stands for no other. */
+  /** JSON text for its agent; null where it stands for no other. */
   readonly missed: string | null
+  readonly late: boolean
   /** JSON text. */
   readonly data: string
   readonly wasMet: boolean

@@ -55,7 +55,7 @@ export interface EventPart {
 }
 
 const EVENT = `e.bucket, e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}, ${NAME_MAX}), '') as name,
-  coalesce((e.payload ->> 'missed_count')::int, 0) as missed_count, (e.payload ->> 'attempt')::int as attempt,
+  case when (e.payload -> 'missed' ->> 'from')::timestamptz < e.scheduled_for then 0 else coalesce((e.payload ->> 'missed_count')::int, 0) end as missed_count, (e.payload ->> 'attempt')::int as attempt,
   e.payload -> 'trigger_data' as trigger_data, e.created_at, coalesce((select s.done_seq >= e.seq from wakeful.sessions s
     where s.bucket = e.bucket and s.session_key = e.session_key), true) as passed`
 

@@ -54,6 +54,42 @@ export async function addToBudgets(db: Db, added: readonly BudgetAdded[]): Promi
   return added.length === 0 ? [] : ADD.run<BudgetRow>(db, { i: added })
 }
 
+const FIRE = statement(
+  { bucket: 'smallint', userId: 'text', agentId: 'text', day: 'text', max: 'int' },
+  (b) => `insert into wakeful.budgets as b (bucket, user_id, agent_id, day, fires, updated_at)
+    select ${b.bucket}, ${b.userId}, ${b.agentId}, ${b.day}::date, 1, ${NOW} where ${b.max} > 0
+    on conflict (bucket, user_id, agent_id, day) do update set fires = b.fires + 1, updated_at = excluded.updated_at where b.fires < ${b.max}
+    returning b.fires`,
+)
+
+/** Counts one fire of all processes, unless so many were counted already: then null. */
+export async function countFire(
+  db: Db,
+  fire: { bucket: number; userId: string; agentId: string; day: string; max: number },
+): Promise<number | null> {
+  const [row] = await FIRE.run<{ fires: number }>(db, fire)
+  return row?.fires ?? null
+}
+
+const LOCK = statement(
+  { bucket: 'smallint', userId: 'text', agentId: 'text', day: 'text' },
+  (b) => `insert into wakeful.budgets as b (bucket, user_id, agent_id, day, updated_at)
+    values (${b.bucket}, ${b.userId}, ${b.agentId}, ${b.day}::date, ${NOW})
+    on conflict (bucket, user_id, agent_id, day) do update set updated_at = excluded.updated_at`,
+)
+
+/** What waits, with everybody else who sets something for these two held up until this transaction ends. */
+export async function lockPending(
+  tx: Db,
+  whom: { bucket: number; userId: string; agentId: string; day: string },
+  most: number,
+): Promise<number> {
+  await LOCK.run(tx, whom)
+  const { bucket, userId: user_id, agentId: agent_id } = whom
+  const [row] = await countPending(tx, [{ bucket, user_id, agent_id }], most)
+  return row?.pending ?? 0
+}
+
 /** Set by an agent itself, be it by its key: the depth is 1 for what a person or a program has set. */
 const SELF_MADE = (t: string) =>
   `${t}.lineage is not null and (${t}.lineage not like '1.%' or ${t}.lineage like '%.agent\\_key.%')`
@@ -66,8 +102,16 @@ const PENDING = statement(
     const within = (t: string) =>
       `${t}.bucket = i.bucket and ${t}.session_key > i.user_id || ':' || i.agent_id || ':' and ${t}.session_key < i.user_id || ':' || i.agent_id || ';'`
     return `select i.user_id, i.agent_id,
-      ${some(`alarms a where a.bucket = i.bucket and a.user_id = i.user_id and a.agent_id = i.agent_id and a.status = 'active'`, 'a')}
-      + ${some(`scheduled_intents n where n.user_id = i.user_id and n.agent_id = i.agent_id and n.enabled = true`, 'n')}
+      ${some(
+        `alarms a where a.bucket = i.bucket and a.user_id = i.user_id and a.agent_id = i.agent_id and a.status = 'active'
+        and not (a.kind = 'once' and a.in_flight is not null)`,
+        'a',
+      )}
+      + ${some(
+        `scheduled_intents n where n.user_id = i.user_id and n.agent_id = i.agent_id and n.enabled = true
+        and not (n.trigger_type = 'once' and n.in_flight is not null)`,
+        'n',
+      )}
       + ${some(`work w where w.bucket = i.bucket and w.user_id = i.user_id and w.is_active`, 'w')}
       + ${some(`autonomy_timers t where ${within('t')} and t.status || '' = 'pending'`, 't')}
       + ${some(`questions q where ${within('q')} and q.status = 'open' and q.due_at is not null`, 'q')} as pending
@@ -75,7 +119,7 @@ const PENDING = statement(
   },
 )
 
-/** How many triggers wait that agents set themselves, of each kind at most so many. Walks what the person has: not for every turn. */
+/** How many triggers wait that agents set themselves, of each kind at most so many; a `once` that is firing waits no more. Walks what the person has: not for every turn. */
 export async function countPending(
   db: Db,
   whom: readonly { bucket: number; user_id: string; agent_id: string }[],

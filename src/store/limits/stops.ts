@@ -14,7 +14,9 @@ export interface StopRow extends Stop {
 const ROW = 'id, level, target, reason, made_by, created_at, ended_at, ended, ended_by'
 /** So long after its end, what waited under a stop that was dropped may still come up. */
 const DROPS_KNOWN_MS = String(-30 * 86_400_000)
-const HELD = `timestamptz '${HELD_UNTIL.toISOString()}'`
+const PARKED_UNTIL = `timestamptz '${HELD_UNTIL.toISOString()}'`
+/** A microsecond later: an alarm may be set for any millisecond, and must not look as if a stop held it. */
+const HELD = `timestamptz '${HELD_UNTIL.toISOString().replace('Z', '001Z')}'`
 
 export interface NewStop {
   readonly id: string
@@ -128,7 +130,7 @@ export async function letGo(db: Db): Promise<number> {
     held,
   )
   const parked = await db.query(
-    `update wakeful.parked set release_at = ${NOW} where release_at = ${HELD} and rule = 'stopped' returning 1 as one`,
+    `update wakeful.parked set release_at = ${NOW} where release_at = ${PARKED_UNTIL} and rule = 'stopped' returning 1 as one`,
     held,
   )
   return sessions.length + wakes.length + parked.length

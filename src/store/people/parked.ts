@@ -6,6 +6,7 @@ import type { Db } from '../db/db.ts'
 import { keyIs, NOW, PARKED, placeOf } from '../db/due.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
+import { INTENT_CRON } from '../db/zoned.ts'
 import { numberEvents } from '../sessions/numbers.ts'
 
 export const PARKED_KINDS = ['alarm', 'intent', 'work'] as const
@@ -55,7 +56,8 @@ const COLUMNS = `t.bucket, t.id, t.user_id, t.session_key, t.event_seq, t.kind, 
 function takenBack(t: string): string {
   const holds = (table: string, that: string) =>
     `(select f.id from ${table} f where f.bucket = ${t}.bucket and ${that} limit 1)`
-  return `(case when ${t}.kind = 'alarm' then ${holds('wakeful.alarms', `f.in_flight = ${t}.id`)}
+  return `(case when ${t}.kind = 'alarm' and ${t}.held then ${holds('wakeful.alarms', `f.in_flight = ${t}.id`)}
+    when ${t}.kind = 'alarm' then ${holds('wakeful.alarms', `f.id = ${t}.trigger_id and f.status || '' <> 'cancelled'`)}
     when ${t}.kind = 'work' then ${holds('wakeful.work', `f.id = ${t}.trigger_id`)}
     when ${t}.held then ${holds('wakeful.scheduled_intents', `f.in_flight = ${t}.id and f.enabled is not false`)}
     else ${holds('wakeful.scheduled_intents', `f.id = ${t}.trigger_id`)} end) is null`
@@ -191,14 +193,31 @@ export async function slotsOfEvents(
   return events.length === 0 ? [] : OF_EVENTS.run<ParkedRow>(db, { k: events })
 }
 
-const LATE = `select 1 as one from wakeful.parked where bucket = $1 and session_key = $2 and user_id = $3 and status = 'waiting' and rule = 'late' limit 1`
+/** The schedule of the trigger that holds this event and wants each slot that was missed. */
+const CATCHES_UP = `select t.cron_expr, t.timezone, t.anchor_at from wakeful.alarms t
+    where t.bucket = $1 and t.in_flight = $4::uuid and t.catch_up = 'all' and t.kind = 'cron'
+  union all select ${INTENT_CRON}, t.timezone, t.anchor_at from wakeful.scheduled_intents t
+    where t.bucket = $1 and t.in_flight = $4::uuid and t.catch_up = 'all' and t.trigger_type in ('cron', 'interval')`
 
-/** Slots of this session are being gathered. */
-export async function isGathering(
+const LATE = `select (select 1 from wakeful.parked where bucket = $1 and session_key = $2 and user_id = $3 and status = 'waiting' and rule = 'late' limit 1)
+    is not null as gathering, c.* from (select 1) one left join (${CATCHES_UP} limit 1) c on true`
+
+export interface Late {
+  /** Slots of this session are being gathered. */
+  readonly gathering: boolean
+  /** Null where its trigger does not want each slot that was missed. */
+  readonly cron_expr: string | null
+  readonly timezone: string
+  readonly anchor_at: Date
+}
+
+/** What a slot that is late may be gathered with. */
+export async function lateWith(
   db: Db,
-  { bucket, key, userId }: { bucket: number; key: string; userId: string },
-): Promise<boolean> {
-  return (await db.query(LATE, [bucket, key, userId])).length > 0
+  slot: { bucket: number; key: string; userId: string; eventId: string },
+): Promise<Late | null> {
+  const { bucket, key, userId, eventId } = slot
+  return (await db.query<Late>(LATE, [bucket, key, userId, eventId]))[0] ?? null
 }
 
 /** Of one person, those that wait, locked: before the person's row, as whoever releases them does not hold that. */
@@ -258,14 +277,27 @@ export async function askForParked(
   return (await ASK.run(tx, asked)).length
 }
 
+/** Its trigger has gone on, and is due again: the next slot is late as well. */
+const FOLLOWED = `case when k.held then null
+  when k.kind = 'alarm' then (select f.id from wakeful.alarms f where f.bucket = k.bucket and f.id = k.trigger_id and f.due_at <= ${NOW} limit 1)
+  else (select f.id from wakeful.scheduled_intents f where f.bucket = k.bucket and f.id = k.trigger_id and f.catch_up || '' = 'all' and f.in_flight is null and f.next_check <= ${NOW} limit 1) end is not null`
+
 const BUSY = statement(
-  { k: rows({ bucket: 'smallint', session_key: 'text' }) },
+  {
+    k: rows({
+      bucket: 'smallint',
+      session_key: 'text',
+      kind: 'text',
+      trigger_id: 'uuid?',
+      held: 'boolean',
+    }),
+  },
   ({ k }) => `select s.session_key from ${k}
     join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and s.session_key = k.session_key
-    where s.last_seq > s.done_seq`,
+    where s.last_seq > s.done_seq or ${FOLLOWED}`,
 )
 
-/** Of these slots, the sessions in which events wait for their turns. */
+/** Of these slots, the sessions in which events wait for their turns, or are about to. */
 export async function busySessions(tx: Db, slots: readonly ParkedRow[]): Promise<Set<string>> {
   if (slots.length === 0) return new Set()
   return new Set(

@@ -78,8 +78,7 @@ export interface NumberLease extends SessionLease {
 
 /** An event of a slot that may be late. */
 interface TakenEvent extends SlotEvent {
-  /** JSON text for its agent; null where it is on time and stands for no other. */
-  readonly missed: string | null
+  readonly late: boolean
 }
 
 /** What a session was leased for: its next event. */
@@ -114,7 +113,7 @@ export async function takeAsEvents<E extends TakenEvent>(
 }
 
 /** What is late has others of its session looked at first, which may be late as well. */
-const isOnTime = ({ missed }: TakenEvent) => missed === null
+const isOnTime = ({ late }: TakenEvent) => !late
 
 /** Numbers them, and leases their sessions where they were idle. */
 async function numberAndLease<E extends TakenEvent>(
