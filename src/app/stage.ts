@@ -15,12 +15,11 @@ import type { Service } from '../engine/service.ts'
 import { Stops } from '../engine/stops.ts'
 import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
-import { type DueTable, PARKED, SESSIONS, WAKES } from '../store/db/due.ts'
+import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
-import { Kept } from '../store/db/slots.ts'
 import { soonestDue } from '../store/db/soonest.ts'
-import { alarmTriggerWith, alarmWakes } from '../triggers/alarm.ts'
-import { intentTriggerWith } from '../triggers/intent.ts'
+import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { intentTrigger } from '../triggers/intent.ts'
 import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import type { Trigger } from '../triggers/trigger.ts'
@@ -65,8 +64,6 @@ export interface PlayOptions {
   readonly store: Store
   readonly now: () => Date
   readonly agents: Agents
-  /** Until when nobody tells a fact; null where that is not known. */
-  readonly untold: Date | null
   readonly setting: Setting
   readonly trouble: Meter['trouble']
 }
@@ -84,7 +81,7 @@ export interface Play {
 export function openPlay(options: PlayOptions): Play {
   const lanes = lanesOf(options)
   return {
-    step: steps(lanes, options.store, options.now, options.untold === null),
+    step: steps(lanes, options.store, options.now),
     close: async () => {
       await Promise.all(lanes.map(({ service }) => service.close?.()))
     },
@@ -98,15 +95,14 @@ interface Lane {
 }
 
 /** In the order in which an engine's round ticks them: turns come last. */
-function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane[] {
+function lanesOf({ store, agents, setting, trouble }: PlayOptions): Lane[] {
   const { policy, wakesByUrl } = setting
   const meter = silentMeter({ trouble })
   const hints = new LocalHints()
-  const acts = untold === null
   const triggers: readonly Trigger[] = [
     timerTrigger,
-    alarmTriggerWith(acts ? null : new Kept()),
-    intentTriggerWith(() => untold, acts ? null : new Kept()),
+    alarmTrigger,
+    intentTrigger,
     workTrigger,
     parkedTrigger(policy.timezone ?? 'UTC'),
   ]
@@ -115,7 +111,6 @@ function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane
   const enabled = policy.autonomy
   const turns = new TurnsService({
     ...{ claims, commits, reads, agents, policy, ...shared },
-    alone: true,
     // The copy has no stops, and limits as wide as they are unless set.
     budgets: new Budgets(commits, DEFAULT_LIMITS, () => hints.hint('turns')),
     stops: new Stops(claims, [claims]),
@@ -134,28 +129,16 @@ function lanesOf({ store, agents, setting, untold, trouble }: PlayOptions): Lane
   return [...clocks, { table: WAKES, service: wakes }, { table: SESSIONS, service: turns }]
 }
 
-/**
- * As `engine/round.ts`, except that what it has found out is kept where nothing was written since: 14 days are a thousand instants.
- * `acts`: agents run, and may write whatever they want.
- */
-function steps(lanes: readonly Lane[], store: Store, now: () => Date, acts: boolean): Play['step'] {
-  /** The soonest of each lane's table, where nothing was written since. */
-  const known = new Map<Lane, number>()
-  /** Those that had something due and could take nothing of it, with the instant of their next row. */
+/** As `engine/round.ts`: services tick whose table has something due, turns last. */
+function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['step'] {
+  /** Lanes that had something due and could take nothing of it, with the instant of their next row. */
   const stuck = new Map<Lane, number>()
-  const look = async () => {
-    const unknown = lanes.filter((lane) => !known.has(lane))
-    if (unknown.length === 0) return
-    const tables = unknown.map(({ table }) => table)
-    const instants = await soonestDue(store.engine, tables)
-    for (const [place, lane] of unknown.entries())
-      known.set(lane, instants[place]?.getTime() ?? NEVER)
-  }
-  const dueMs = (lane: Lane) => stuck.get(lane) ?? known.get(lane) ?? NEVER
   return async () => {
-    await look()
+    const tables = lanes.map(({ table }) => table)
+    const instants = await soonestDue(store.engine, tables)
+    const dueMs = (lane: Lane) =>
+      stuck.get(lane) ?? instants[lanes.indexOf(lane)]?.getTime() ?? NEVER
     const nowMs = now().getTime()
-    const ticked: Lane[] = []
     let [did, promoted, open] = [0, 0, 0]
     for (const lane of lanes) {
       const isTurns = lane.table === SESSIONS
@@ -163,7 +146,6 @@ function steps(lanes: readonly Lane[], store: Store, now: () => Date, acts: bool
         if (isTurns && did > 0) await lane.service.settle?.()
         continue
       }
-      ticked.push(lane)
       const tick = await lane.service.tick()
       await lane.service.settle?.()
       did += tick.did
@@ -171,21 +153,10 @@ function steps(lanes: readonly Lane[], store: Store, now: () => Date, acts: bool
       if (!isTurns) promoted += tick.did
       if (tick.did === 0 && !tick.more) stuck.set(lane, nowMs + waitMs(tick.nextMs))
     }
+    if (did > 0) stuck.clear()
     const next = did > 0 ? nowMs : Math.min(...lanes.map(dueMs))
-    if (did > 0) {
-      stuck.clear()
-      forget(known, acts ? lanes : ticked)
-    }
     return { promoted, next: next === NEVER ? null : new Date(next) }
   }
-}
-
-/** Turns over slots that were just promoted write to the table of those, and park them; any other may concern whatever was promoted before. */
-function forget(known: Map<Lane, number>, ticked: readonly Lane[]): void {
-  const others = ticked.some(({ table }) => table === SESSIONS || table === PARKED)
-  for (const lane of known.keys())
-    if (others || ticked.includes(lane) || lane.table === SESSIONS || lane.table === PARKED)
-      known.delete(lane)
 }
 
 const NEVER = Number.POSITIVE_INFINITY

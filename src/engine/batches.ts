@@ -11,8 +11,6 @@ const LOOKS = 3
 export interface BatchesOptions {
   readonly db: Db
   readonly leaseMs: number
-  /** No other process works on this store, nor has one. */
-  readonly alone?: boolean
   readonly onError: (error: unknown) => void
 }
 
@@ -48,8 +46,7 @@ export class Batches {
 
   /** A test clock is told when the next is over; else there is always one look within the next third of a lease. */
   async look(): Promise<number | null> {
-    const { db, leaseMs, alone } = this.#options
-    if (alone) return null
+    const { db, leaseMs } = this.#options
     const dictatedMs = db.now()?.getTime()
     const nowMs = dictatedMs ?? performance.now()
     if (

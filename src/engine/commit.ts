@@ -30,7 +30,6 @@ import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 import {
   asksPerson,
   type Counted,
-  claimedPeople,
   countSpoken,
   inTurn,
   isRelease,
@@ -66,14 +65,12 @@ export type Triggers = ReadonlyMap<string, Trigger>
 export interface CommitOptions {
   readonly policy: Policy
   readonly triggers: Triggers
-  /** Nobody else writes to this store: what claims have brought still holds, but for this. */
-  readonly alone?: Counted | undefined
 }
 
 export async function commitTurns(
   db: Db,
   finished: readonly Finished[],
-  { policy, triggers, alone }: CommitOptions,
+  { policy, triggers }: CommitOptions,
 ): Promise<Committed[]> {
   const commit = (
     headsOf: (tx: Db) => Promise<Heads>,
@@ -93,7 +90,6 @@ export async function commitTurns(
       const writes = [...settled.values()]
       const behind = writes.length > 0 ? await write(tx, writes, policy, triggers) : NOBODY
       await countUnasked(tx, counts)
-      for (const [userId, count] of counts) alone?.set(userId, count)
       return finished.map((turn) => {
         const each = settled.get(turn)
         return each === undefined ? LOST : answerOf(each, behind)
@@ -104,12 +100,12 @@ export async function commitTurns(
       (tx) => heldHeads(tx, finished),
       (tx) => peopleSpokenTo(tx, finished, policy),
     )
-  const asks = finished.some(asksPerson)
-  if (asks && alone === undefined) return locked()
-  const people = () =>
-    asks && alone ? claimedPeople(finished, alone, policy.timezone ?? 'UTC') : null
+  if (finished.some(asksPerson)) return locked()
   try {
-    return await commit(async () => CLAIMED, people)
+    return await commit(
+      async () => CLAIMED,
+      () => null,
+    )
   } catch (error) {
     if (!(error instanceof HeadMovedError)) throw error
     return locked()

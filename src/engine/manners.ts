@@ -97,20 +97,8 @@ export function speaks(turn: Speaking): boolean {
 /** People as a commit finds them, locked; it counts in them what it says. */
 export type People = Map<string, Manners>
 
-/** What was said unasked to whom, where nobody else says anything: newer than what a claim has brought. */
+/** What a commit says unasked, by person. */
 export type Counted = Map<string, Manners['unasked']>
-
-/** Where nobody else writes to the store, people are as the claims found them, but for what was said since. */
-export function claimedPeople(turns: readonly Speaking[], said: Counted, zone: string): People {
-  const people: People = new Map()
-  for (const { claim } of turns) {
-    const row = claim.person === null ? null : readPerson(claim.person)
-    if (!row?.mannered) continue
-    const manners = mannersOf(row, zone)
-    people.set(row.user_id, { ...manners, unasked: said.get(row.user_id) ?? manners.unasked })
-  }
-  return people
-}
 
 /** What comes of a turn's wishes: as they are, fewer, or nothing now. */
 export type Spoken =

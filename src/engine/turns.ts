@@ -45,7 +45,7 @@ import type { Stops } from './stops.ts'
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
 
-export interface TurnsOptions extends Pick<BatchesOptions, 'alone' | 'leaseMs'> {
+export interface TurnsOptions extends Pick<BatchesOptions, 'leaseMs'> {
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
@@ -131,7 +131,7 @@ export class TurnsService implements Service, Runner {
     const onError = (error: unknown) => options.meter.trouble('leases', error)
     this.#batches = new Batches({ ...options, db: options.claims, onError })
     const { policy, triggers } = options
-    const how = { policy, triggers, alone: options.alone ? new Map() : undefined }
+    const how = { policy, triggers }
     this.#commits = new GroupCommit({
       commit: (items) => commitTurns(options.commits, items, how),
       batchMax: COMMIT_MAX,

@@ -37,7 +37,7 @@ import {
 import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
 import { ALARMS, databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
-import { type Kept, lastEventsOf } from '../store/db/slots.ts'
+import { lastEventsOf } from '../store/db/slots.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import { agentDids, agentOf } from '../store/identity/keys.ts'
 import { recordMissed } from '../store/people/missed.ts'
@@ -55,8 +55,7 @@ import {
 
 const ERROR_MAX = 2000
 
-/** `kept`: for a store that nobody else writes to. */
-export const alarmTriggerWith = (kept: Kept<AlarmSlot> | null): Trigger => ({
+export const alarmTrigger: Trigger = {
   type: 'alarm',
   table: ALARMS,
   leases: 'each',
@@ -74,7 +73,6 @@ export const alarmTriggerWith = (kept: Kept<AlarmSlot> | null): Trigger => ({
         .toSorted(({ slot: a }, { slot: b }) => bySlot(a, b))
       const skipped = slots.filter(({ caught }) => caught.slot === null)
       const turns = await takeSlots(tx, events, lent)
-      for (const event of events) kept?.keep(event.eventId, takenOf(event))
       await settleSlots(
         tx,
         skipped.map(({ slot, caught }) => ({ slot, state: skippedAlarm(slot, caught) })),
@@ -88,8 +86,7 @@ export const alarmTriggerWith = (kept: Kept<AlarmSlot> | null): Trigger => ({
     }),
 
   async settle(tx, outcomes) {
-    const locked = kept?.or(lockByEvent) ?? lockByEvent
-    const slots = await locked(tx, outcomes)
+    const slots = await lockByEvent(tx, outcomes)
     const settled = outcomes.flatMap((outcome): SettledSlot[] => {
       const slot = slots.get(outcome.eventId)
       if (slot === undefined) return []
@@ -118,14 +115,6 @@ export const alarmTriggerWith = (kept: Kept<AlarmSlot> | null): Trigger => ({
     )
     if (cancelled.length > 0) await cancelOwnAlarms(tx, cancelled)
   },
-})
-
-export const alarmTrigger = alarmTriggerWith(null)
-
-/** As it stands once it was taken. */
-function takenOf({ slot, scheduledFor, missedCount }: Fire): AlarmSlot {
-  const attempt = slot.attempt + 1
-  return { ...slot, attempt, scheduled_for: scheduledFor, missed_count: missedCount, due_at: null }
 }
 
 /** An agent with a name of its own owns what it sets, so that its key lists it. */

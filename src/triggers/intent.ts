@@ -4,13 +4,11 @@
  */
 import { performance } from 'node:perf_hooks'
 import { newId } from '../core/ids.ts'
-import { looksAlike } from '../core/intents/condition.ts'
 import {
   afterReport,
   EXPIRED,
   type IntentTerms,
   isConditionType,
-  NOT_NOW_MS,
   PRIORITIES,
   scheduleOf,
   termsOf,
@@ -22,7 +20,7 @@ import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/se
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { INTENTS, inIndexOrder } from '../store/db/due.ts'
-import { type Kept, lastEventsOf } from '../store/db/slots.ts'
+import { lastEventsOf } from '../store/db/slots.ts'
 import {
   type Execution,
   freeSlots,
@@ -59,14 +57,7 @@ import {
 const PREVIEW_MAX = 200
 const ERROR_MAX = 2000
 
-/**
- * `untold`: until when no fact is told, where that is known; looks until then that can see nothing else are one look. `kept`: for a store
- * that nobody else writes to.
- */
-export const intentTriggerWith = (
-  untold: () => Date | null,
-  kept: Kept<IntentSlot> | null = null,
-): Trigger => ({
+export const intentTrigger: Trigger = {
   type: 'intent',
   table: INTENTS,
   // Most looks lead to no event: what they come to does not depend on one another.
@@ -79,9 +70,8 @@ export const intentTriggerWith = (
       const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
       if (slots.length === 0) return { promoted: 0, more: false, nextMs, rows: [] }
       const looks = await lookAround(tx, slots)
-      const acting = { startedMs, regular: true, untold: untold(), lent }
+      const acting = { startedMs, regular: true, lent }
       const { fired, checks, turns } = await act(tx, looks, acting)
-      for (const fire of fired) kept?.keep(fire.eventId, takenOf(fire))
       return {
         turns,
         ...{
@@ -94,8 +84,7 @@ export const intentTriggerWith = (
     }),
 
   async settle(tx, outcomes) {
-    const locked = kept?.or(lockByEvent) ?? lockByEvent
-    const slots = await locked(tx, outcomes)
+    const slots = await lockByEvent(tx, outcomes)
     const executions = outcomes.map((outcome) =>
       executionOf(outcome, slots.get(outcome.eventId) ?? null),
     )
@@ -112,17 +101,6 @@ export const intentTriggerWith = (
 
   withdrawn: withdrawnEvents,
   wishes: writeIntentAsks,
-})
-
-/** Where anybody may tell anything at any time. */
-export const intentTrigger = intentTriggerWith(() => null)
-
-/** As it stands once it was taken. */
-function takenOf(fire: Fire): IntentSlot {
-  const { slot, scheduledFor, wasMet, seenAt, again, fact, evaluationMs } = fire
-  const looked = { was_met: wasMet, seen_at: seenAt, again, fact, evaluation_ms: evaluationMs }
-  const quiet = { quiet_execution: null, quiet_reason: null }
-  return { ...slot, scheduled_for: scheduledFor, ...looked, ...quiet }
 }
 
 export function rowOf(fire: Fire, latenessMs: number): PromotedRow {
@@ -147,7 +125,6 @@ export interface Acting {
   readonly startedMs: number
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
-  readonly untold?: Date | null
   readonly lent?: Lent | null
   /** The trace in which the signal was told that fires one which was made in none. */
   readonly traceOf?: (signal: number) => string | null
@@ -271,22 +248,15 @@ export async function lookAgain(
   }
 }
 
-function checkOf(
-  look: Look,
-  evaluationMs: number,
-  { regular, untold = null }: Pick<Acting, 'regular' | 'untold'>,
-): Check {
+function checkOf(look: Look, evaluationMs: number, { regular }: Pick<Acting, 'regular'>): Check {
   const { slot, terms, outcome, lookAt } = look
-  const alike = untold === null ? 0 : looksAlike(terms, look.reason, slot.now, untold)
-  const last = new Date(slot.now.getTime() + alike * NOT_NOW_MS)
   const status = outcome === 'failed' ? 'failed' : 'condition_not_met'
   const ended = outcome === 'expired'
-  const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, last)
+  const { next_check } = afterReport({ ...terms, expires_at: null }, { status }, slot.now)
   const error = ended ? EXPIRED : outcome === 'failed' ? look.reason : null
   return {
     ...recorded(look, status, look.reason, evaluationMs),
-    looks: look.looks + alike,
-    lastAt: alike === 0 ? null : last,
+    looks: look.looks,
     error: error === null ? null : storableText(error, ERROR_MAX),
     cause: ended ? 'expired' : null,
     nextCheck: regular ? nextLook(look, next_check) : lookAt,

@@ -5,7 +5,6 @@ import {
   type Fact,
   indexFacts,
   judgeCondition,
-  looksAlike,
   type Memory,
   matchFacts,
   watchesOf,
@@ -190,28 +189,5 @@ describe('facts', () => {
     expect(told(1)).toBe(told(1))
     expect(told(1)).not.toBe(told(2))
     expect(told(1)).not.toBe(told(1, ago(1)))
-  })
-})
-
-describe('looks that see the same', () => {
-  const until = new Date(NOW.getTime() + 26 * MINUTE)
-  const terms = { trigger_type: 'price' as const, expires_at: null }
-
-  it('are those until something is told, five minutes apart', () => {
-    expect(looksAlike(terms, 'unknown', NOW, until)).toBe(5)
-    expect(looksAlike(terms, 'unknown', NOW, new Date(NOW.getTime() + 25 * MINUTE))).toBe(5)
-    expect(looksAlike(terms, 'unknown', NOW, NOW)).toBe(0)
-  })
-
-  it('end before it expires', () => {
-    const expires_at = new Date(NOW.getTime() + 10 * MINUTE)
-    expect(looksAlike({ ...terms, expires_at }, 'stale', NOW, until)).toBe(1)
-  })
-
-  it('are none where time alone can change what is seen', () => {
-    for (const reason of ['false', 'still_true'])
-      expect(looksAlike(terms, reason, NOW, until)).toBe(0)
-    for (const trigger_type of ['calendar', 'silence', 'cron'] as const)
-      expect(looksAlike({ ...terms, trigger_type }, 'nothing_new', NOW, until)).toBe(0)
   })
 })

@@ -5,7 +5,6 @@
 import {
   CALENDAR_MINUTES,
   type IntentTrigger,
-  NOT_NOW_MS,
   type Operator,
   type TriggerCondition,
 } from './intent.ts'
@@ -104,22 +103,6 @@ export interface Judgement {
   readonly fact: string | null
   /** When it can change by itself: of silence the next look, else only if that is sooner than the regular one. */
   readonly lookAt: Date | null
-}
-
-/** What a look at these sees changes by nothing but a fact that is told. */
-const TOLD: ReadonlySet<string> = new Set(['price', 'news', 'event'])
-const UNTOLD: ReadonlySet<string> = new Set<Reason>(['unknown', 'stale', 'nothing_new'])
-
-/** How many of the looks after one that saw this see the same, where nothing is told until then. */
-export function looksAlike(
-  terms: Pick<IntentTrigger, 'trigger_type'> & { readonly expires_at: Date | null },
-  reason: string,
-  now: Date,
-  until: Date,
-): number {
-  if (!TOLD.has(terms.trigger_type) || !UNTOLD.has(reason)) return 0
-  const endMs = Math.min(until.getTime(), (terms.expires_at?.getTime() ?? Infinity) - 1)
-  return Math.max(0, Math.floor((endMs - now.getTime()) / NOT_NOW_MS))
 }
 
 type Terms = Pick<IntentTrigger, 'trigger_type' | 'trigger_condition'>

@@ -1,6 +1,7 @@
 /** One stretch of a rehearsal: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
 import { openPlay, type Setting } from '../../app/pack.ts'
 import type { Store } from '../../store/db/open.ts'
+import { skipIdleChecks } from './copy.ts'
 import type { Cast, Roles } from './recorder.ts'
 
 export type Trouble = (service: string, error: unknown) => void
@@ -13,8 +14,6 @@ export interface Clock {
 export interface Stretch {
   readonly from: Date
   readonly to: Date
-  /** Agents that run may change what waits for facts, so that each look counts. */
-  readonly run: boolean
   readonly roles: Roles
   readonly setting: Setting
   /** So many slots may become events, and so long it may take by the machine's clock. */
@@ -43,19 +42,17 @@ export interface Scene {
 }
 
 export async function play(
-  { from, to, run, setting, promotedMax, timeMaxMs, sharedMaxMs }: Stretch,
+  { from, to, setting, promotedMax, timeMaxMs, sharedMaxMs }: Stretch,
   { store, clock, cast, brokenOff, othersWait, trouble }: Scene,
 ): Promise<Played> {
   const begunMs = performance.now()
   clock.now = from
-  const services = openPlay({
-    ...{ store, setting, trouble, agents: cast, now: () => clock.now },
-    untold: run ? null : to,
-  })
+  const services = openPlay({ store, setting, trouble, agents: cast, now: () => clock.now })
   let promoted = 0
   const ended = (cut: Played['cut']): Played => ({ to: clock.now, promoted, cut })
   try {
     for (;;) {
+      await skipIdleChecks(store.engine, to)
       const { promoted: more, next } = await services.step()
       promoted += more
       if (brokenOff()) return ended('broken off')

@@ -61,7 +61,7 @@ export async function hold(app: PackApp, ctx: Context, plan: Plan, room: Room): 
       new Set([...ctx.app.work.types, ...namesIn(plan.copy, 'work', 'agent_type')]),
     )
     const until = bounded(playerOf(app, ctx, room, plan.run), clock, {
-      ...{ run: plan.run, roles, setting: stage.setting },
+      ...{ roles, setting: stage.setting },
     })
     let cut: Held['cut'] = null
     for (const fact of plan.facts) {
@@ -133,7 +133,7 @@ function idIn(body: unknown): string {
 function bounded(
   player: Player,
   clock: Clock,
-  about: Pick<Stretch, 'run' | 'roles' | 'setting'>,
+  about: Pick<Stretch, 'roles' | 'setting'>,
 ): (to: Date) => Promise<Held['cut']> {
   const begunMs = performance.now()
   let promotedMax = OCCURRENCES_MAX

@@ -7,7 +7,6 @@ import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from './db.ts'
 import {
   type DueTable,
-  databaseNow,
   dueRows,
   keyIs,
   keyOrder,
@@ -151,34 +150,5 @@ export function lockingByEvent<R extends object>(
   }
 }
 
-/** How the rows of events that have ended are had: by event, under their lock. */
-type Locked<R> = (tx: Db, events: readonly EventRef[]) => Promise<Map<string, R>>
-
-/**
- * Rows as their promotion left them, by event: where nobody else writes to a store, and nobody who could is woken, they need be neither
- * read again nor locked. Who has promoted something before is asked for.
- */
-export class Kept<R extends { readonly now: Date }> {
-  readonly #rows = new Map<string, R>()
-
-  keep(eventId: string, row: R): void {
-    this.#rows.set(eventId, row)
-  }
-
-  or(lock: Locked<R>): Locked<R> {
-    return async (tx, events) => {
-      const unknown = events.filter(({ eventId }) => !this.#rows.has(eventId))
-      const rows = unknown.length > 0 ? await lock(tx, unknown) : new Map<string, R>()
-      const now = await databaseNow(tx)
-      for (const { eventId } of events) {
-        const row = this.#rows.get(eventId)
-        if (row !== undefined) rows.set(eventId, { ...row, now })
-        this.#rows.delete(eventId)
-      }
-      return rows
-    }
-  }
-}
-
-/** What a row that is in nobody's hands any more has in these columns. */
+/** Column values that clear a claim. */
 export const FREED = 'in_flight = null, claim_token = null, claimed_at = null'

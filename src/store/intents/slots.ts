@@ -102,8 +102,6 @@ export interface Check {
   readonly evaluationMs: number
   /** How many looks this stands for. */
   readonly looks: number
-  /** The last of them, where that is not this one. */
-  readonly lastAt: Date | null
 }
 
 const OF_SLOT: Columns<{ readonly slot: IntentSlot }> = {
@@ -129,7 +127,6 @@ const CHECKS = rowsOf<Check>({
   scheduled_for: ['timestamptz?', (c) => c.lookedFor],
   evaluation_ms: ['int', (c) => c.evaluationMs],
   looks: ['int', (c) => c.looks],
-  last_at: ['timestamptz?', (c) => c.lastAt],
   cause: ['text?', (c) => c.cause],
 })
 
@@ -140,7 +137,7 @@ const WRITE_CHECKS = statement(
     insert into wakeful.intent_executions as e (bucket, id, intent_id, user_id, agent_id, executed_at, trigger_type, trigger_data, status,
       evaluation_ms, error_message, scheduled_for, repeats, last_seen_at, cause)
     select bucket, execution_id, id, user_id, agent_id, ${NOW}, trigger_type, data, status, evaluation_ms, error, scheduled_for, looks,
-      coalesce(last_at, ${NOW}), cause
+      ${NOW}, cause
     from ${i}
     on conflict (bucket, id) do update
       set repeats = e.repeats + excluded.repeats, last_seen_at = excluded.last_seen_at, trigger_data = excluded.trigger_data,
@@ -148,7 +145,7 @@ const WRITE_CHECKS = statement(
   looked as (
   update wakeful.scheduled_intents t
   set next_check = case when i.enabled then coalesce(i.next_check, t.next_check) end, enabled = i.enabled,
-      last_checked = coalesce(i.last_at, ${NOW}), last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again,
+      last_checked = ${NOW}, last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again,
       scheduled_for = null, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
       quiet_execution = i.execution_id, quiet_reason = i.reason
   from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')})
