@@ -94,15 +94,16 @@ export class Budgets implements Service {
     const asks = isExact(this.limits.pendingMax) || this.#entries.has(nameOf(whomOf(claim)))
     if (!counts && !this.#metered && !asks) return null
     const entry = this.#entry(whomOf(claim), claim.now)
-    const over =
-      judgeFire(lineage, usedBy(entry), this.limits) ?? (counts ? await this.#fires(entry) : null)
+    const known = judgeFire(lineage, usedBy(entry), this.limits)
+    // Counted last: whoever asks again because the database was away counts no fire twice.
+    if (known === null) await this.#refresh(childOf(lineage), entry)
+    const over = known ?? (counts ? await this.#fires(entry) : null)
     if (over !== null) this.#isOver(entry, over, claim)
     else if (counts && !isExact(this.limits.firesMax)) {
       entry.fresh.fires++
       entry.fired++
       if (entry.fresh.fires >= stepOf(this.limits.firesMax)) this.#change(entry)
     }
-    if (over === null) await this.#refresh(childOf(lineage), entry)
     return over
   }
 

@@ -324,7 +324,7 @@ export class TurnsService implements Service, Runner {
     if (held !== null)
       return { claim, token, traceparent, result: null, failure: null, held, ...slots }
     const { budgets } = this.#options
-    const over = await budgets.fire(claim)
+    const over = await this.#whileAway(run, () => budgets.fire(claim))
     if (over !== null)
       return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
     const settle = budgets.reserve(claim)
@@ -353,15 +353,21 @@ export class TurnsService implements Service, Runner {
   }
 
   #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
-    const { claims, meter, policy } = this.#options
+    const { claims, policy } = this.#options
     const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
     const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
     return heldBack(turn, policy.timezone ?? 'UTC', () =>
-      insist(() => lateWith(claims, { bucket, key, userId, eventId }), {
-        trouble: (error) => meter.trouble('turns', error),
-        over: () => run.aborted,
-      }),
+      this.#whileAway(run, () => lateWith(claims, { bucket, key, userId, eventId })),
     )
+  }
+
+  /** Asked until the database answers: one that is away costs no turn. */
+  #whileAway<T>(run: Run, ask: () => Promise<T>): Promise<T | null> {
+    const { meter } = this.#options
+    return insist(ask, {
+      trouble: (error) => meter.trouble('turns', error),
+      over: () => run.aborted,
+    })
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {

@@ -113,8 +113,8 @@ it('invariant 9: a connection that breaks before a late turn costs neither the t
   engine.quiesce = async () => null
   await w.advanceBy(24 * 3_600_000)
   engine.quiesce = quiesce
-  // The answer to whether others of the session are gathered.
-  relay.cutAnswer('gathering\0')
+  // The answer whether others of the session are gathered: the first of four columns.
+  relay.cutAnswer('\u0004gathering\0')
   await w.settle()
   expect(relay.cuts).toBe(1)
   expect(await w.query('select status, attempt from wakeful.turns')).toEqual([

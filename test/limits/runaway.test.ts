@@ -59,6 +59,7 @@ eachStore('runaways', (store) => {
   const deep = house(store, agents, { WAKEFUL_DEPTH_MAX: '4', AUTONOMY_MAX_CONSECUTIVE: '1000' })
   const often = house(store, agents, { WAKEFUL_FIRES_A_DAY: '20' })
   const many = house(store, agents, { WAKEFUL_PENDING_MAX: '6' })
+  const alone = house(store, agents, { WAKEFUL_PENDING_MAX: '6' })
   const poor = house(store, agents, { WAKEFUL_USD_A_DAY: '1' })
 
   const say = async (at: typeof deep, key: string) => {
@@ -173,15 +174,15 @@ eachStore('runaways', (store) => {
 
   it('an intent whose turn does not catch over_budget is not tried again before its next time', async () => {
     const intent = (intent_name: string, more: object) =>
-      many().call('POST', '/v1/intents', {
+      alone().call('POST', '/v1/intents', {
         ...{ user_id: 'bea', intent_name, agent_id: 'greedy', action_context: 'x', ...more },
       })
     await intent('daily', { trigger_type: 'interval', trigger_schedule: { interval_minutes: 360 } })
     const once = { datetime: '2026-01-01T06:00:00Z' }
     await intent('once', { trigger_type: 'once', trigger_schedule: once })
-    await many().wakeful.advanceBy(12 * HOUR + SECOND)
-    expect((await causes(many, 'greedy')).over_budget).toBe(3)
-    const rows = await many().query(
+    await alone().wakeful.advanceBy(12 * HOUR + SECOND)
+    expect((await causes(alone, 'greedy')).over_budget).toBe(3)
+    const rows = await alone().query(
       `select intent_name, enabled, next_check from wakeful.scheduled_intents where user_id = 'bea' order by 1`,
     )
     expect(rows.map(({ intent_name, enabled }) => [intent_name, enabled])).toEqual([
