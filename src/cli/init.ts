@@ -145,10 +145,13 @@ function filesOf(wanted: Wanted, own: OwnManifest, range: string): Record<string
   }
 }
 
-/** Of other packages the versions that this one is tested with, and no later minor ones: those of a family need not fit together. */
+/**
+ * Of other packages exactly the versions that this one is tested with: later ones of a family need not fit together, and
+ * langgraph-sdk 1.12.9 wants another core than langgraph 1.4.18 has, over which npm never ends.
+ */
 function packageOf({ name, agent, language }: Wanted, own: OwnManifest, range: string): object {
   const tested = (names: readonly string[]) =>
-    Object.fromEntries(names.map((each) => [each, `~${own.devDependencies[each]}`]))
+    Object.fromEntries(names.map((each) => [each, own.devDependencies[each]]))
   const typed = language === 'typescript'
   return {
     name,
@@ -163,7 +166,12 @@ function packageOf({ name, agent, language }: Wanted, own: OwnManifest, range: s
   }
 }
 
-const GRAPH = ['@langchain/core', '@langchain/langgraph', '@langchain/langgraph-checkpoint']
+const GRAPH = [
+  '@langchain/core',
+  '@langchain/langgraph',
+  '@langchain/langgraph-checkpoint',
+  '@langchain/langgraph-sdk',
+]
 const TYPES = ['@types/node', 'tsx', 'typescript']
 
 function scriptsOf(agent: AgentKind, typed: boolean): Record<string, string> {

@@ -81,6 +81,12 @@ function install(names) {
   const wanted = names.length > 0 ? names : Object.keys({ ...dependencies, ...devDependencies })
   for (const each of wanted) {
     const name = /\/wakeful-[^/]+\.tgz$/.test(each) ? 'wakeful' : each.replace(/(?<=.)@.*/, '')
+    const version = each.slice(name.length + 1)
+    const { [name]: tested } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    ).devDependencies
+    if (name !== 'wakeful' && version !== '' && version !== tested)
+      refuse(`npm install ${each}: the tests use ${tested}`)
     const from = name === 'wakeful' ? root : join(root, 'node_modules', name)
     if (!existsSync(from)) refuse(`npm install ${name}: not among the packages of this repository`)
     const link = join('node_modules', name)
