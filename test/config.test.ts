@@ -27,6 +27,7 @@ describe('readConfig', () => {
       port: 8787,
       auth: 'open',
       adminKey: null,
+      metricsAuth: 'open',
       jwt: null,
       origins: [],
       ratePerSecond: 200,

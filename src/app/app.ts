@@ -193,6 +193,7 @@ export class App {
       files: runtime.files,
       health: () => healths.health(),
       ready: async () => life.ready,
+      metricsAuth: config.metricsAuth,
       metrics: async () => ({
         contentType: metering.registry.contentType,
         text: await metering.registry.metrics(),
