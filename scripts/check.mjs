@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 
 const FORMAT = ['format and lint', 'biome', ['check', '.'], 'npm run format mends most of it']
 const TYPES = ['types', 'tsc', ['-p', 'tsconfig.json'], 'mend the types']
+const LOCK_ADVICE = 'node scripts/complete-lock.mjs [folder] adds what is missing'
 const TIDY_ADVICE = 'the message says what to write instead'
 const ALL = [
   TYPES,
@@ -14,6 +15,8 @@ const ALL = [
     ['--no-progress'],
     'delete what nobody uses, or export it where it is used',
   ],
+  ['lock file', 'npm', ['ci', '--dry-run'], LOCK_ADVICE],
+  ['lock file of bench/peers', 'npm', ['--prefix', 'bench/peers', 'ci', '--dry-run'], LOCK_ADVICE],
   ['duplication', 'jscpd', ['--silent', 'src'], 'let one piece of code serve both places'],
   ['tidy', 'vitest', ['run', '--config', 'vitest.tidy.config.ts'], TIDY_ADVICE],
 ]
@@ -31,7 +34,8 @@ const AT_ONCE = 2
 
 function run([name, command, args, advice]) {
   const began = performance.now()
-  const child = spawn('npx', [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [program, ...words] = command === 'npm' ? [command, ...args] : ['npx', command, ...args]
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => {

@@ -61,8 +61,8 @@ function linkLibraries(folder) {
   }
 }
 
-/** Not `npm ci`: it refuses a lock file that does not list every other platform's optional binaries. */
-const INSTALL = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+/** Installs exactly what the lock file says. It deletes node_modules first, so it runs only where the stamp is old. */
+const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
 
 /** Does `work` unless its stamp says that it was done for the same inputs. */
 function once(stamp, inputs, work) {
@@ -96,7 +96,7 @@ if (wanted === 'bench') {
     ['bench/peers/package.json', 'bench/peers/package-lock.json'],
     () => {
       console.error('wakeful: installing the peers of the benchmark …')
-      run('npm', [...['--prefix', 'bench/peers'], ...INSTALL])
+      run('npm', ['--prefix', 'bench/peers', ...INSTALL])
     },
   )
 }

@@ -76,6 +76,8 @@ export interface Config {
   readonly port: number
   readonly auth: 'open' | 'keys'
   readonly adminKey: string | null
+  /** `keys`: `/metrics` wants a key of role admin or service. */
+  readonly metricsAuth: 'open' | 'keys'
   /** The identity provider whose tokens are taken beside keys; null: none. */
   readonly jwt: {
     readonly jwksUrl: string
@@ -154,6 +156,7 @@ function readOwn(read: Reader): Config {
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
     adminKey: read.checked('WAKEFUL_ADMIN_KEY', isAdminKey, ADMIN_KEY_FORM, 'secret'),
+    metricsAuth: read.oneOf('WAKEFUL_METRICS_AUTH', ['open', 'keys']) ?? 'open',
     jwt: readJwt(read),
     origins: readOrigins(read),
     ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),

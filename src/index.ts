@@ -7,6 +7,7 @@ import { App } from './app/app.ts'
 import { callByName } from './app/call.ts'
 import { readConfig } from './app/packs.ts'
 import type { PushChannel } from './channels/channel.ts'
+import { environment } from './config.ts'
 import { createLog } from './observe/log.ts'
 import { companion } from './packs/companion/companion.ts'
 import type { Source } from './sources/source.ts'
@@ -41,7 +42,7 @@ export { priceSource } from './packs/sources/price.ts'
 export type { Source, Visit } from './sources/source.ts'
 
 export interface WakefulOptions {
-  /** `pglite:<dir>`, `memory:` or `postgres://…`; default as for the server. */
+  /** `pglite:<dir>`, `memory:` or `postgres://…`; default: `DATABASE_URL`, else `pglite:.wakeful/data`. */
   readonly database?: string
   readonly agents: Readonly<Record<string, Agent>>
   /** Where facts are pulled from: feedSource(…), calendarSource(…), priceSource(…), or your own. */
@@ -52,8 +53,8 @@ export interface WakefulOptions {
   readonly channels?: readonly PushChannel[]
   readonly host?: string
   readonly port?: number
-  /** Any variable of the server's, by name. */
-  readonly env?: Readonly<Record<string, string>>
+  /** Any variable of the server's, by name. It wins over the environment of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 export interface Wakeful {
@@ -74,8 +75,13 @@ export interface Wakeful {
   stop(): Promise<void>
 }
 
+/** Reads the environment as the server does; options win. */
 export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
-  const app = await openApp(options)
+  const { database, env = {} } = options
+  // A database that is named is the only one.
+  const shards = database === undefined ? {} : { WAKEFUL_SLICES: '' }
+  const variables = { LOG_LEVEL: 'info', ...environment(), ...shards, ...env }
+  const app = await openApp({ ...options, env: variables })
   return {
     start: () => app.start(),
     stop: () => app.stop(),

@@ -20,7 +20,9 @@ export async function testWakeful(
   options: WakefulOptions & { startAt?: Date | string },
 ): Promise<TestWakeful> {
   const clock = new HandClock(new Date(options.startAt ?? '2026-01-01T00:00:00Z'))
-  const app = await openApp(options, { now: clock.now })
+  // Not the environment of the process: a test must not write into a database that it does not name.
+  const env = { DATABASE_URL: 'memory:', ...options.env }
+  const app = await openApp({ ...options, env }, { now: clock.now })
   await app.start()
   const advanceTo = async (instant: Date | string | number) => {
     const target = new Date(instant).getTime()

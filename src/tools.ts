@@ -4,6 +4,7 @@
  * corrects itself.
  */
 import type { StructuredToolInterface } from '@langchain/core/tools'
+import type { Schema } from 'ai'
 import { z } from 'zod'
 import type { Turn } from './agents/function.ts'
 import type { Door } from './api/doors/door.ts'
@@ -30,8 +31,8 @@ export type ToolAnswer =
 
 export interface PlainTool<A = ToolAnswer> {
   readonly description: string
-  /** A schema of the AI SDK; `inputSchema.jsonSchema` is the JSON Schema. */
-  readonly inputSchema: { readonly jsonSchema: object; readonly validate: undefined }
+  /** A schema of the AI SDK, for its types too; `inputSchema.jsonSchema` is the JSON Schema. */
+  readonly inputSchema: Schema<unknown>
   execute(args: unknown, options?: { readonly abortSignal?: AbortSignal }): Promise<A>
 }
 
@@ -53,9 +54,10 @@ export function aiTools(source: ToolSource, options: ToolOptions = {}): Record<s
 }
 
 /** What the AI SDK's own `jsonSchema()` makes. No `validate`: the operation checks, and says all that is wrong. */
-function aiSchema(jsonSchema: object): PlainTool['inputSchema'] {
+function aiSchema(jsonSchema: object): Schema<unknown> {
   const marked = { [Symbol.for('vercel.ai.schema')]: true, _type: undefined }
-  return { ...marked, jsonSchema, validate: undefined }
+  // Its symbol is not exported, so no type can name it.
+  return { ...marked, jsonSchema, validate: undefined } as unknown as Schema<unknown>
 }
 
 /**

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from '../src/app/packs.ts'
 import { ConfigError } from '../src/config.ts'
 import { DEFAULT_LIMITS } from '../src/core/limits/limits.ts'
+import { withoutPassword } from '../src/core/variables.ts'
 
 const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
 
@@ -26,6 +27,7 @@ describe('readConfig', () => {
       port: 8787,
       auth: 'open',
       adminKey: null,
+      metricsAuth: 'open',
       jwt: null,
       origins: [],
       ratePerSecond: 200,
@@ -275,5 +277,18 @@ describe('readConfig', () => {
     const wrong = refusal({ TELEGRAM_BOT_TOKEN: 'sesame', TELEGRAM_AGENT: 'a:b' })
     expect(wrong).not.toContain('sesame')
     expect(wrong).toMatch(/TELEGRAM_BOT_TOKEN: got .*TELEGRAM_AGENT: got "a:b"/)
+  })
+})
+
+describe('the address of a database in a log', () => {
+  test.each([
+    ['postgres://u:p@host/w', 'postgres://u:***@host/w'],
+    ['postgres://u:p%40:@x@host:5432/w?a=1', 'postgres://u:***@host:5432/w?a=1'],
+    ['postgresql://host/w?user=u&password=p&a=1', 'postgresql://host/w?user=u&password=***&a=1'],
+    ['postgres://u@host/w', 'postgres://u@host/w'],
+    ['pglite:.wakeful/data', 'pglite:.wakeful/data'],
+    ['memory:', 'memory:'],
+  ])('%s is shown as %s', (url, shown) => {
+    expect(withoutPassword(url)).toBe(shown)
   })
 })

@@ -12,6 +12,8 @@ const PAGES = [
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
 ]
+/** On every page that uses the command or the package; with one edit here it can say something else everywhere. */
+const INSTALL = 'Wakeful is not on npm yet: [install it from a clone](install.md).'
 /** A path of at least one folder and a file of ours, also without the leading `src/`. */
 const FILE = /(?<![\w./-])(?:[\w-]+\/)+[\w.-]+\.(?:ts|mjs|sql|json|txt)\b/g
 const LINK = /\]\(([^)#\s]+)(?:#[\w-]*)?\)/g
@@ -36,6 +38,18 @@ describe.each(PAGES)('%s', (page) => {
 })
 
 describe.each(WITH_CODE)('%s', (page) => {
+  it('says how to install what its code uses, as long as npm does not have it', () => {
+    const code = blocksOf(page).blocks.map(({ text }) => text)
+    const uses = /\bnpx wakeful\b|"wakeful", "mcp"|^wakeful |from 'wakeful[/']/m
+    expect(code.filter((text) => /npm install (?:\S+ )*wakeful(?: |$)/m.test(text))).toEqual([])
+    const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(
+      /\((?:\.\.\/)?(?:docs\/)?install\.md/g,
+      '(install.md',
+    )
+    if (page !== 'docs/install.md' && code.some((each) => uses.test(each)))
+      expect(text).toContain(INSTALL)
+  })
+
   it(`says of each code block what it is (${Object.keys(KINDS).join(', ')}), so that it can be tried`, () => {
     expect(blocksOf(page).unnamed).toEqual([])
   })

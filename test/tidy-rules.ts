@@ -51,7 +51,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'openai-agents.ts': ['agents', 'tools.ts'],
   'mastra.ts': ['agents', 'tools.ts'],
   'tools.ts': ['app', 'agents', 'api', 'mcp', 'packs', 'clock.ts'],
-  'index.ts': ['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core'],
+  'index.ts': [
+    ...['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core', 'config.ts'],
+  ],
   'testing.ts': ['app', 'index.ts', 'clock.ts'],
   // The outermost door: it starts the server, and brings the demo's agent.
   cli: [

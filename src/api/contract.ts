@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { AlarmDraft } from '../core/alarms/draft.ts'
-import { Refusal } from '../core/errors.ts'
+import { type ErrorCode, Refusal } from '../core/errors.ts'
 import type { AuditHead } from '../core/identity/audit.ts'
 import type { Role } from '../core/identity/key.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
@@ -260,6 +260,8 @@ interface Head {
   /** Works on what belongs to no owner (keys, tickets, the audit log): `ctx.db` sees everything. */
   readonly unowned?: boolean
   readonly across?: Across
+  /** For OpenAPI: refusals that its shape does not tell of. */
+  readonly refuses?: readonly ErrorCode[]
   /** For OpenAPI; null where there is no body. */
   readonly output: z.ZodType | null
 }

@@ -15,6 +15,7 @@ import type { NewSignal } from '../core/intents/signal.ts'
 import { tzDataVersion } from '../core/schedule/index.ts'
 import { bucketOf } from '../core/sessions/session.ts'
 import type { Sliced } from '../core/slices/slices.ts'
+import { withoutPassword } from '../core/variables.ts'
 import type { Engines } from '../engine/engine.ts'
 import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
@@ -64,6 +65,7 @@ export class App {
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
+    log.info({ databases: config.slices.map(withoutPassword) }, 'opening the database')
     const opening = {
       now: options.now ?? (() => null),
       onError: (error: Error) => log.warn({ error: error.message }, 'a database connection broke'),
@@ -195,6 +197,7 @@ export class App {
       files: runtime.files,
       health: () => healths.health(),
       ready: async () => life.ready,
+      metricsAuth: config.metricsAuth,
       metrics: async () => ({
         contentType: metering.registry.contentType,
         text: await metering.registry.metrics(),

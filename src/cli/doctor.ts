@@ -25,7 +25,7 @@ import {
 import { errorText } from '../core/errors.ts'
 import { tzDataVersion } from '../core/schedule/index.ts'
 import { type Screen, screen } from './screen.ts'
-import { away, type Server, type ServerFlags, serverOf, withServer } from './server.ts'
+import { away, DEFAULT_URL, type Server, type ServerFlags, serverOf, withServer } from './server.ts'
 import type { Colour } from './text.ts'
 import { plain } from './text.ts'
 
@@ -37,7 +37,7 @@ export function doctorCommand(): Command {
 
 async function doctor(flags: ServerFlags): Promise<void> {
   const { config, finding } = configuration()
-  const seen = await serverSeen(serverOf(flags))
+  const seen = await serverSeen(serverOf(flags, config === null ? undefined : urlHere(config)))
   const direct = config === null ? null : await databaseSeen(config, seen.database !== null)
   const database = direct?.facts ?? seen.database
   const findings = [
@@ -55,6 +55,13 @@ async function doctor(flags: ServerFlags): Promise<void> {
   if (flags.json) out.json({ health: worst(findings), findings, node: process.version, database })
   else for (const each of findings) tell(out, each)
   if (worst(findings) === 'fail') process.exitCode = 1
+}
+
+/** Where a server with this environment listens, as seen from this machine. */
+function urlHere({ host, port }: Config): string {
+  if (port === 0) return DEFAULT_URL
+  const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
 const COLOURS: Record<Health, Colour> = { ok: 'green', warn: 'yellow', fail: 'red' }

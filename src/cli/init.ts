@@ -1,4 +1,5 @@
 /** `wakeful init [folder]`: a small app that runs, with a test of it on a test clock. Writes files, and installs nothing. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
@@ -36,11 +37,14 @@ async function init(folder: string, flags: Flags): Promise<void> {
   if (existsSync(path) && readdirSync(path).some((name) => name !== '.git'))
     throw new UsageError(`${path} is not empty: give a new or empty folder`)
   const wanted = await settled(nameOf(path), flags)
-  const files = filesOf(wanted)
+  const own = ownManifest()
+  const range = isFromRegistry() ? `^${own.version}` : `file:wakeful-${own.version}.tgz`
+  const files = filesOf(wanted, own, range)
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), text)
   }
+  if (range.startsWith('file:')) packOwn(path)
   const there = folder === '.' ? '' : `cd ${folder} && `
   process.stdout.write(
     `wrote ${Object.keys(files).join(', ')}\n\n  ${there}npm install\n  npm test     # on a test clock\n  npm start    # http://127.0.0.1:8787\n`,
@@ -88,7 +92,32 @@ function nameOf(path: string): string {
   return name === '' ? 'agent' : name
 }
 
-function filesOf(wanted: Wanted): Record<string, string> {
+interface OwnManifest {
+  readonly version: string
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+function ownManifest(): OwnManifest {
+  return JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as OwnManifest
+}
+
+/** npm notes beside the packages it installs where each came from. A clone or a packed file is not from a registry. */
+function isFromRegistry(): boolean {
+  const notes = `${ROOT}../.package-lock.json`
+  if (!existsSync(notes)) return false
+  const { packages } = JSON.parse(readFileSync(notes, 'utf8')) as {
+    packages: Readonly<Record<string, { readonly resolved?: string }>>
+  }
+  return packages['node_modules/wakeful']?.resolved?.startsWith('http') === true
+}
+
+/** Puts this package beside the app that needs it, so that the app can be installed where no registry has it. */
+function packOwn(path: string): void {
+  const args = ['pack', ROOT, '--silent', '--ignore-scripts', '--pack-destination', path]
+  execFileSync('npm', args, { stdio: ['ignore', 'ignore', 2], shell: process.platform === 'win32' })
+}
+
+function filesOf(wanted: Wanted, own: OwnManifest, range: string): Record<string, string> {
   const { name, agent, language } = wanted
   const extension = language === 'typescript' ? 'ts' : 'js'
   const read = (path: string) =>
@@ -96,7 +125,7 @@ function filesOf(wanted: Wanted): Record<string, string> {
       .replaceAll('{{name}}', name)
       .replaceAll('{{ext}}', extension)
   const common = {
-    'package.json': `${JSON.stringify(packageOf(wanted), null, 2)}\n`,
+    'package.json': `${JSON.stringify(packageOf(wanted, own, range), null, 2)}\n`,
     'README.md': read(`${agent}/README.md`),
     '.gitignore': read('gitignore'),
   }
@@ -116,14 +145,13 @@ function filesOf(wanted: Wanted): Record<string, string> {
   }
 }
 
-/** Of other packages the versions that this one is tested with, and no later minor ones: those of a family need not fit together. */
-function packageOf({ name, agent, language }: Wanted): object {
-  const own = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as {
-    version: string
-    devDependencies: Record<string, string>
-  }
+/**
+ * Of other packages exactly the versions that this one is tested with: later ones of a family need not fit together, and
+ * langgraph-sdk 1.12.9 wants another core than langgraph 1.4.18 has, over which npm never ends.
+ */
+function packageOf({ name, agent, language }: Wanted, own: OwnManifest, range: string): object {
   const tested = (names: readonly string[]) =>
-    Object.fromEntries(names.map((each) => [each, `~${own.devDependencies[each]}`]))
+    Object.fromEntries(names.map((each) => [each, own.devDependencies[each]]))
   const typed = language === 'typescript'
   return {
     name,
@@ -132,13 +160,18 @@ function packageOf({ name, agent, language }: Wanted): object {
     scripts: scriptsOf(agent, typed),
     dependencies: {
       ...(agent === 'langgraph' ? tested(GRAPH) : {}),
-      wakeful: `^${own.version}`,
+      wakeful: range,
     },
     ...(typed ? { devDependencies: tested(TYPES) } : {}),
   }
 }
 
-const GRAPH = ['@langchain/core', '@langchain/langgraph', '@langchain/langgraph-checkpoint']
+const GRAPH = [
+  '@langchain/core',
+  '@langchain/langgraph',
+  '@langchain/langgraph-checkpoint',
+  '@langchain/langgraph-sdk',
+]
 const TYPES = ['@types/node', 'tsx', 'typescript']
 
 function scriptsOf(agent: AgentKind, typed: boolean): Record<string, string> {

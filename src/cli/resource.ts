@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { ROUTES } from '../client/routes.ts'
 import { WakefulError } from '../client.ts'
+import { Refusal } from '../core/errors.ts'
+import { withDefaultAgent } from '../core/intents/default-agent.ts'
 import { JsonError, type RawJson, readJson } from '../core/json/json.ts'
 import { UsageError } from './exit.ts'
 import { followOutput, WAIT_MAX_SECONDS } from './progress.ts'
@@ -138,13 +140,22 @@ async function carryOut(row: Row, input: Item, flags: Flags): Promise<void> {
   const out = screen()
   const answer = await (flags.all
     ? everything(server, row, input)
-    : server.call(row.operation, input))
+    : server.call(row.operation, await withAgent(server, row, input)))
   if (row.waits && flags.wait) return wait(server, out, row, answer as Item, flags)
   if (flags.json) {
     // As the server wrote it, digit for digit; what answers nothing is null.
     out.write(flags.all ? `${JSON.stringify(answer)}\n` : `${server.answered().trim() || 'null'}\n`)
   } else if (row.columns !== undefined) showList(out, row, answer)
   else showItem(out, row, answer, input)
+}
+
+async function withAgent(server: Server, { operation }: Row, input: Item): Promise<Item> {
+  const agents = async () =>
+    ((await server.call('get_capabilities', {})) as { agents: string[] }).agents
+  return withDefaultAgent(operation, input, agents).catch((error: unknown) => {
+    if (!(error instanceof Refusal)) throw error
+    throw new UsageError(error.errors.join('; ').replace('agent_id:', '--agent:'))
+  })
 }
 
 async function everything(server: Server, row: Row, input: Item) {

@@ -37,9 +37,10 @@ export interface Server {
   answered(): string
 }
 
-export function serverOf(flags: ServerFlags): Server {
+/** `preset` is asked where neither a flag nor a variable names a server. */
+export function serverOf(flags: ServerFlags, preset = DEFAULT_URL): Server {
   const remote = readRemote(environment())
-  const url = urlOf(flags.url ?? remote.url ?? DEFAULT_URL)
+  const url = urlOf(flags.url ?? remote.url ?? preset)
   const key = flags.key ?? remote.key
   const actAs = flags.as ?? remote.actAs
   let last = ''

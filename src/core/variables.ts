@@ -102,6 +102,13 @@ export function isDatabaseUrl(value: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(value) && URL.canParse(value)
 }
 
+/** The address of a database, for a log. */
+export function withoutPassword(url: string): string {
+  return url
+    .replace(/^(\w+:\/\/[^:/?#]*):.*@/, '$1:***@')
+    .replace(/([?&](?:ssl)?password=)[^&#]*/gi, '$1***')
+}
+
 export function isHost(value: string): boolean {
   return ipaddr.isValid(value) || /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/i.test(value)
 }

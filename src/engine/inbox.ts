@@ -7,7 +7,7 @@ import { performance } from 'node:perf_hooks'
 import type { FailedReceipt, Heard, Inbox, PushChannel } from '../channels/channel.ts'
 import { codeHash, readChat } from '../core/channels/text.ts'
 import { readWord, type Word } from '../core/channels/words.ts'
-import { errorText } from '../core/errors.ts'
+import { errorText, Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { fromOutside, lineageOf, lineageText, type Origin } from '../core/limits/lineage.ts'
 import { closedWords, optionIn } from '../core/questions/question.ts'
@@ -199,7 +199,11 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async #link(message: Where, code: string): Promise<void> {
-    const link = await this.#linkByCode(message, codeHash(code))
+    const link = await this.#linkByCode(message, codeHash(code)).catch((error: unknown) => {
+      if (error instanceof Refusal) return error
+      throw error
+    })
+    if (link instanceof Refusal) return this.#answer(message, link.message)
     this.#answer(message, link === null ? WORDS.wrongCode : WORDS.linked)
     if (link !== null) this.#options.changed('outbox', link.bucket)
   }

@@ -1,10 +1,12 @@
 /** What is told of a turn when it has ended. */
 import { performance } from 'node:perf_hooks'
+import type { Verdict } from '../core/sessions/gate.ts'
 import { reasonOf } from '../core/sessions/reason.ts'
 import type { Span } from '../core/trace/trace.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { Committed, Finished } from './commit.ts'
-import type { TurnRecord } from './meter.ts'
+import type { Hints } from './hints.ts'
+import type { Meter, TurnRecord } from './meter.ts'
 
 /** By the monotonic clock. */
 interface Timed {
@@ -14,7 +16,29 @@ interface Timed {
   readonly span: Span
 }
 
-export function turnRecord(
+/** Counts a turn that has ended, and wakes the services that its commit gave something to do. */
+export function reportTurn(
+  finished: Finished,
+  committed: Committed,
+  running: Timed,
+  { hints, meter }: { readonly hints: Hints; readonly meter: Meter },
+): void {
+  const { claim, result } = finished
+  const { decision, status } = committed
+  if (status === 'lost') meter.leasesLost(1)
+  if (decision?.effects.some((effect) => effect.status === 'pending'))
+    hints.hint('outbox', [claim.session_key])
+  if (decision?.timers.length || decision?.verdicts.some(isParked)) hints.hint('clock')
+  if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
+    hints.hint('clock')
+    hints.hint('turns')
+  }
+  meter.turn(turnRecord(finished, committed, running))
+}
+
+const isParked = (verdict: Verdict) => 'parked' in verdict && verdict.parked
+
+function turnRecord(
   { claim, result, failure }: Finished,
   { decision, status }: Committed,
   { claimedMs, enteredMs, span }: Timed,

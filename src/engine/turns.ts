@@ -6,7 +6,6 @@ import { performance } from 'node:perf_hooks'
 import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
 import type { HeldBack } from '../core/people/speak.ts'
-import type { Verdict } from '../core/sessions/gate.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
@@ -35,7 +34,7 @@ import { heldBack, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { type ClaimPlan, Places } from './places.ts'
-import { turnRecord } from './record.ts'
+import { reportTurn } from './record.ts'
 import type { Service, Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
@@ -298,7 +297,7 @@ export class TurnsService implements Service, Runner {
       running.last = this.#isLast(running.claim, committed)
       const told = moments.reach('committed', session_key)
       if (told !== undefined) await told
-      this.#report(finished, committed, running)
+      reportTurn(finished, committed, running, this.#options)
     } finally {
       this.#options.budgets.done(running.claim)
       endTurn(this.#tracer, running.span, finished, committed)
@@ -381,24 +380,7 @@ export class TurnsService implements Service, Runner {
           : null,
     })
   }
-
-  #report(finished: Finished, committed: Committed, running: Running): void {
-    const { claim, result } = finished
-    const { hints, meter } = this.#options
-    const { decision, status } = committed
-    if (status === 'lost') meter.leasesLost(1)
-    if (decision?.effects.some((effect) => effect.status === 'pending'))
-      hints.hint('outbox', [claim.session_key])
-    if (decision?.timers.length || decision?.verdicts.some(isParked)) hints.hint('clock')
-    if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
-      hints.hint('clock')
-      hints.hint('turns')
-    }
-    meter.turn(turnRecord(finished, committed, running))
-  }
 }
-
-const isParked = (verdict: Verdict) => 'parked' in verdict && verdict.parked
 
 const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
   bucket: claim.bucket,

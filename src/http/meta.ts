@@ -16,6 +16,8 @@ export interface MetaOptions {
   readonly health: () => Promise<{ ok: boolean; body: object }>
   readonly ready: () => Promise<boolean>
   readonly metrics: () => Promise<{ contentType: string; text: string }>
+  /** Whether `/metrics` wants a key of role admin or service. */
+  readonly metricsAuth?: 'open' | 'keys'
   /** The folder of written pages, served as a site and as Markdown; left out where it does not exist. */
   readonly docs?: string
 }
@@ -27,7 +29,11 @@ type Answerer = (
 
 const NOT_READY = 'not ready to take requests'
 
-export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void {
+export function addMetaRoutes(
+  app: FastifyInstance,
+  options: MetaOptions,
+  authenticate: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+): void {
   const { operations, version } = options
   let description: string | undefined
   let told = false
@@ -45,7 +51,16 @@ export function addMetaRoutes(app: FastifyInstance, options: MetaOptions): void 
       if (!ready) return sendProblem(new Refusal('unavailable', NOT_READY), request.id, reply)
       return sendText(reply, 'application/json; charset=utf-8', '{"status":"ready"}')
     },
-    '/metrics': async (reply) => {
+    '/metrics': async (reply, request) => {
+      if (options.metricsAuth === 'keys') {
+        await authenticate(request, reply)
+        const role = request.actor?.role ?? ''
+        if (role !== 'admin' && role !== 'service')
+          throw new Refusal(
+            'forbidden',
+            `/metrics is for admin, service; these credentials are ${role}`,
+          )
+      }
       const { contentType, text } = await options.metrics()
       return sendText(reply, contentType, text)
     },

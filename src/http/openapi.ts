@@ -97,14 +97,20 @@ function success(op: Operation, shared: Record<string, unknown>): object {
   return { description: 'Done.', content: { 'application/json': { schema } } }
 }
 
+/** Fields that name what may be unknown, or another's, beside those of the path. */
+const NAMES: ReadonlySet<string> = new Set([
+  ...['session_key', 'user_id', 'agent_id', 'assistant_id', 'thread_id', 'name', 'names'],
+])
+
 /** The refusals that callers of this operation should expect. */
 function errorsOf(op: Operation): ErrorCode[] {
-  const codes: ErrorCode[] = ['rule', 'shape', 'internal', 'unavailable']
+  const codes: ErrorCode[] = ['rule', 'shape', 'rate_limited', 'internal', 'unavailable']
   if (op.roles !== 'public') codes.push('unauthenticated', 'forbidden')
-  if (op.path.includes('{')) codes.push('not_found')
+  const fields = [op.query, op.body].flatMap((part) => Object.keys(part?.shape ?? {}))
+  if (op.path.includes('{') || fields.some((name) => NAMES.has(name))) codes.push('not_found')
   if (op.creates || op.method !== 'GET') codes.push('conflict')
   if (op.body !== undefined) codes.push('too_large', 'media_type')
-  return codes
+  return [...codes, ...(op.refuses ?? [])]
 }
 
 /**

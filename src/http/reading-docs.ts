@@ -75,7 +75,7 @@ function apiMarkdown(operations: readonly Operation[], version: string): string 
   return `${[
     `# Wakeful API ${version}`,
     DESCRIPTION,
-    'Send `Authorization: Bearer <key>`. Admin and service keys may act for one owner with `Wakeful-Act-As: <owner_did or user_id>`. Lists take `limit` and `cursor` and answer `{data, next_cursor}`.',
+    'Send `Authorization: Bearer <key>`. Admin and service keys may act for one owner with `Wakeful-Act-As: <owner_did or user_id>`. Lists take `limit` and `cursor` and answer `{data, next_cursor}`; those of intents take `limit` and `offset` and answer a plain array.',
     `\`Idempotency-Key\`: ${IDEMPOTENCY_TEXT}`,
     ...sections,
     '## Errors',

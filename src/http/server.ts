@@ -36,8 +36,9 @@ import { answerClientError } from './socket-error.ts'
 import { operationHooks } from './spans.ts'
 
 const PARAM_CHARACTERS_MAX = 2048
-/** A client gets this long to send its whole request. */
+/** A client gets this long to send its whole request, and a second more: Node looks at its connections only so often. */
 const REQUEST_TIMEOUT_MS = 30_000
+const TIMEOUT_CHECK_MS = 1_000
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -104,6 +105,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     trustProxy: options.trusts ?? false,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node's own are a minute for headers, and a look at the connections every 30 s.
+    http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: TIMEOUT_CHECK_MS },
     return503OnClosing: false,
     routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX, querystringParser: parseQuery },
     frameworkErrors: (error, request, reply) => {
@@ -124,7 +127,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   })
   addGuards(app, options)
   addOperations(app, options)
-  addMetaRoutes(app, options)
+  addMetaRoutes(app, options, authenticator(options))
   if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))
   if (options.channels !== undefined)
     addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)

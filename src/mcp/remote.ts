@@ -2,7 +2,9 @@
 import type { Operation, RawInput } from '../api/contract.ts'
 import { type Door, pathOf } from '../api/doors/door.ts'
 import { type Arguments, flatRefusal, splitArguments } from '../api/doors/flat.ts'
+import { getCapabilities } from '../api/service/capabilities.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
+import { withDefaultAgent } from '../core/intents/default-agent.ts'
 import { writeJson } from '../core/json/json.ts'
 
 /** Longer than any operation may wait for its answer. */
@@ -25,13 +27,17 @@ export function remoteDoor(options: RemoteOptions): Door {
     ...(options.actAs === undefined ? {} : { 'wakeful-act-as': options.actAs }),
   }
   const send = options.fetch ?? fetch
-  return {
+  const door: Door = {
     // The server knows; this side does not.
     role: null,
     keyId: null,
     now: options.now,
     async call(op, args, signal) {
-      const { url, init } = requestOf(op, args, base, headers)
+      const whole = await withDefaultAgent(op.name, args, async () => {
+        const json = await door.call(getCapabilities, {}, signal)
+        return (JSON.parse(json ?? '{}') as { agents: string[] }).agents
+      })
+      const { url, init } = requestOf(op, whole, base, headers)
       const timeout = AbortSignal.timeout(TIMEOUT_MS)
       const until = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
       const answer = await send(url, { ...init, signal: until, redirect: 'error' }).catch(
@@ -46,6 +52,7 @@ export function remoteDoor(options: RemoteOptions): Door {
       return text === '' ? null : text
     },
   }
+  return door
 }
 
 function requestOf(

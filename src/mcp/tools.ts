@@ -89,7 +89,7 @@ const INTENTS: readonly ToolRow[] = [
     name: 'create_intent',
     title: 'Create an intent',
     description:
-      'Create a standing wish that is checked again and again: "tell me when NVDA falls below 130" (trigger_type price), "check in if I am silent for two days" (silence), "tell me when the news mentions X" (news), or by time (cron, interval, once). trigger_schedule says when it is checked, trigger_condition what must be true, action_context what the agent is told when it fires. Pass the user\'s timezone, and agent_id: the agent that Wakeful wakes when it fires; without it a worker outside has to fetch and run it. For a plain reminder at a time use set_alarm. Example: {"intent_name":"NVDA below 130","trigger_type":"price","trigger_condition":{"ticker":"NVDA","operator":"<","value":130},"action_context":"Tell the user that NVDA is below 130","agent_id":"companion"}',
+      'Create a standing wish that is checked again and again: "tell me when NVDA falls below 130" (trigger_type price), "check in if I am silent for two days" (silence), "tell me when the news mentions X" (news), or by time (cron, interval, once). trigger_schedule says when it is checked, trigger_condition what must be true, action_context what the agent is told when it fires. Pass the user\'s timezone. agent_id is the agent that Wakeful wakes when it fires: the only one when left out; null leaves it to an outside worker. For a plain reminder at a time use set_alarm. Example: {"intent_name":"NVDA below 130","trigger_type":"price","trigger_condition":{"ticker":"NVDA","operator":"<","value":130},"action_context":"Tell the user that NVDA is below 130","agent_id":"companion"}',
     say: sayCreatedIntent,
   },
   {

@@ -16,7 +16,12 @@ import {
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
 import { fromOutside, lineageOf, lineageText, ORIGINS } from '../core/limits/lineage.ts'
 import { type Schedule, ScheduleError } from '../core/schedule/index.ts'
-import { parseSessionKey, type SessionRef, sessionOf } from '../core/sessions/session.ts'
+import {
+  MAIN_THREAD,
+  parseSessionKey,
+  type SessionRef,
+  sessionOf,
+} from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
 import { INTENTS, inIndexOrder } from '../store/db/due.ts'
@@ -209,9 +214,8 @@ function bySlot({ slot: a }: Look, { slot: b }: Look): number {
   return due(a) - due(b) || rank(b) - rank(a) || (a.id < b.id ? -1 : 1)
 }
 
-/** Without a thread of its own choosing an intent has one conversation: its fires and the answers to them belong together. */
-function sessionOfSlot({ bucket, id, user_id, agent_id, thread_id }: IntentSlot): SessionRef {
-  return sessionOf(user_id, agent_id, thread_id || id, bucket)
+function sessionOfSlot({ bucket, user_id, agent_id, thread_id }: IntentSlot): SessionRef {
+  return sessionOf(user_id, agent_id, thread_id || MAIN_THREAD, bucket)
 }
 
 function fireOf(look: Look) {

@@ -62,13 +62,13 @@ eachStore('alarms of agents', (store) => {
     expect(await alarmTrigger.promote(engine)).toMatchObject({ promoted: 1, nextMs: null })
   })
 
-  it('without a conversation every slot has a thread of its own, which its attempts share', async () => {
+  it('with an empty conversation every slot has a thread of its own, which its attempts share', async () => {
     const s = fresh()
     let failures = 2
     act = () => {
       if (failures-- > 0) throw new Error('not yet')
     }
-    await s.set({ ...bot, kind: 'cron', cron_expr: '@every 10m' })
+    await s.set({ ...bot, kind: 'cron', cron_expr: '@every 10m', conversation_id: '' })
     await s.advanceBy(21 * MINUTE)
     const keys = (await s.query<Row>(EVENTS)).map((event) => event.session_key)
     expect(keys).toHaveLength(4)
@@ -225,7 +225,7 @@ eachStore('alarms of agents', (store) => {
   it('rule 6: after downtime a cron fires once for the first missed slot, and goes on after now', async () => {
     const s = fresh()
     const alarm = await s.set({ ...bot, kind: 'cron', cron_expr: '0 * * * *' })
-    const late = await s.set({ ...bot, kind: 'once', delay_seconds: 60 })
+    const late = await s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: 'other' })
     s.sleep(5.5 * 3_600_000)
     await s.settle()
     const seen = await payloads(s)

@@ -33,6 +33,7 @@ eachStore('alarms over HTTP', (store) => {
       failure_count: 0,
       created_at: '2026-01-01T00:00:00.000Z',
       agent_id: 'bot',
+      conversation_id: 'main',
       description: 'once at 2026-01-01 00:01 UTC',
       next_fires: ['2026-01-01T00:01:00.000Z'],
       missed_count: 0,

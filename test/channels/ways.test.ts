@@ -46,6 +46,22 @@ eachStore('a person linked to Slack and e-mail', (store) => {
     email.reset()
   })
 
+  it('a person has at most 20 links; replacing one is no more, and ending one makes room', async () => {
+    const s = at()
+    const link = (n: number, more: object = { address: email.address(n) }) =>
+      s.call('POST', '/v1/links', { channel: 'email', session_key: `ann:bot:t${n}`, ...more })
+    for (let n = 1; n <= 20; n++) expect((await link(n)).status).toBe(201)
+    const refused = await link(21)
+    expect(refused.status).toBe(400)
+    expect(refused.body.errors).toEqual([expect.stringContaining('at most 20 links')])
+    expect((await link(21, {})).status).toBe(400)
+    expect((await link(20, { address: email.address(22) })).status).toBe(201)
+    const [first] = (await s.call('GET', '/v1/links?user_id=ann')).body.data
+    await s.call('DELETE', `/v1/links/${first.id}`)
+    expect((await link(21)).status).toBe(201)
+    expect((await s.call('GET', '/v1/links?user_id=ann')).body.data).toHaveLength(20)
+  })
+
   it('Slack’s link dies in the middle of three promises: all three arrive, in order, and the ledger shows where', async () => {
     const s = at()
     const [user, mail] = [slack.address(1), email.address(1)]

@@ -131,6 +131,16 @@ eachStore('the doctor', (store) => {
   // Services are off, so that what is due stays due.
   const house = live(store, { bot: () => undefined }, { WAKEFUL_SERVICES: 'http' })
 
+  it('asks the server that this environment would start', async () => {
+    const { port } = new URL(house().url)
+    const { stdout } = await wakeful(['doctor'], {
+      env: { HOST: '::', PORT: port, WAKEFUL_AUTH: 'keys' },
+    })
+    expect(stdout).toContain(`ok    server: answers at http://127.0.0.1:${port}`)
+    const flag = await wakeful(['doctor', '--url', house().url], { env: { PORT: '1' } })
+    expect(flag.stdout).toContain(`answers at ${house().url}`)
+  })
+
   it('examines a running server, in words and as JSON', async () => {
     const env = { WAKEFUL_URL: house().url }
     const words = await wakeful(['doctor'], { env })

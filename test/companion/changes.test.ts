@@ -1,4 +1,5 @@
 /** Changing and cancelling by name, and answers to what was asked back: which rows exist afterwards, and the words. */
+import { readFileSync } from 'node:fs'
 import { beforeEach, expect, it } from 'vitest'
 import { companion } from '../../src/packs/companion/companion.ts'
 import { sharedStage } from '../setup/listening-app.ts'
@@ -56,6 +57,24 @@ eachStore('the companion changes its mind', (store) => {
     )
     await w.advanceBy(9 * 3600 * 1000)
     expect((await replies()).at(-1)).toBe('Reminder: drink water')
+  })
+
+  it('does what README.md says after its demo, line after line', async () => {
+    const page = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+    const [, lines = ''] = /^Also: ([\s\S]+?)\. What it cannot/m.exec(page) ?? []
+    const wishes = [...lines.matchAll(/`([^`]+)`/g)].map(([, wish = '']) => wish)
+    expect(wishes.slice(0, 3)).toEqual([
+      'every weekday at 8:30 and 17:00 plan the day',
+      'move the plan reminder to 9am',
+      'cancel the plan reminder',
+    ])
+    const said: string[] = []
+    for (const wish of wishes) said.push(await say(wish))
+    expect(said.slice(1, 3)).toEqual([
+      expect.stringMatching(/^Moved: “plan the day” comes every weekday at 09:00 and 17:00/),
+      expect.stringMatching(/^Cancelled: “plan the day”/),
+    ])
+    expect(said.filter((each) => /nothing was|did not understand|cannot/i.test(each))).toEqual([])
   })
 
   it('keeps what another door had set with it', async () => {

@@ -51,6 +51,8 @@ function runCurl(given) {
 
 async function npm([what, ...rest]) {
   if (what === 'install') return install(rest.filter((each) => !each.startsWith('-')))
+  // In a clone; the packed file is `wakeful` to install() below.
+  if (what === 'pack') return
   const name = what === 'run' ? rest[0] : what
   const here = existsSync('package.json')
   const { scripts } = JSON.parse(
@@ -77,7 +79,14 @@ function install(names) {
     ? JSON.parse(readFileSync('package.json', 'utf8'))
     : {}
   const wanted = names.length > 0 ? names : Object.keys({ ...dependencies, ...devDependencies })
-  for (const name of wanted) {
+  for (const each of wanted) {
+    const name = /\/wakeful-[^/]+\.tgz$/.test(each) ? 'wakeful' : each.replace(/(?<=.)@.*/, '')
+    const version = each.slice(name.length + 1)
+    const { [name]: tested } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    ).devDependencies
+    if (name !== 'wakeful' && version !== '' && version !== tested)
+      refuse(`npm install ${each}: the tests use ${tested}`)
     const from = name === 'wakeful' ? root : join(root, 'node_modules', name)
     if (!existsSync(from)) refuse(`npm install ${name}: not among the packages of this repository`)
     const link = join('node_modules', name)

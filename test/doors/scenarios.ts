@@ -16,6 +16,8 @@ const WEEKLY = {
   trigger_type: 'cron',
   trigger_schedule: { cron: '0 9 * * 1' },
   action_context: 'look at the portfolio',
+  // Left out it means different things: see defaults.test.ts.
+  agent_id: null,
 }
 const WATCH = {
   ...WEEKLY,

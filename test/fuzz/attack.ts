@@ -6,7 +6,7 @@ import { Generator, type Schema } from './generate.ts'
 const ANSWER_MS = 90_000
 
 export interface Found {
-  readonly what: 'server error' | 'leak' | 'no answer' | 'no problem'
+  readonly what: 'server error' | 'leak' | 'no answer' | 'no problem' | 'undeclared'
   readonly request: string
   readonly answer: string
 }
@@ -21,6 +21,7 @@ interface Parameter {
 interface Operation {
   readonly operationId: string
   readonly parameters?: readonly Parameter[]
+  readonly responses: Readonly<Record<string, unknown>>
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
 }
 
@@ -41,6 +42,8 @@ interface Made {
   readonly path: string
   readonly headers: Record<string, string>
   readonly body: string | null
+  /** By status; null where anything may come. */
+  readonly declared?: Operation['responses'] | null
 }
 
 export interface Answer {
@@ -76,10 +79,15 @@ export class Attack {
   async once(caller: Caller): Promise<void> {
     const made = this.#make(caller)
     const answer = await this.send(made)
-    this.judge(`${made.method} ${made.path} ${made.body ?? ''}`, answer, caller)
+    this.judge(`${made.method} ${made.path} ${made.body ?? ''}`, answer, caller, made.declared)
   }
 
-  judge(request: string, answer: Answer | null, caller: Caller): void {
+  judge(
+    request: string,
+    answer: Answer | null,
+    caller: Caller,
+    declared: Operation['responses'] | null = null,
+  ): void {
     const note = (what: Found['what']) =>
       this.found.push({
         what,
@@ -90,6 +98,7 @@ export class Attack {
     const { status, text, type } = answer
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     if (status >= 500) note('server error')
+    if (declared !== null && status > 0 && !(status in declared)) note('undeclared')
     if (caller.foreign && text.includes(this.#options.secret)) note('leak')
     if (status >= 400 && !/json/.test(type) && text !== '') note('no problem')
     if (!text.includes('request_id')) this.#learn(text)
@@ -133,8 +142,11 @@ export class Attack {
         '00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff',
       ])
     const search = query.size === 0 ? '' : `?${query}`
+    const other = g.chance(0.02)
     return {
-      method: g.chance(0.02) ? g.one(['PATCH', 'PUT', 'DELETE', 'POST', 'GET', 'OPTIONS']) : method,
+      // Another method or another way of acting is another question.
+      declared: other || 'wakeful-act-as' in headers ? null : operation.responses,
+      method: other ? g.one(['PATCH', 'PUT', 'DELETE', 'POST', 'GET', 'OPTIONS']) : method,
       path: filled + search,
       headers,
       body,

@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { operations } from '../../src/app/operations.ts'
 import { ERRORS } from '../../src/core/errors.ts'
 import { door } from './door.ts'
 
@@ -56,6 +58,31 @@ describe('health', () => {
     expect(answer.headers['content-type']).toContain('version=0.0.4')
     expect(answer.body).toBe('up 1\n')
   })
+
+  test('metrics want an admin or service key where the setting says so', async () => {
+    const guarded = door({ metricsAuth: 'keys' })
+    const ask = async (authorization?: string) =>
+      (
+        await guarded.inject({
+          url: '/metrics',
+          headers: { ...(authorization && { authorization }) },
+        })
+      ).statusCode
+    expect([await ask(), await ask('Bearer user'), await ask('Bearer wrong')]).toEqual([
+      200, 403, 401,
+    ])
+    await guarded.close()
+  })
+})
+
+test('a slow request is cut after 30 seconds: Node checks every second', async () => {
+  const made = vi.spyOn(http, 'createServer')
+  const server = door()
+  const [options] = made.mock.calls[0] ?? []
+  made.mockRestore()
+  expect(options).toMatchObject({ headersTimeout: 30_000, connectionsCheckingInterval: 1_000 })
+  expect(server.server.requestTimeout).toBe(30_000)
+  await server.close()
 })
 
 describe('/openapi.json', () => {
@@ -81,6 +108,25 @@ describe('/openapi.json', () => {
     })
     expect(api.components.schemas.Problem.required).toContain('errors')
     expect(api.paths['/v1/fail/{how}'].post.security).toEqual([])
+  })
+
+  test('declares the refusals of every operation of the server', async () => {
+    const whole = door({ operations })
+    const { paths } = (await whole.inject('/openapi.json')).json()
+    await whole.close()
+    const lacking = (status: string, of = operations) =>
+      of
+        .filter(({ path, method }) => !(status in paths[path][method.toLowerCase()].responses))
+        .map(({ name }) => name)
+    expect(lacking('429')).toEqual([])
+    const changing = operations.filter(({ method }) => method !== 'GET')
+    expect(lacking('409', changing)).toEqual([])
+    const named = operations.filter(
+      ({ path, name }) =>
+        path.includes('{') || ['create_link', 'create_telegram_link', 'poll_events'].includes(name),
+    )
+    expect(lacking('404', named)).toEqual([])
+    expect(lacking('409')).not.toContain('get_web_push_key')
   })
 })
 

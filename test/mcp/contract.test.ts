@@ -76,17 +76,18 @@ eachStore('the tools of the contract', (store) => {
     expect(made.said).toBe(
       `Intent "NVDA below 130" was created and is on: when NVDA is < 130. Next check: today 18:40 UTC, now. Its id is ${id}.`,
     )
-    const weekly = await use('create_intent', WEEKLY)
+    expect((await use('create_intent', NVDA)).data).toMatchObject({ agent_id: 'bot' })
+    const weekly = await use('create_intent', { ...WEEKLY, agent_id: null })
     expect(weekly.said).toContain(
       'is on: every Monday at 09:00 (Europe/Berlin). Next check: tomorrow 09:00 Europe/Berlin, in 13 h 20 min; then ',
     )
     expect(weekly.said).toContain('It names no agent_id')
     const all = await use('list_intents')
-    expect(all.said).toMatch(/^2 intents, newest first:\n- Intent "review" is on/)
+    expect(all.said).toMatch(/^3 intents, newest first:\n- Intent "review" is on/)
     expect(all.said).not.toContain('There may be more')
     const some = await use('list_intents', { limit: 1 })
     expect(some.said).toContain('There may be more: call again with offset 1.')
-    const rest = await use('list_intents', { limit: 1, offset: 1 })
+    const rest = await use('list_intents', { limit: 1, offset: 2 })
     expect(rest.data.data).toMatchObject([{ id }])
     const off = await use('update_intent', { id, enabled: false })
     expect(off.said).toBe(

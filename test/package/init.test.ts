@@ -1,6 +1,6 @@
 /** What `wakeful init` writes passes its own test, and runs. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import { wakeful } from '../cli/stage.ts'
 import { folder, post, Server } from '../process/server.ts'
 import { PYTHON } from '../setup/python.ts'
 import { until } from '../setup/until.ts'
+import { install } from './installed.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
@@ -17,6 +18,15 @@ interface Manifest {
   readonly scripts: { readonly start: string; readonly test: string }
   readonly dependencies: Record<string, string>
   readonly devDependencies?: Record<string, string>
+}
+
+/** As npm would, but without a registry: packages are linked, and a packed file is unpacked. */
+async function put(home: string, name: string, version: string): Promise<void> {
+  const place = join(home, 'node_modules', name)
+  mkdirSync(dirname(place), { recursive: true })
+  if (!version.startsWith('file:')) return symlinkSync(join(ROOT, 'node_modules', name), place)
+  mkdirSync(place)
+  await run('tar', ['-xzf', join(home, version.slice(5)), '--strip-components=1', '-C', place])
 }
 
 /** Writes the app into a new folder, with its packages as npm would put them there. */
@@ -28,12 +38,12 @@ async function app(...flags: string[]): Promise<{ home: string; scripts: Manifes
   expect(written).toMatchObject({ name: 'my-agent', private: true })
   const { dependencies, devDependencies = {}, scripts } = written
   for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
-    // A later minor version may ask for a later one of its family than there is.
-    if (name !== 'wakeful') expect(version, name).toMatch(/^~\d/)
-    const link = join(home, 'node_modules', name)
-    mkdirSync(dirname(link), { recursive: true })
-    symlinkSync(name === 'wakeful' ? ROOT : join(ROOT, 'node_modules', name), link)
+    // A later version may ask for a later one of its family than there is.
+    if (name !== 'wakeful') expect(version, name).toMatch(/^\d/)
+    if (flags.includes('langgraph')) expect(dependencies).toHaveProperty('@langchain/langgraph-sdk')
+    await put(home, name, version)
   }
+  await put(home, 'zod', '')
   return { home, scripts }
 }
 
@@ -76,7 +86,8 @@ describe.each(KINDS)('a %s agent in %s', (kind, language, agent) => {
       await run(process.execPath, [tsc, '-p', made.home])
     }
     const [, ...args] = argsOf(made.scripts.start)
-    const server = await Server.start({ DATABASE_URL: 'memory:' }, { folder: made.home, args })
+    const bin = join(made.home, 'node_modules/wakeful/dist/cli/bin.js')
+    const server = await Server.start({ DATABASE_URL: 'memory:' }, { bin, folder: made.home, args })
     await answers(server.url, agent)
     expect(await server.end('SIGTERM')).toMatchObject({ code: 0 })
   })
@@ -84,6 +95,27 @@ describe.each(KINDS)('a %s agent in %s', (kind, language, agent) => {
 
 it.skipIf(PYTHON === '')('an agent in Python passes its test', async () => {
   await passes(await app('--agent', 'python'))
+})
+
+describe('the package that an app names', () => {
+  it.each([
+    ['file:../wakeful/wakeful-0.1.0.tgz', /^file:wakeful-\d\S+\.tgz$/],
+    ['https://registry.npmjs.org/wakeful/-/wakeful-0.1.0.tgz', /^\^\d/],
+  ])('comes from where this one does: %s', async (resolved, range) => {
+    const { home, bin } = await install()
+    const notes = { packages: { 'node_modules/wakeful': { resolved } } }
+    writeFileSync(join(home, 'node_modules/.package-lock.json'), JSON.stringify(notes))
+    const made = join(home, 'app')
+    await run(process.execPath, [bin, 'init', made, '--agent', 'function'])
+    const { dependencies } = JSON.parse(
+      readFileSync(join(made, 'package.json'), 'utf8'),
+    ) as Manifest
+    expect(dependencies.wakeful).toMatch(range)
+    const packed = readdirSync(made).filter((name) => name.endsWith('.tgz'))
+    expect(packed.map((name) => `file:${name}`)).toEqual(
+      dependencies.wakeful?.startsWith('file:') ? [dependencies.wakeful] : [],
+    )
+  })
 })
 
 describe('a wrong wish', () => {

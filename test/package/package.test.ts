@@ -1,6 +1,6 @@
 /** The package does what it promises with nothing but what it depends on. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { post, Server, SHORT_LIVED } from '../process/server.ts'
 import { until } from '../setup/until.ts'
@@ -36,6 +36,24 @@ describe('the package', () => {
     await run(process.execPath, args, { cwd: home })
     expect(readFileSync(join(own, 'dist/LICENSES.txt'), 'utf8')).toMatch(/^fastify \d/m)
     expect(readdirSync(join(own, 'dist')).filter((name) => name.startsWith('.'))).toEqual([])
+  })
+
+  it('holds every file that its pages link to', () => {
+    const { own } = installed
+    const pages = readdirSync(own, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.md'),
+    )
+    expect(pages.length).toBeGreaterThan(20)
+    const missing = pages.flatMap((page) => {
+      const text = readFileSync(join(own, page), 'utf8')
+      const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[\w-]*)?\)|<img src="([^"]+)"/g)]
+      return links
+        .map(([, link = '', picture = '']) => link || picture)
+        .filter((link) => !/^[a-z]+:|^\/|^api\.md$/.test(link))
+        .filter((link) => !existsSync(join(own, dirname(page), link)))
+        .map((link) => `${page}: ${link}`)
+    })
+    expect(missing).toEqual([])
   })
 
   it('serves on the embedded store in an empty folder, and again on what it kept', async () => {

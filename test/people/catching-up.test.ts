@@ -172,6 +172,8 @@ eachStore('catching up', (store) => {
     const intent = (intent_name: string, more: object) =>
       app.call('create_intent', {
         ...{ user_id: 'local', intent_name, trigger_type: 'interval', agent_id: 'bot' },
+        // In one thread they would come as one digest.
+        thread_id: intent_name,
         ...{ trigger_schedule: { interval_minutes: 60 }, action_context: 'x', ...more },
       })
     await intent('one', {})

@@ -315,13 +315,22 @@ describe('another time', () => {
     expect(moved('30 8 * * 1-5', '10am')).toBe('0 10 * * 1-5')
     expect(moved('0 9 L * *', 'at half past 7')).toBe('30 7 L * *')
     for (const [expr, text] of [
-      ['0 9,17 * * *', '10am'],
-      ['30 8 * * * | 0 17 * * *', '10am'],
+      ['0 8,9,17 * * *', '10am'],
+      ['0 17,18 * * *', '10am'],
       ['*/15 * * * *', '10am'],
       ['@every 5m', '10am'],
       ['0 9 * * *', 'tomorrow'],
     ] as const)
       expect(() => moved(expr, text), expr).toThrow(ScheduleError)
+  })
+
+  it('replaces the only time in the same half of the day, and keeps the others', () => {
+    const moved = (expr: string, text: string) =>
+      atOtherTime(parseCron(expr, 'Europe/Berlin').schedule, text).description
+    expect(moved('30 8 * * 1-5 | 0 17 * * 1-5', '9am')).toBe(
+      'every weekday at 09:00 and 17:00 (Europe/Berlin)',
+    )
+    expect(moved('0 9,17 * * *', '6pm')).toBe('every day at 09:00 and 18:00 (Europe/Berlin)')
   })
 
   it('takes the day or the time of day of an instant nearby where only the other is said', () => {

@@ -331,7 +331,8 @@ describe('by itself', () => {
     [{ key: 'x', kind: 'x', everyMs: 10, poll: async () => [] }, 'everyMs takes at least 60000'],
     [{} as Source, 'sources takes a list of feedSource(…)'],
   ])('a source that cannot be meant stops the start', async (source, says) => {
-    const going = wakeful({ database: 'memory:', agents: {}, sources: [source] })
+    const env = { LOG_LEVEL: 'silent' }
+    const going = wakeful({ database: 'memory:', agents: {}, sources: [source], env })
     await expect(going).rejects.toThrow(says)
   })
 })

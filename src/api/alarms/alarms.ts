@@ -8,7 +8,7 @@ import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { describe, hasOffset } from '../../core/schedule/index.ts'
-import { LOCAL_USER, ownerDidOf } from '../../core/sessions/session.ts'
+import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/sessions/session.ts'
 import {
   type AlarmRow,
   type AlarmScope,
@@ -42,6 +42,8 @@ const body = z
     ...alarmTimes,
     agent_id: shortName.optional().describe('Who is woken.'),
     ...alarmFields,
+    // Left out and empty mean different threads.
+    conversation_id: alarmFields.conversation_id.unwrap().optional(),
   })
   .refine(...timed('kind'))
   .refine(...timed('fire_at'))
@@ -177,7 +179,12 @@ const createAlarmOp = operation({
         userId,
         agentId: target.agentId,
         timing: timingOf(body, timezone),
-        fields: { ...fields, timezone },
+        fields: {
+          ...fields,
+          timezone,
+          // Whoever is woken by URL has threads of their own.
+          conversation_id: fields.conversation_id ?? (target.agentId === null ? '' : MAIN_THREAD),
+        },
         errors: target.errors,
         traceparent: ctx.traceparent ?? null,
         lineage: await lineageFor(ctx, userId, target.agentId),

@@ -4,6 +4,7 @@ import { codeHash } from '../../core/channels/text.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import { createCode } from '../../store/channels/codes.ts'
+import { requireRoom } from '../../store/channels/links.ts'
 import type { Context, ReachingChannel } from '../contract.ts'
 import { requireAgent, sessionNotFound, sessionOf } from '../sessions/ref.ts'
 
@@ -49,6 +50,7 @@ export async function newCode(
   channel: ReachingChannel,
   person: boolean,
 ) {
+  await requireRoom(ctx.db, session, channel.name)
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const invitation = await channel.invite?.(code)
   const { name } = channel

@@ -3,6 +3,7 @@
  * answer with. One is made for each caller; what is not a refusal becomes one.
  */
 import { Refusal } from '../../core/errors.ts'
+import { withDefaultAgent } from '../../core/intents/default-agent.ts'
 import { writeJson } from '../../core/json/json.ts'
 import type { Tracer } from '../../core/trace/trace.ts'
 import type { Actor, Answer, Context, Operation, Role } from '../contract.ts'
@@ -60,9 +61,14 @@ async function run(
   args: Arguments,
   signal: AbortSignal | undefined,
 ): Promise<string | null> {
-  const { input, key, raw } = prepareFlat(op, options.actor, args)
+  const { actor } = options
+  const context = options.context(signal)
+  const whole = await withDefaultAgent(op.name, args, () =>
+    actor.agentId === null ? context.app.agentIds : [actor.agentId],
+  )
+  const { input, key, raw } = prepareFlat(op, actor, whole)
   const { method } = op
-  const answer = await inSpan(options.tracer, op, options.context(signal), (ctx) =>
+  const answer = await inSpan(options.tracer, op, context, (ctx) =>
     key === undefined
       ? perform(op, ctx, input)
       : options.once(op, ctx, input, { key, method, path: pathOf(op, raw), body: raw.body }),

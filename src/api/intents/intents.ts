@@ -36,6 +36,8 @@ import { mergedArrays } from '../slices.ts'
 import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
 
 const OFFSET_MAX = 1_000_000
+const FOR_WORKERS =
+  'no agent_id: no agent here acts on it; /v1/intents/pending serves it to outside workers'
 
 export const page = {
   limit: whole({ min: 1, max: 100, default: 50 }),
@@ -85,14 +87,14 @@ const createIntentOp = operation({
   path: '/v1/intents',
   tag: 'Intents',
   summary: 'Keep a standing wish: at times, or when a condition holds',
-  description: `At most ${INTENTS_MAX} enabled ones for each person. With \`agent_id\` Wakeful checks it and wakes that agent; without, \`/v1/intents/pending\` serves it to workers outside.`,
+  description: `At most ${INTENTS_MAX} enabled ones for each person. With \`agent_id\` Wakeful checks it and wakes that agent; without, \`/v1/intents/pending\` serves it to workers outside, and \`notes\` says so.`,
   body: createBody,
   opaque: ['metadata'],
   ownerIn: 'body',
   status: 201,
   creates: true,
   roles: ['admin', 'service', 'agent'],
-  output: intentView,
+  output: intentView.extend({ notes: z.array(z.string()).optional() }),
   async run(ctx, { body }) {
     const owner = ownerOf(ctx.actor, body.user_id) ?? ''
     const { user_id, created_by = null, ...said } = body
@@ -117,7 +119,8 @@ const createIntentOp = operation({
       return insertIntent(tx, draft, planIntent(wish, now))
     })
     tellClock(ctx, row)
-    return { body: viewOf(row) }
+    const notes = wish.agent_id === null ? [FOR_WORKERS] : undefined
+    return { body: { ...viewOf(row), notes } }
   },
 })
 

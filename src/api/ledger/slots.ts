@@ -3,7 +3,7 @@ import { missedBy } from '../../core/alarms/alarm.ts'
 import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
 import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
 import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
-import { parseSessionKey } from '../../core/sessions/session.ts'
+import { MAIN_THREAD, parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { byKey } from '../../store/db/due.ts'
 import {
@@ -232,7 +232,7 @@ function ofCheck(row: SlotRow, parts: Parts): Slot | null {
 
 function intentSession(userId: string, intent: IntentPart | undefined): string | null {
   if (intent === undefined || intent.agent_id === null) return null
-  return `${userId}:${intent.agent_id}:${intent.thread_id || intent.id}`
+  return `${userId}:${intent.agent_id}:${intent.thread_id || MAIN_THREAD}`
 }
 
 function ofWake(row: SlotRow, parts: Parts): Slot | null {

@@ -45,8 +45,8 @@ export const alarmFields = {
   conversation_id: z
     .string()
     .refine((text) => text === '' || KEY_PART.test(text), { error: KEY_PART_FORM })
-    .default('')
-    .describe('Where; empty: a fresh conversation each time.'),
+    .describe("Where; left out: the person's thread main; empty: a fresh conversation each time.")
+    .default(''),
   wake_message: words(WAKE_MESSAGE_MAX_BYTES).describe('What the agent is told when it wakes.'),
   payload: opaqueJson.optional().describe('Handed back verbatim with the wake.'),
   idempotency_key: z

@@ -1,6 +1,8 @@
 /** What a network address says by itself, without asking anybody. */
 import ipaddr from 'ipaddr.js'
 
+const ROUTED_IPV6 = ipaddr.parseCIDR('2000::/3')
+
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
@@ -8,7 +10,11 @@ export function isLoopback(host: string): boolean {
 
 /** Reachable from everywhere: not loopback, private, link-local, documentation, mapped or translated to any of these. */
 export function isPublicAddress(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.process(address)
+  // Of IPv6 only 2000::/3 is routed. Outside of it lies ::/96, which some systems translate to IPv4.
+  const isRouted = parsed.kind() === 'ipv4' || parsed.match(ROUTED_IPV6)
+  return isRouted && parsed.range() === 'unicast'
 }
 
 /** Literal addresses and localhost only: what another name resolves to is judged at each connection. */

@@ -11,6 +11,10 @@ const EARLIEST_CUT = 0.5
 /** NUL and halves of surrogate pairs: no text of a person's has them, and none could be kept. */
 const UNSTORABLE = /\0|\p{Surrogate}/gu
 
+/** Of one person. More are nobody's phones and accounts, and each unprompted message may be tried on every one. */
+export const LINKS_MAX = 20
+export const LINKS_FULL = `a person has at most ${LINKS_MAX} links: end one first (DELETE /v1/links/{id})`
+
 export type ChatInput =
   | { readonly type: 'start'; readonly code: string | null }
   | { readonly type: 'stop' }

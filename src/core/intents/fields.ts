@@ -92,7 +92,7 @@ export const intentFields = {
     ),
   thread_id: keyPart
     .nullish()
-    .describe('The conversation of that agent; a conversation of its own when left out.'),
+    .describe("The conversation of that agent; the person's thread main when left out."),
   catch_up: catchUpFields.catch_up.unwrap(),
   catch_up_within_seconds: catchUpFields.catch_up_within_seconds,
   unattended: unattended.unwrap(),

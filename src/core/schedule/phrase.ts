@@ -124,19 +124,29 @@ function readTime(text: string): ReadClock | null {
   return cursor.done ? clock : null
 }
 
-/** The same days at another time of day, where one time is what the schedule has. Throws `ScheduleError`. */
+/**
+ * The same days at another time of day. Where the schedule has several times, the only one in the same half of the day is
+ * replaced: 9am replaces 8:30 of "8:30 and 17:00". Throws `ScheduleError`.
+ */
 export function atOtherTime(schedule: Schedule, text: string): Parsed {
   const clock = readTime(capped(text))
   const parts = schedule.kind === 'cron' ? compile(schedule.expr).parts : []
-  const [spec] = parts.map((part) => part.spec)
-  const single = parts.length === 1 && spec?.hours.length === 1 && spec.minutes.length === 1
-  if (clock === null || schedule.kind !== 'cron' || spec === undefined || !single) {
+  const times = parts.flatMap(({ spec: { hours, minutes, text: expr } }) => {
+    const days = expr.split(' ').slice(2).join(' ')
+    return hours.flatMap((hour) => minutes.map((minute) => ({ hour, minute, days })))
+  })
+  const isMorning = ({ hour }: { hour: number }) => hour < 12
+  const inHalf = times.filter((each) => clock && isMorning(each) === isMorning(clock))
+  const [old] = times.length === 1 ? times : inHalf
+  const isClear = times.length === 1 || inHalf.length === 1
+  if (clock === null || schedule.kind !== 'cron' || old === undefined || !isClear) {
     throw new ScheduleError(
       'it has no single time of day that another could take the place of: write the whole rhythm, for example "every weekday at 10:00"',
     )
   }
-  const days = spec.text.split(' ').slice(2).join(' ')
+  const moved = times.map((each) => (each === old ? { ...clock, days: old.days } : each))
+  const crons = moved.map(({ hour, minute, days }) => `${minute} ${hour} ${days}`)
   const end = schedule.until === undefined ? '' : ` until ${isoText(schedule.until)}`
-  const moved = parseCron(`${clock.minute} ${clock.hour} ${days}${end}`, schedule.timezone)
-  return { ...moved, notes: clockNotes([clock]) }
+  const parsed = parseCron(`${crons.join(' | ')}${end}`, schedule.timezone)
+  return { ...parsed, notes: clockNotes([clock]) }
 }

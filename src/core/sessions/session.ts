@@ -17,6 +17,8 @@ export const KEY_PART_MAX = 128
  * them; no dots alone, which are steps of a path.
  */
 const PART = String.raw`(?!\.{1,2}(?::|$))[A-Za-z0-9._@|+=~/-]{1,${KEY_PART_MAX}}`
+/** The thread of a person with an agent where none is named. */
+export const MAIN_THREAD = 'main'
 export const KEY_PART = new RegExp(`^${PART}$`)
 export const SESSION_KEY = new RegExp(`^${PART}:${PART}:${PART}$`)
 export const KEY_PART_FORM = `must be 1 to ${KEY_PART_MAX} of letters, digits and . _ @ | + = ~ / -, not "." or ".." alone`

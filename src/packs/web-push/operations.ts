@@ -22,6 +22,7 @@ export const operations = [
     roles: ['admin', 'service', 'agent', 'user'],
     // It is nobody's, and needs no database.
     unowned: true,
+    refuses: ['conflict'],
     output: z.object({ public_key: z.string() }),
     async run({ app }) {
       const sender = app.packs[CHANNEL] as Sender | undefined

@@ -1,4 +1,6 @@
 /** Links: where people are reached beside their sockets, and how that changes. */
+import { LINKS_FULL, LINKS_MAX } from '../../core/channels/text.ts'
+import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
@@ -109,6 +111,16 @@ const INSERT = statement(
     returning ${LINK}`,
 )
 
+/** Refuses a link beyond the most that a person may have. One that it replaces does not count. */
+export async function requireRoom(db: Db, session: SessionRef, channel: string): Promise<void> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*)::int as count from wakeful.links
+     where bucket = $1 and user_id = $2 and ended_at is null and not (channel = $3 and session_key = $4)`,
+    [session.bucket, session.userId, channel, session.key],
+  )
+  if (Number(row?.count) >= LINKS_MAX) throw new Refusal('rule', LINKS_FULL)
+}
+
 export interface NewLink {
   readonly session: SessionRef
   readonly channel: string
@@ -132,6 +144,7 @@ export async function makeLink(tx: Db, link: NewLink): Promise<LinkRow> {
   const reach = { session, person }
   await lockReach(tx, [reach, ...before.flatMap(reachOf)])
   for (const old of before) await endLink(tx, old, null)
+  await requireRoom(tx, session, channel)
   // What ended before at this address has nothing more to tell.
   await tx.query(
     `delete from wakeful.links where bucket = $1 and channel = $2 and address = $3 and ended_at is not null`,

@@ -3,7 +3,7 @@
  * rows, newest first; the caller merges them and asks for the facts of those it shows (`facts.ts`).
  */
 import { LEDGER_KINDS, type LedgerKind } from '../../core/ledger/ledger.ts'
-import { bucketOf, type SessionRef } from '../../core/sessions/session.ts'
+import { bucketOf, MAIN_THREAD, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { byKey, NOW } from '../db/due.ts'
 
@@ -123,7 +123,7 @@ const SOURCES: readonly Source[] = [
     session: (s) =>
       `t.user_id = ${s('userId')} and (t.bucket, t.intent_id) in (
          select i.bucket, i.id from wakeful.scheduled_intents i
-         where i.user_id = ${s('userId')} and i.agent_id = ${s('agentId')} and coalesce(nullif(i.thread_id, ''), i.id::text) = ${s('threadId')})`,
+         where i.user_id = ${s('userId')} and i.agent_id = ${s('agentId')} and coalesce(nullif(i.thread_id, ''), '${MAIN_THREAD}') = ${s('threadId')})`,
     trigger: (id) =>
       `(t.bucket, t.intent_id) in (select i.bucket, i.id from wakeful.scheduled_intents i where i.id = ${id}::uuid)`,
   },
