@@ -84,6 +84,26 @@ eachStore('exact limits', (store) => {
     expect(await waiting(w)).toBe(120)
   })
 
+  it('what another process sets while a turn runs counts in its commit', async () => {
+    const others = (status: string, due: string) =>
+      `update wakeful.alarms set status = '${status}', due_at = ${due} where status <> 'fired' and wake_message <> 'fill'`
+    let meanwhile: () => Promise<unknown> = async () => undefined
+    const bot: AgentFunction = async (turn) => {
+      filling(turn)
+      if (turn.event.type === 'alarm') await meanwhile()
+    }
+    const w = await world(store, { bot }, { env: { WAKEFUL_PENDING_MAX: '5' } })
+    await w.say('ann:bot:t', 'go')
+    await w.advanceBy(2_000)
+    expect(await waiting(w)).toBe(5)
+    await w.query(others('cancelled', 'null'))
+    meanwhile = () => w.query(others('active', 'next_fire_at'))
+    await w.say('ann:bot:t', 'again')
+    await w.advanceBy(2_000)
+    expect(await waiting(w)).toBe(5)
+    expect(await w.query(`select 1 from wakeful.turns where cause = 'over_budget'`)).toHaveLength(1)
+  })
+
   if (store.name !== 'pglite')
     it('two processes share one limit', async () => {
       const database = await store.database()
