@@ -12,8 +12,8 @@ export function aheadService(options: {
   readonly onPulled: (text: string) => void
 }): Service {
   const { db, onPulled } = options
-  // This looks once in a third of a lease, so whatever was pulled back is free within a whole one.
-  const leaseMs = Math.ceil((options.leaseMs * 2) / 3)
+  // A third of a lease until this looks and half of one until it ends: free within a whole one. A heartbeat comes every third.
+  const leaseMs = Math.ceil(options.leaseMs / 2)
   let latestMs: number | null = null
   /** Up to which stamp rows were pulled back; those stamps stay ahead until the clock has reached them. */
   let doneMs = Number.NEGATIVE_INFINITY

@@ -114,7 +114,11 @@ export class Engine {
     })
     this.#ahead = aheadService({
       ...{ db: store.migrations, leaseMs },
-      onPulled: (text) => meter.trouble('ahead', new Error(text)),
+      onPulled: (text) => {
+        meter.trouble('ahead', new Error(text))
+        // They sleep until instants that were ahead.
+        for (const topic of ['clock', 'turns', 'outbox'] as const) hints.local(topic)
+      },
     })
     this.outbox = new OutboxService({
       ...{ reads: db, commits, channels: options.channels, meter },
