@@ -47,11 +47,11 @@ create table wakeful.alarm_wakes (
   constraint alarm_wakes_missed_count_check check (missed_count >= 0),
   constraint alarm_wakes_status_check check (status in ('taken', 'failed', 'retrying'))
 ) with (fillfactor=90);
-create index alarm_wakes_alarm_idx on wakeful.alarm_wakes (alarm_id, created_at, delivery_id);
 -- Those over everybody's rows have a condition that is always true: a question about one person or one trigger does not
 -- say it, so the planner cannot answer by walking through everybody's.
 create index alarm_wakes_created_idx on wakeful.alarm_wakes (created_at, delivery_id) where attempts >= 1;
 create index alarm_wakes_user_idx on wakeful.alarm_wakes (bucket, user_id, created_at, delivery_id);
+create index alarm_wakes_alarm_idx on wakeful.alarm_wakes (alarm_id, created_at, delivery_id);
 alter table wakeful.alarm_wakes enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.alarm_wakes to wakeful_owner;
 create policy engine on wakeful.alarm_wakes to wakeful_engine using (true);
@@ -122,17 +122,17 @@ create table wakeful.alarms (
   constraint alarms_unattended_check check (unattended in ('ask', 'default')),
   constraint alarms_within_check check (catch_up_within_seconds >= 1)
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=80);
-create index alarms_cancelled_idx on wakeful.alarms (updated_at, id) where (status = 'cancelled') and (max_failures >= 1);
-create index alarms_cancelled_user_idx on wakeful.alarms (bucket, user_id, updated_at, id) where status = 'cancelled';
--- For those who see everybody's: a list of all, and an alarm by its id alone.
-create index alarms_created_idx on wakeful.alarms (created_at desc, id desc) where parent_id is null;
 create index alarms_due_idx on wakeful.alarms (due_at) where (due_at is not null) and (agent_id is not null);
-create index alarms_id_idx on wakeful.alarms (id);
-create index alarms_owner_idx on wakeful.alarms (bucket, owner_did, created_at desc, id desc) where parent_id is null;
-create index alarms_parent_idx on wakeful.alarms (bucket, parent_id) where parent_id is not null;
 create index alarms_wake_due_idx on wakeful.alarms (due_at) where (due_at is not null) and (agent_id is null);
 create unique index alarms_idempotency_idx on wakeful.alarms (bucket, owner_did, idempotency_key) where idempotency_key <> '';
 create unique index alarms_in_flight_idx on wakeful.alarms (bucket, in_flight) where in_flight is not null;
+create index alarms_parent_idx on wakeful.alarms (bucket, parent_id) where parent_id is not null;
+create index alarms_owner_idx on wakeful.alarms (bucket, owner_did, created_at desc, id desc) where parent_id is null;
+-- For those who see everybody's: a list of all, and an alarm by its id alone.
+create index alarms_created_idx on wakeful.alarms (created_at desc, id desc) where parent_id is null;
+create index alarms_id_idx on wakeful.alarms (id);
+create index alarms_cancelled_idx on wakeful.alarms (updated_at, id) where (status = 'cancelled') and (max_failures >= 1);
+create index alarms_cancelled_user_idx on wakeful.alarms (bucket, user_id, updated_at, id) where status = 'cancelled';
 alter table wakeful.alarms enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.alarms to wakeful_owner;
 create policy engine on wakeful.alarms to wakeful_engine using (true);
@@ -161,11 +161,11 @@ create table wakeful.api_keys (
   constraint api_keys_parent_id_fkey foreign key (parent_id) references wakeful.api_keys(id) on delete cascade,
   constraint api_keys_role_check check (role in ('admin', 'service', 'agent', 'user', 'worker'))
 );
--- Whose alarms are those that an agent sets in a turn: the newest key made for it says so.
-create index api_keys_agent_idx on wakeful.api_keys (user_id, agent_id);
 create index api_keys_created_idx on wakeful.api_keys (created_at desc, id desc) where parent_id is null;
 create index api_keys_did_idx on wakeful.api_keys (owner_did, created_at desc) where (role = 'agent') and (parent_id is null);
 create index api_keys_parent_idx on wakeful.api_keys (parent_id) where parent_id is not null;
+-- Whose alarms are those that an agent sets in a turn: the newest key made for it says so.
+create index api_keys_agent_idx on wakeful.api_keys (user_id, agent_id);
 
 create table wakeful.audit_log (
   bucket smallint not null,
@@ -216,9 +216,9 @@ create table wakeful.autonomy_timers (
   constraint autonomy_timers_pkey primary key (bucket, session_key, timer_id),
   constraint autonomy_timers_status_check check (status in ('pending', 'promoted', 'cancelled'))
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=100);
-create index timers_cancelled_id_idx on wakeful.autonomy_timers (id) where status = 'cancelled';
-create index timers_cancelled_idx on wakeful.autonomy_timers (updated_at, id) where (status = 'cancelled') and (created_at > '-infinity'::timestamptz);
 create index timers_due_idx on wakeful.autonomy_timers (fire_at) where status = 'pending';
+create index timers_cancelled_idx on wakeful.autonomy_timers (updated_at, id) where (status = 'cancelled') and (created_at > '-infinity'::timestamptz);
+create index timers_cancelled_id_idx on wakeful.autonomy_timers (id) where status = 'cancelled';
 alter table wakeful.autonomy_timers enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.autonomy_timers to wakeful_owner;
 create policy engine on wakeful.autonomy_timers to wakeful_engine using (true);
@@ -402,11 +402,11 @@ create table wakeful.events (
   constraint events_seq_check check (seq >= 1),
   constraint events_type_check check (type in ('user_message', 'timer', 'tool_result', 'alarm', 'intent', 'work', 'digest'))
 );
+create unique index events_client_idx on wakeful.events (bucket, session_key, client_id) where client_id is not null;
 -- Slots in the order of time: everybody's, one person's, one trigger's.
 create index events_slot_idx on wakeful.events (created_at, id) where (scheduled_for is not null) and (seq >= 1);
-create index events_trigger_slot_idx on wakeful.events (trigger_id, created_at, id) where scheduled_for is not null;
 create index events_user_slot_idx on wakeful.events (bucket, split_part(session_key, ':', 1), created_at, id) where scheduled_for is not null;
-create unique index events_client_idx on wakeful.events (bucket, session_key, client_id) where client_id is not null;
+create index events_trigger_slot_idx on wakeful.events (trigger_id, created_at, id) where scheduled_for is not null;
 alter table wakeful.events enable row level security, force row level security;
 grant insert, select on wakeful.events to wakeful_owner;
 create policy engine on wakeful.events to wakeful_engine using (true);
@@ -450,8 +450,8 @@ create table wakeful.langgraph_crons (
   constraint langgraph_crons_pkey primary key (bucket, id),
   constraint langgraph_crons_bucket_check check (bucket between 0 and 1023)
 );
-create index langgraph_crons_id_idx on wakeful.langgraph_crons (id);
 create index langgraph_crons_user_idx on wakeful.langgraph_crons (bucket, user_id, created_at desc, id desc);
+create index langgraph_crons_id_idx on wakeful.langgraph_crons (id);
 alter table wakeful.langgraph_crons enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.langgraph_crons to wakeful_owner;
 create policy engine on wakeful.langgraph_crons to wakeful_engine using (true);
@@ -517,10 +517,10 @@ create table wakeful.links (
   constraint links_bucket_check check (bucket between 0 and 1023),
   constraint links_last_outcome_check check (last_outcome in ('sent', 'later', 'closed', 'refused', 'gone', 'failed'))
 );
-create index links_user_idx on wakeful.links (bucket, user_id);
 -- One address stands for one session, and a session has one address on each channel.
 create unique index links_address_idx on wakeful.links (channel, address) where ended_at is null;
 create unique index links_session_idx on wakeful.links (bucket, session_key, channel) where ended_at is null;
+create index links_user_idx on wakeful.links (bucket, user_id);
 alter table wakeful.links enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.links to wakeful_owner;
 create policy engine on wakeful.links to wakeful_engine using (true);
@@ -563,8 +563,8 @@ create table wakeful.missed (
   constraint missed_slots_check check (slots >= 1)
 );
 create index missed_at_idx on wakeful.missed (missed_at, id) where slots >= 1;
-create index missed_trigger_idx on wakeful.missed (trigger_id, missed_at, id);
 create index missed_user_idx on wakeful.missed (bucket, user_id, missed_at, id);
+create index missed_trigger_idx on wakeful.missed (trigger_id, missed_at, id);
 alter table wakeful.missed enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.missed to wakeful_owner;
 create policy engine on wakeful.missed to wakeful_engine using (true);
@@ -607,8 +607,8 @@ create table wakeful.parked (
   constraint parked_status_check check (status in ('waiting', 'released', 'expired', 'cancelled'))
 ) with (fillfactor=80);
 create index parked_due_idx on wakeful.parked (release_at) where release_at is not null;
-create index parked_event_idx on wakeful.parked (bucket, session_key, released_seq) where released_seq is not null;
 create index parked_user_idx on wakeful.parked (bucket, user_id, parked_at desc, id desc);
+create index parked_event_idx on wakeful.parked (bucket, session_key, released_seq) where released_seq is not null;
 alter table wakeful.parked enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.parked to wakeful_owner;
 create policy engine on wakeful.parked to wakeful_engine using (true);
@@ -671,15 +671,15 @@ create table wakeful.questions (
   constraint questions_due_check check ((due_at is null) or (status = 'open')),
   constraint questions_status_check check (status in ('open', 'answered', 'defaulted', 'cancelled'))
 ) with (fillfactor=80);
-create index questions_all_ended_idx on wakeful.questions (updated_at desc, id desc) where status in ('answered', 'cancelled');
 create index questions_due_idx on wakeful.questions (due_at) where due_at is not null;
--- The ledger's: what has ended, by person and for all.
-create index questions_ended_idx on wakeful.questions (bucket, user_id, updated_at desc, id desc) where status in ('answered', 'cancelled');
-create index questions_id_idx on wakeful.questions (id);
-create index questions_newest_idx on wakeful.questions (created_at desc, id desc);
 -- Looked at by every message of the session's person.
 create index questions_open_idx on wakeful.questions (bucket, session_key) where status = 'open';
 create index questions_user_idx on wakeful.questions (bucket, user_id, created_at desc, id desc);
+create index questions_newest_idx on wakeful.questions (created_at desc, id desc);
+-- The ledger's: what has ended, by person and for all.
+create index questions_ended_idx on wakeful.questions (bucket, user_id, updated_at desc, id desc) where status in ('answered', 'cancelled');
+create index questions_all_ended_idx on wakeful.questions (updated_at desc, id desc) where status in ('answered', 'cancelled');
+create index questions_id_idx on wakeful.questions (id);
 alter table wakeful.questions enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.questions to wakeful_owner;
 create policy engine on wakeful.questions to wakeful_engine using (true);
@@ -758,16 +758,16 @@ create table wakeful.scheduled_intents (
   constraint scheduled_intents_max_executions_check check (max_executions >= 1),
   constraint scheduled_intents_missed_count_check check (missed_count >= 0)
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=70);
+create index idx_intents_user_enabled on wakeful.scheduled_intents (user_id, enabled) where enabled = true;
 -- Two readers, two indexes: what outside workers ask for, and what our own clock takes.
 create index idx_intents_pending on wakeful.scheduled_intents (next_check) where (enabled = true) and (next_check is not null) and (agent_id is null);
-create index idx_intents_type on wakeful.scheduled_intents (user_id, trigger_type);
-create index idx_intents_user_enabled on wakeful.scheduled_intents (user_id, enabled) where enabled = true;
 create index intents_due_idx on wakeful.scheduled_intents (next_check) where (enabled = true) and (next_check is not null) and (agent_id is not null) and (in_flight is null);
 -- What has expired unseen is taken out of the readers' way.
 create index intents_expiring_idx on wakeful.scheduled_intents (expires_at) where (enabled = true) and (expires_at is not null) and (agent_id is null);
-create index intents_id_idx on wakeful.scheduled_intents (id);
+create index idx_intents_type on wakeful.scheduled_intents (user_id, trigger_type);
 create index intents_user_idx on wakeful.scheduled_intents (user_id, created_at desc, id desc);
 create unique index intents_in_flight_idx on wakeful.scheduled_intents (bucket, in_flight) where in_flight is not null;
+create index intents_id_idx on wakeful.scheduled_intents (id);
 alter table wakeful.scheduled_intents enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.scheduled_intents to wakeful_owner;
 create policy engine on wakeful.scheduled_intents to wakeful_engine using (true);
@@ -807,11 +807,11 @@ create table wakeful.intent_executions (
   constraint intent_executions_repeats_check check (repeats >= 1),
   constraint intent_executions_status_check check (status in ('success', 'failed', 'gate_blocked', 'condition_not_met'))
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=80);
--- Looks at intents that led to no event.
-create index executions_check_idx on wakeful.intent_executions (executed_at, id) where (event_seq is null) and (repeats >= 1);
 create index idx_executions_intent on wakeful.intent_executions (bucket, intent_id, executed_at desc, id desc);
 create index idx_executions_user on wakeful.intent_executions (user_id, executed_at desc);
 create unique index executions_claim_idx on wakeful.intent_executions (bucket, intent_id, claim_token) where claim_token is not null;
+-- Looks at intents that led to no event.
+create index executions_check_idx on wakeful.intent_executions (executed_at, id) where (event_seq is null) and (repeats >= 1);
 alter table wakeful.intent_executions enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.intent_executions to wakeful_owner;
 create policy engine on wakeful.intent_executions to wakeful_engine using (true);
@@ -883,8 +883,8 @@ create table wakeful.sessions (
   constraint sessions_consecutive_autonomous_msgs_check check (consecutive_autonomous_msgs >= 0),
   constraint sessions_found_check check ((due_at is not null) or (done_seq = last_seq) or (claim_token is not null))
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50);
-create index sessions_created_idx on wakeful.sessions (created_at, session_key);
 create index sessions_due_idx on wakeful.sessions (due_at) where due_at is not null;
+create index sessions_created_idx on wakeful.sessions (created_at, session_key);
 alter table wakeful.sessions enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.sessions to wakeful_owner;
 create policy engine on wakeful.sessions to wakeful_engine using (true);
@@ -914,11 +914,11 @@ create table wakeful.signals (
   constraint signals_pkey primary key (id),
   constraint signals_kind_check check (kind in ('price', 'news', 'event', 'calendar'))
 );
-create index signals_at_idx on wakeful.signals (kind, coalesce(user_id, ''::character varying), at);
-create index signals_created_idx on wakeful.signals (created_at);
 -- The newest price of a ticker, and the facts of late or to come; those for everybody and each person's apart.
 create index signals_key_idx on wakeful.signals (kind, key, coalesce(user_id, ''::character varying), at);
+create index signals_at_idx on wakeful.signals (kind, coalesce(user_id, ''::character varying), at);
 create unique index signals_fact_idx on wakeful.signals (kind, coalesce(user_id, ''::character varying), fact);
+create index signals_created_idx on wakeful.signals (created_at);
 alter table wakeful.signals enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.signals to wakeful_owner;
 create policy engine on wakeful.signals to wakeful_engine using (true);
@@ -985,8 +985,8 @@ create table wakeful.stops (
   constraint stops_level_check check (level in ('everything', 'agent', 'user', 'trigger')),
   constraint stops_target_check check ((level = 'everything') = (target is null))
 );
-create index stops_created_idx on wakeful.stops (created_at desc, id desc);
 create unique index stops_standing_idx on wakeful.stops (level, coalesce(target, ''::text)) where ended_at is null;
+create index stops_created_idx on wakeful.stops (created_at desc, id desc);
 
 -- Who outside is told of what happens (MCP Events): one row for each principal, address, name and arguments.
 create table wakeful.subscriptions (
@@ -1022,8 +1022,8 @@ create table wakeful.subscriptions (
   constraint subscriptions_bucket check (bucket between 0 and 1023),
   constraint subscriptions_old_secret check ((old_secret is null) = (old_secret_until is null))
 );
-create index subscriptions_created_idx on wakeful.subscriptions (created_at desc, id desc);
 create index subscriptions_user_idx on wakeful.subscriptions (bucket, user_id, created_at desc, id desc);
+create index subscriptions_created_idx on wakeful.subscriptions (created_at desc, id desc);
 alter table wakeful.subscriptions enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.subscriptions to wakeful_owner;
 create policy engine on wakeful.subscriptions to wakeful_engine using (true);
@@ -1134,11 +1134,11 @@ create table wakeful.work (
   constraint work_run_count_check check (run_count >= 0),
   constraint work_within_check check (catch_up_within_seconds >= 1)
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=80);
+create index work_due_idx on wakeful.work (next_run_at) where is_active and (in_flight is null);
+create index work_user_idx on wakeful.work (bucket, user_id, created_at desc, id desc);
 -- For those who see everybody's: a list of all, and a work by its id alone.
 create index work_created_idx on wakeful.work (created_at desc, id desc);
-create index work_due_idx on wakeful.work (next_run_at) where is_active and (in_flight is null);
 create index work_id_idx on wakeful.work (id);
-create index work_user_idx on wakeful.work (bucket, user_id, created_at desc, id desc);
 alter table wakeful.work enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.work to wakeful_owner;
 create policy engine on wakeful.work to wakeful_engine using (true);
@@ -1190,10 +1190,10 @@ create table wakeful.work_outputs (
   constraint work_outputs_run_number_check check (run_number >= 1),
   constraint work_outputs_status_check check (status in ('pending', 'running', 'completed', 'failed'))
 ) with (autovacuum_vacuum_scale_factor=0.05, fillfactor=70);
+create unique index work_outputs_slot_idx on wakeful.work_outputs (bucket, work_id, slot) where slot is not null;
+create unique index work_outputs_event_idx on wakeful.work_outputs (bucket, event_id);
 -- How many runs of one work wait.
 create index work_outputs_live_idx on wakeful.work_outputs (bucket, work_id) where status in ('pending', 'running');
-create unique index work_outputs_event_idx on wakeful.work_outputs (bucket, event_id);
-create unique index work_outputs_slot_idx on wakeful.work_outputs (bucket, work_id, slot) where slot is not null;
 alter table wakeful.work_outputs enable row level security, force row level security;
 grant delete, insert, select, update on wakeful.work_outputs to wakeful_owner;
 create policy engine on wakeful.work_outputs to wakeful_engine using (true);

@@ -65,13 +65,13 @@ export class App {
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
-    log.info({ databases: config.slices.map(withoutPassword) }, 'opening the database')
     const opening = {
       now: options.now ?? (() => null),
       onError: (error: Error) => log.warn({ error: error.message }, 'a database connection broke'),
     }
     const { store } = options
     const stores = store ? onlyStore(store) : await openStores(config.slices, opening)
+    log.info({ databases: config.slices.map(withoutPassword) }, 'opened the database')
     try {
       const tracing = await openTracing(config, VERSION)
       return new App(options, await openParts(options, stores, tracing))

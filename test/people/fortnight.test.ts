@@ -23,11 +23,11 @@ eachStore('a fortnight', (store) => {
         bot: agent((turn) => {
           const payload = (turn.event.payload ?? {}) as Loose
           const rule = payload.parked === undefined ? '' : `, ${payload.parked.rule}`
-          const late = payload.missed === undefined ? '' : ', late'
+          const missed = payload.missed === undefined ? '' : ', others missed'
           const names = payload.items?.map(({ name }: Loose) => name).join(' + ')
           const name =
             names ?? payload.label ?? payload.intent_name ?? payload.timer_id ?? payload.text
-          turn.reply(`${turn.event.type}: ${name}${rule}${late}`)
+          turn.reply(`${turn.event.type}: ${name}${rule}${missed}`)
         }),
       },
       work: { report: async (run) => ({ title: run.task, content: 'x' }) },
@@ -155,10 +155,10 @@ const TABLE: readonly string[] = [
   '11-02 09:00 alarm: pill',
   // the pause ended; later slots of stretch and pill are covered
   '11-04 12:00 digest: stretch + pill + report',
-  '11-05 02:00 alarm: stretch',
-  '11-05 09:00 alarm: pill',
+  '11-05 02:00 alarm: stretch, others missed',
+  '11-05 09:00 alarm: pill, others missed',
   // late after downtime, alone; stretch was skipped
-  '11-06 09:30 alarm: pill, late',
+  '11-06 09:30 alarm: pill',
   '11-06 23:00 alarm: bed',
   '11-07 02:00 alarm: stretch',
   '11-07 09:00 alarm: pill',

@@ -43,7 +43,7 @@ eachStore('a library app without options', (store) => {
     const health = await (await fetch(`${server.url}/healthz`)).json()
     expect(health).toMatchObject({ database: store.name === 'pglite' ? 'pglite' : 'postgres' })
     await server.end('SIGTERM')
-    const lines = server.stderr.split('\n').filter((line) => line.includes('opening the database'))
+    const lines = server.stderr.split('\n').filter((line) => line.includes('opened the database'))
     expect(lines).toEqual([expect.stringContaining(`["${withoutPassword(database)}"]`)])
   })
 })

@@ -20,15 +20,22 @@ interface Item {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** What an event says of having come later than it was meant to. */
+/** What an event says of the time it was meant for. */
 export interface Waited {
+  readonly scheduled_for: string
   readonly parked?: { readonly from: string }
-  readonly missed?: { readonly from: string }
 }
 
+/** A slot up to 15 minutes late counts as on time. */
+const LATE_MS = 15 * 60_000
+
 /** A promise that comes late says so. */
-export function lateText({ parked, missed }: Waited, { timezone }: Place): string {
-  const from = parked?.from ?? missed?.from
+export function lateText(
+  { parked, scheduled_for: slot }: Waited,
+  { now, timezone }: Place,
+): string {
+  const late = now.getTime() - Date.parse(slot) > LATE_MS
+  const from = parked?.from ?? (late ? slot : undefined)
   return from === undefined ? '' : ` (it was for ${formatLocal(Date.parse(from), timezone)})`
 }
 
