@@ -1,6 +1,6 @@
 /** Prints microseconds per `next()` for typical and rare expressions. Run: node --import tsx bench/schedule.ts */
 
-import { next, parseCron, parseFrequency } from '../src/core/schedule/index.ts'
+import { next, parseCron, parseFrequency } from '../packages/schedule/src/index.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const ROUNDS = 20_000

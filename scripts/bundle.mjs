@@ -65,26 +65,22 @@ const shared = {
   format: 'esm',
   target: 'node20',
   outdir: 'dist',
-  outbase: 'src',
   metafile: true,
   logLevel: 'warning',
 }
 const server = await build({
   ...shared,
   entryPoints: [
-    ...[
-      'index',
-      'ai-sdk',
-      'langgraph',
-      'mastra',
-      'openai-agents',
-      'testing',
-      'tools',
-      'cli/bin',
-    ].map((name) => ({ in: `src/${name}.ts`, out: name })),
+    { in: 'src/index.ts', out: 'index' },
+    { in: 'src/testing.ts', out: 'testing' },
+    { in: 'packages/cli/src/bin.ts', out: 'cli/bin' },
+    ...['ai-sdk', 'langgraph', 'mastra', 'openai-agents', 'tools'].map((name) => ({
+      in: `packages/${name}/src/index.ts`,
+      out: name,
+    })),
     // For the thread of a rehearsal, which begins with files of its own.
     { in: '@electric-sql/pglite', out: 'pglite' },
-    { in: 'src/packs/rehearsal/thread.ts', out: 'rehearsal-thread' },
+    { in: 'packages/forecast/src/thread.ts', out: 'rehearsal-thread' },
   ],
   platform: 'node',
   splitting: true,
@@ -97,7 +93,11 @@ const server = await build({
   },
 })
 // For browsers too, so without anything of Node's.
-const client = await build({ ...shared, entryPoints: ['src/client.ts'], platform: 'neutral' })
+const client = await build({
+  ...shared,
+  entryPoints: [{ in: 'packages/client/src/index.ts', out: 'client' }],
+  platform: 'neutral',
+})
 
 /** The embedded store looks for these beside its code; of the package's 26 MB, the 16 that are needed. */
 for (const file of ['pglite.wasm', 'pglite.data', 'initdb.wasm'])

@@ -112,6 +112,7 @@ if (
     'tsconfig.build.json',
     'scripts/bundle.mjs',
     'src',
+    'packages',
   ]
   once('dist/.built', sources, () => {
     console.error('wakeful: building …')

@@ -3,13 +3,14 @@
  * once, crosswise, and a wrong value stops the start with one line that names the variable, what it got and what
  * it takes. Secrets are never repeated.
  */
+
+import { isZone } from '../packages/schedule/src/index.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
 import { DEFAULT_LIMITS, type Limits } from './core/limits/limits.ts'
 import { ORIGINS } from './core/limits/lineage.ts'
-import { isZone } from './core/schedule/index.ts'
 import { SLICES_MAX } from './core/slices/slices.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,

@@ -1,4 +1,6 @@
 /** The library door: Wakeful inside your own process. */
+
+import { companion } from '../packages/companion/src/companion.ts'
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
 import type { Door } from './api/doors/door.ts'
@@ -9,9 +11,11 @@ import { readConfig } from './app/packs.ts'
 import type { PushChannel } from './channels/channel.ts'
 import { environment } from './config.ts'
 import { createLog } from './observe/log.ts'
-import { companion } from './packs/companion/companion.ts'
 import type { Source } from './sources/source.ts'
 
+export { calendarSource } from '../packages/sources/src/calendar.ts'
+export { feedSource } from '../packages/sources/src/feed.ts'
+export { priceSource } from '../packages/sources/src/price.ts'
 export type { Agent } from './agents/agent.ts'
 export type { AlarmRequest } from './agents/alarm-request.ts'
 export type { Executor, WorkFile, WorkResult, WorkRun } from './agents/executor.ts'
@@ -36,9 +40,6 @@ export type {
 export type { ChannelAnswer, ChannelRequest } from './core/channels/request.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 export type { AnsweredQuestion } from './core/questions/question.ts'
-export { calendarSource } from './packs/sources/calendar.ts'
-export { feedSource } from './packs/sources/feed.ts'
-export { priceSource } from './packs/sources/price.ts'
 export type { Source, Visit } from './sources/source.ts'
 
 export interface WakefulOptions {

@@ -12,8 +12,13 @@ export const FUNCTION_LINES_MAX = 70
 /** The kernel's doors and what stands around them may know whoever is beneath them; it imports no pack. */
 const TRIGGERED = ['triggers', 'agents', 'channels', 'sources'] as const
 
+/** What any user has, and the interface by which a package is plugged in. */
+const PLUGGED_IN = [
+  ...['app/pack.ts', 'agents', 'api', 'channels', 'sources', 'store', 'core', 'clock.ts'],
+] as const
+
 /**
- * Who may import whom beside their own room: rooms are the folders and files right under src; a file that may more than its
+ * Who may import whom beside their own room: rooms are the folders and files right under src, and the packages; a file that may more than its
  * room has a line of its own, and a line may name one file of a room instead of all.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
@@ -35,46 +40,42 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'root.ts': [],
   'version.ts': ['root.ts'],
   'config.ts': ['files', 'core'],
-  // One possible use: it takes the seams that anybody has, and the interface by which it is plugged in.
-  packs: ['app/pack.ts', 'agents', 'api', 'channels', 'sources', 'store', 'core', 'clock.ts'],
   // The composition root puts the kernel together; the packs come in by one list.
   app: [
     ...['engine', ...TRIGGERED, 'files', 'identity', 'observe', 'http', 'mcp', 'api', 'store'],
     ...['core', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
-  'app/packs.ts': ['packs', 'agents', 'api', 'core', 'config.ts'],
-  // In browsers too: of the others it takes types alone, which test/client/routes.test.ts watches.
-  client: ['app/operations.ts', 'api', 'core'],
-  'client.ts': ['client'],
-  'langgraph.ts': ['agents'],
-  'ai-sdk.ts': ['agents', 'tools.ts'],
-  'openai-agents.ts': ['agents', 'tools.ts'],
-  'mastra.ts': ['agents', 'tools.ts'],
-  'tools.ts': ['app', 'agents', 'api', 'mcp', 'packs', 'clock.ts'],
+  'app/packs.ts': ['packages', 'agents', 'api', 'core', 'config.ts'],
   'index.ts': [
-    ...['app', 'packs', 'agents', 'api', 'channels', 'sources', 'observe', 'core', 'config.ts'],
+    ...['app', 'agents', 'api', 'channels', 'sources', 'observe', 'core', 'config.ts'],
+    ...['packages/companion', 'packages/sources'],
   ],
   'testing.ts': ['app', 'index.ts', 'clock.ts'],
-  // The outermost door: it starts the server, and brings the demo's agent.
-  cli: [
-    ...[
-      'app',
-      'packs',
-      'agents',
-      'api',
-      'mcp',
-      'channels',
-      'sources',
-      'observe',
-      'store',
-      'core',
-      'client',
-    ],
-    ...['client.ts', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
+  // In browsers too: of the others it takes types alone, which test/client/routes.test.ts watches.
+  'packages/client': ['app/operations.ts', 'api', 'core'],
+  'packages/ai-sdk': ['agents', 'packages/tools'],
+  'packages/openai-agents': ['agents', 'core', 'packages/tools'],
+  'packages/mastra': ['agents', 'packages/tools'],
+  'packages/tools': ['app', 'agents', 'api', 'mcp', 'packages/companion', 'clock.ts'],
+  // The outermost transport: it starts the server, and brings the demo's agent.
+  'packages/cli': [
+    ...['app', 'agents', 'api', 'mcp', 'channels', 'sources', 'observe', 'store', 'core'],
+    ...['config.ts', 'clock.ts', 'version.ts', 'root.ts', 'packages'],
   ],
+  'packages/executors': [...PLUGGED_IN, 'packages/model', 'packages/sources'],
+  'packages/promise-check': [...PLUGGED_IN, 'packages/model', 'packages/executors'],
+  packages: [...PLUGGED_IN, 'packages/model'],
 }
 
-const room = (path: string) => path.split('/')[1] ?? ''
+/** Pure, without dependencies: everybody may use them, and they use nobody. */
+const PURE: readonly string[] = ['packages/schedule', 'packages/exact-json']
+
+/** `store` of src/store/db/pool.ts, `packages/cli` of packages/cli/src/bin.ts. */
+function room(path: string): string {
+  const [top, first = '', second = ''] = path.split('/')
+  if (top !== 'packages') return first
+  return first === 'channels' ? `packages/channels/${second}` : `packages/${first}`
+}
 
 function imports({ path, text }: Source): { line: number; target: string }[] {
   const here = path.split('/').slice(0, -1)
@@ -105,22 +106,26 @@ function each(source: Source, pattern: RegExp, say: string): string[] {
   )
 }
 
+function mayImport(path: string): readonly string[] | undefined {
+  const from = room(path)
+  if (PURE.includes(from)) return []
+  const named = MAY_IMPORT[path.replace(/^src\//, '')] ?? MAY_IMPORT[from]
+  const allowed = from.startsWith('packages/') ? (named ?? MAY_IMPORT.packages) : named
+  return allowed && [...allowed, ...PURE]
+}
+
 export function importDirection(source: Source): string[] {
   const from = room(source.path)
-  const allowed = MAY_IMPORT[source.path.slice('src/'.length)] ?? MAY_IMPORT[from]
+  const allowed = mayImport(source.path)
   if (allowed === undefined)
     return [
       `${source.path} is in no room that test/tidy-rules.ts knows: say there what it may import`,
     ]
   return imports(source).flatMap(({ line, target }) => {
     const to = room(target)
-    const file = target.slice('src/'.length)
-    if (
-      to === from ||
-      !target.startsWith('src/') ||
-      [to, file].some((each) => allowed.includes(each))
-    )
-      return []
+    const inside = /^(?:src|packages)\//.test(target)
+    const names = [to, target.replace(/^src\//, ''), to.startsWith('packages/') ? 'packages' : to]
+    if (to === from || !inside || names.some((each) => allowed.includes(each))) return []
     return [
       `${source.path}:${line} ${from} imports ${to}, but may import only ${allowed.join(', ')}: hand it in from src/app as a parameter, or move the shared part down to core or store`,
     ]
@@ -163,7 +168,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
 ]
 
 export function portableSql(source: Source): string[] {
-  if (!/^src\/(store|packs)\//.test(source.path)) return []
+  if (!/^(?:src\/store|packages\/(?!cli))\//.test(source.path)) return []
   return literals(source).flatMap(({ line, sql }) =>
     REFUSED.flatMap(([form, say]) =>
       form.test(sql) ? [`${source.path}:${line} has SQL that ${say}`] : [],

@@ -11,11 +11,11 @@ function sources(folder: string, endings = /\.tsx?$/): Source[] {
   return readdirSync(`${ROOT}${folder}`, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && endings.test(entry.name))
     .map((entry) => `${entry.parentPath.slice(ROOT.length)}/${entry.name}`)
-    .filter((path) => !path.includes('/node_modules/'))
+    .filter((path) => !/\/(?:node_modules|dist)\//.test(path))
     .map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }))
 }
 
-const server = sources('src')
+const server = [...sources('src'), ...sources('packages')]
 // A browser has neither our clock nor our claims; what is about form holds there too.
 const page = sources('console/src')
 const FORM: readonly string[] = ['shortFiles', 'nothingLeft', 'plainNames', 'noSilentCatch']
@@ -139,15 +139,19 @@ describe('each rule bites', () => {
     expect(RULES.oneClock({ path: 'src/core/x.ts', text: 'new Date(at)' })).toEqual([])
   })
 
-  it('also on packs in the kernel, on the way in by another file than the list, and on rooms it does not know', () => {
+  it('also on packages in the kernel, on the way in by another file than the list, and on rooms it does not know', () => {
     const bad = (path: string, from: string) =>
       RULES.importDirection({ path, text: `import { x } from '${from}'` })
-    expect(bad('src/config.ts', './packs/sources/json-path.ts')).toHaveLength(1)
-    expect(bad('src/api/operations.ts', '../packs/telegram/operations.ts')).toHaveLength(1)
-    expect(bad('src/app/parts.ts', '../packs/telegram/bot.ts')).toHaveLength(1)
-    expect(bad('src/packs/telegram/bot.ts', `${'../'.repeat(2)}app/app.ts`)).toHaveLength(1)
-    expect(bad('src/app/packs.ts', '../packs/telegram/pack.ts')).toEqual([])
-    expect(bad('src/packs/telegram/bot.ts', `${'../'.repeat(2)}app/pack.ts`)).toEqual([])
+    const up = (levels: number) => '../'.repeat(levels)
+    const mail = 'packages/channels/email/src/mail.ts'
+    expect(bad('src/config.ts', `${up(1)}packages/sources/src/json-path.ts`)).toHaveLength(1)
+    expect(bad('src/app/parts.ts', up(2) + mail)).toHaveLength(1)
+    expect(bad(mail, `${up(4)}src/app/app.ts`)).toHaveLength(1)
+    expect(bad('packages/schedule/src/cron.ts', `${up(3)}src/core/ids.ts`)).toHaveLength(1)
+    expect(bad('packages/sources/src/feed.ts', `${up(2)}cli/src/text.ts`)).toHaveLength(1)
+    expect(bad('src/app/packs.ts', up(2) + mail)).toEqual([])
+    expect(bad(mail, `${up(4)}src/app/pack.ts`)).toEqual([])
+    expect(bad('src/core/x.ts', `${up(2)}packages/schedule/src/index.ts`)).toEqual([])
     expect(bad('src/newroom/x.ts', './y.ts')[0]).toContain('is in no room')
   })
 

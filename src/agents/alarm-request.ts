@@ -1,10 +1,10 @@
 /** What `setAlarm` takes, and what it becomes. */
 import { z } from 'zod'
+import { RawJson } from '../../packages/exact-json/src/index.ts'
 import { type AlarmDraft, planAlarm, type Timing, timingOf } from '../core/alarms/draft.ts'
 import { alarmFields, alarmTimes } from '../core/alarms/fields.ts'
 import { DELAY_MAX_SECONDS } from '../core/fields.ts'
 import { newId } from '../core/ids.ts'
-import { RawJson } from '../core/json/json.ts'
 import { ownerDidOf } from '../core/sessions/session.ts'
 import { UNKNOWN_FIELD } from '../core/shape.ts'
 import type { AlarmRow } from '../store/alarms/alarms.ts'

@@ -3,8 +3,8 @@
  * call; written with the turn's commit.
  */
 import type { z } from 'zod'
+import { RawJson } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { RawJson } from '../core/json/json.ts'
 import { readShape, where } from '../core/shape.ts'
 import { hasUnstorableJson } from '../core/text.ts'
 

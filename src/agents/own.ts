@@ -1,7 +1,7 @@
 /** What belongs to a turn's user, as the turn may read it: alarms and intents of this agent, and all work. */
 
+import { parsedOf, ScheduleError } from '../../packages/schedule/src/index.ts'
 import { scheduleWords, termsOf } from '../core/intents/intent.ts'
-import { parsedOf, ScheduleError } from '../core/schedule/index.ts'
 import { frequencyWords } from '../core/work/work.ts'
 import { listAlarms } from '../store/alarms/alarms.ts'
 import { type IntentRow, listIntents } from '../store/intents/intents.ts'

@@ -1,7 +1,8 @@
 /** What `ask` takes, and what it becomes: the message and its question as one wish. */
+
+import { RawJson } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { RawJson } from '../core/json/json.ts'
 import {
   type AnsweredQuestion,
   type QuestionDraft,

@@ -4,17 +4,17 @@
  * stay the text they were written in.
  */
 import { z } from 'zod'
-import { errorText, type Refusal } from '../core/errors.ts'
-import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
-import { isUuid } from '../core/ids.ts'
 import {
   JsonError,
   OPAQUE_BYTES_MAX,
   type RawJson,
   readJson,
   readLevel,
-} from '../core/json/json.ts'
-import { localInstant } from '../core/schedule/index.ts'
+} from '../../packages/exact-json/src/index.ts'
+import { localInstant } from '../../packages/schedule/src/index.ts'
+import { errorText, type Refusal } from '../core/errors.ts'
+import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
+import { isUuid } from '../core/ids.ts'
 import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
 import { setsTrigger, type Wish } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'

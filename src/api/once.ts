@@ -4,8 +4,8 @@
  * key can then be used again.
  */
 import { createHash } from 'node:crypto'
+import { canonicalJson, RawJson, writeJson } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { canonicalJson, RawJson, writeJson } from '../core/json/json.ts'
 import type { Db } from '../store/db/db.ts'
 import type { KeptAnswer, KeyClaim } from '../store/identity/idempotency.ts'
 import type { Actor, Answer, Context, Input, Operation } from './contract.ts'

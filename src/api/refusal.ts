@@ -1,6 +1,7 @@
 /** Whatever was thrown, as a refusal that any door can render. */
+
+import { JsonError } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { JsonError } from '../core/json/json.ts'
 import { isUnavailable } from '../store/db/db.ts'
 
 /** Unknown errors become `internal` without a word of theirs: it could hold SQL, a path, a secret. */

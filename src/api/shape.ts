@@ -1,7 +1,13 @@
 /** The shape of a request: each part is checked by its schema, and every error is told: `<where>: <what it must be>`. */
 import { z } from 'zod'
+import {
+  JsonError,
+  OPAQUE_BYTES_MAX,
+  RawJson,
+  readJson,
+  writeJson,
+} from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { JsonError, OPAQUE_BYTES_MAX, RawJson, readJson, writeJson } from '../core/json/json.ts'
 import { readShape, UNKNOWN_FIELD, where } from '../core/shape.ts'
 
 type Part = 'path' | 'query' | 'body'

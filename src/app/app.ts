@@ -3,6 +3,7 @@
  * The server listens before the database is there, and says 503 until it is.
  */
 import type { AddressInfo } from 'node:net'
+import { tzDataVersion } from '../../packages/schedule/src/index.ts'
 import type { Actor, AppServices, Context, ContextSlices } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { localActor } from '../api/doors/local.ts'
@@ -12,7 +13,6 @@ import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import { errorText, Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
-import { tzDataVersion } from '../core/schedule/index.ts'
 import { bucketOf } from '../core/sessions/session.ts'
 import type { Sliced } from '../core/slices/slices.ts'
 import { withoutPassword } from '../core/variables.ts'

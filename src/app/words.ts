@@ -1,8 +1,9 @@
 /** What people say to a message that nobody asked for ("snooze 1h", "stop this", "why?"), done by the operations that any door has. */
+
+import { formatLocal } from '../../packages/schedule/src/index.ts'
 import type { Door } from '../api/doors/door.ts'
 import type { Word } from '../core/channels/words.ts'
 import { Refusal } from '../core/errors.ts'
-import { formatLocal } from '../core/schedule/index.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Delivered } from '../store/sessions/pushes.ts'
 import { callByName } from './call.ts'

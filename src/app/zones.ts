@@ -2,7 +2,7 @@
  * Rules of time zones change with the version of Node. What was stored under the old ones would keep its old instant once, an hour off;
  * where a store was last served under others, the slots that wait are reckoned again before anything of it is served.
  */
-import { movedSlot } from '../core/schedule/moved.ts'
+import { movedSlot } from '../../packages/schedule/src/moved.ts'
 import type { Db } from '../store/db/db.ts'
 import { keepSetting, putSetting } from '../store/db/settings.ts'
 import { moveSlots } from '../store/db/zoned.ts'

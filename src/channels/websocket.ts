@@ -4,8 +4,8 @@
  * reading is closed and loses nothing: what was not acknowledged is served again from the start.
  */
 import { performance } from 'node:perf_hooks'
+import { RawJson, writeJson } from '../../packages/exact-json/src/index.ts'
 import { isUuid } from '../core/ids.ts'
-import { RawJson, writeJson } from '../core/json/json.ts'
 import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/sessions/session.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Reached, Receipt, Undelivered, Wanted } from '../store/sessions/effects.ts'

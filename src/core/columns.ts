@@ -3,7 +3,7 @@
  * the list for SQL, the type of a row, the schema of what owners see and what they see of one row.
  */
 import { z } from 'zod'
-import { RawJson } from './json/json.ts'
+import { RawJson } from '../../packages/exact-json/src/index.ts'
 
 /** What a value of each SQL type is here. */
 export interface SqlValues {

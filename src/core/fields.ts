@@ -1,8 +1,8 @@
 /** What the fields of requests are made of, whoever asks: each form has one schema and one sentence. */
 import { z } from 'zod'
-import { RawJson } from './json/json.ts'
-import { CATCH_UPS } from './schedule/catch-up.ts'
-import { localInstant } from './schedule/index.ts'
+import { RawJson } from '../../packages/exact-json/src/index.ts'
+import { CATCH_UPS } from '../../packages/schedule/src/catch-up.ts'
+import { localInstant } from '../../packages/schedule/src/index.ts'
 import {
   KEY_PART,
   KEY_PART_FORM,

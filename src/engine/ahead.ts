@@ -1,5 +1,5 @@
 /** Notices a clock that was ahead and was set back, and pulls back what waits for a time that was ahead (`store/db/ahead.ts`). */
-import { CLOCK_STEP_MS } from '../core/schedule/count.ts'
+import { CLOCK_STEP_MS } from '../../packages/schedule/src/count.ts'
 import { pullBack, stampedAheadMs } from '../store/db/ahead.ts'
 import type { Db } from '../store/db/db.ts'
 import type { Service, Tick } from './service.ts'

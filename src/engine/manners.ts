@@ -2,12 +2,13 @@
  * Manners in the engine. Looked at twice: when a turn is about to run, by what its claim brought, so that what is held back
  * wakes no agent; and in its commit, under the lock of the person's row, since two agents may race for the day's last message.
  */
+
+import { cronSchedule, next } from '../../packages/schedule/src/index.ts'
 import type { TurnResult } from '../agents/agent.ts'
 import { mannersOf, readPerson } from '../core/people/fields.ts'
 import { counted, judgeManners, type Manners, type Utterance } from '../core/people/manners.ts'
 import { fitting, type HeldBack, messagesIn, unsaid } from '../core/people/speak.ts'
 import { holdsSlot, isRetry, slotName, utteranceOf } from '../core/people/utterance.ts'
-import { cronSchedule, next } from '../core/schedule/index.ts'
 import type { Wish } from '../core/sessions/turn.ts'
 import type { Late, NewParked, ParkedKind, ParkedRow } from '../store/people/parked.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'

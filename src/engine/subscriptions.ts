@@ -3,8 +3,9 @@
  * delivered by signed calls, under leases as every wake is. Looking is reading: only what is new is written, together with
  * how far was read, so that a process which dies in between tells nothing twice and leaves nothing out.
  */
+
+import { writeJson } from '../../packages/exact-json/src/index.ts'
 import { newId } from '../core/ids.ts'
-import { writeJson } from '../core/json/json.ts'
 import {
   advance,
   cursorAt,

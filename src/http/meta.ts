@@ -1,9 +1,9 @@
 /** The addresses about the server itself: health, readiness, metrics, and its description. */
 import { createReadStream, existsSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { writeJson } from '../../packages/exact-json/src/index.ts'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
-import { writeJson } from '../core/json/json.ts'
 import type { Site } from './docs-site.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'

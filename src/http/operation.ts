@@ -1,9 +1,9 @@
 /** One operation as a Fastify handler: read, make a context, check, run, answer. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { writeJson } from '../../packages/exact-json/src/index.ts'
 import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
 import { type IdempotencyStore, onceByKey } from '../api/once.ts'
 import { perform } from '../api/perform.ts'
-import { writeJson } from '../core/json/json.ts'
 import { readKey } from './idempotency.ts'
 import { readBody } from './reading.ts'
 import type { Caller } from './server.ts'

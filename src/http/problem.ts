@@ -1,8 +1,8 @@
 /** Whatever was thrown, as an RFC 9457 problem. Only the error table decides status and title. */
 import type { FastifyReply } from 'fastify'
+import { writeJson } from '../../packages/exact-json/src/index.ts'
 import { refusalOf } from '../api/refusal.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
-import { writeJson } from '../core/json/json.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 const RETRY_AFTER_MS = 2_000

@@ -2,8 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { readJson } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { readJson } from '../core/json/json.ts'
 
 export const BODY_BYTES_MAX = 256 * 1024
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i

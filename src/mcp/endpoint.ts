@@ -3,9 +3,9 @@
  * was found out before; Host, Origin and size were checked with every other request.
  */
 import { createMcpHandler } from '@modelcontextprotocol/server'
+import { JsonError } from '../../packages/exact-json/src/index.ts'
 import type { Door } from '../api/doors/door.ts'
 import { ERRORS } from '../core/errors.ts'
-import { JsonError } from '../core/json/json.ts'
 import { readMessage } from './message.ts'
 import { type McpOptions, mcpServer } from './server.ts'
 import { opaqueNames } from './tool.ts'

@@ -2,7 +2,7 @@
  * Instants and spans in words, in somebody's zone: "tomorrow 09:00 Europe/Berlin, in 13 h 20 min". Days are told
  * apart by the calendar of the zone, spans by elapsed time, so both stay true when the clocks change. Pure.
  */
-import { formatLocal, isZone } from '../core/schedule/index.ts'
+import { formatLocal, isZone } from '../../packages/schedule/src/index.ts'
 import { fromNow } from '../core/span.ts'
 
 const DAY = 86_400_000

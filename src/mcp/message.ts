@@ -3,7 +3,7 @@
  * which `JSON.parse` could not do. Arguments that are JSON but cannot be kept reach the tool as their error, so that the
  * model hears of it as of any other.
  */
-import { JsonError, readJson } from '../core/json/json.ts'
+import { JsonError, readJson } from '../../packages/exact-json/src/index.ts'
 
 /** Objects around an argument: the message, `params`, `arguments`. */
 const ARGUMENT_LEVEL = 3

@@ -1,11 +1,12 @@
 /** The door of a server elsewhere: operations over its HTTP API, with its checks and its errors. */
+
+import { writeJson } from '../../packages/exact-json/src/index.ts'
 import type { Operation, RawInput } from '../api/contract.ts'
 import { type Door, pathOf } from '../api/doors/door.ts'
 import { type Arguments, flatRefusal, splitArguments } from '../api/doors/flat.ts'
 import { getCapabilities } from '../api/service/capabilities.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
 import { withDefaultAgent } from '../core/intents/default-agent.ts'
-import { writeJson } from '../core/json/json.ts'
 
 /** Longer than any operation may wait for its answer. */
 const TIMEOUT_MS = 90_000

@@ -2,7 +2,7 @@
  * What health and metrics know of the database. Health asks it nothing while it is well: that it answers is known from
  * whatever was asked of it last, by whomever, and how late things are from a look every few seconds.
  */
-import { tzDataVersion } from '../core/schedule/index.ts'
+import { tzDataVersion } from '../../packages/schedule/src/index.ts'
 import { IDLE, Loop } from '../engine/service.ts'
 import { stampedAheadMs } from '../store/db/ahead.ts'
 import { isUnavailable } from '../store/db/db.ts'

@@ -2,6 +2,9 @@
  * Alarms: an agent's own wakes. One for an agent known here becomes an event and is settled by the
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
+
+import type { CaughtUp } from '../../packages/schedule/src/catch-up.ts'
+import { cronSchedule } from '../../packages/schedule/src/index.ts'
 import {
   type Attempt,
   caughtUp,
@@ -13,8 +16,6 @@ import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from '../core/al
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { Refusal, TerminalError } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import type { CaughtUp } from '../core/schedule/catch-up.ts'
-import { cronSchedule } from '../core/schedule/index.ts'
 import { bucketOf, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {

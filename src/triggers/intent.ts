@@ -3,6 +3,7 @@
  * no agent call; what fires is settled, with its record, by the commit of its turn.
  */
 import { performance } from 'node:perf_hooks'
+import { type Schedule, ScheduleError } from '../../packages/schedule/src/index.ts'
 import { newId } from '../core/ids.ts'
 import {
   afterReport,
@@ -15,7 +16,6 @@ import {
 } from '../core/intents/intent.ts'
 import { afterTurn, slotOf } from '../core/intents/slot.ts'
 import { fromOutside, lineageOf, lineageText, ORIGINS } from '../core/limits/lineage.ts'
-import { type Schedule, ScheduleError } from '../core/schedule/index.ts'
 import {
   MAIN_THREAD,
   parseSessionKey,

@@ -1,7 +1,8 @@
 /** Slots whose time passed while nothing could run: what is said of them, and the record of those that were given up. */
+
+import { type CaughtUp, missedSpan } from '../../packages/schedule/src/catch-up.ts'
+import type { Schedule } from '../../packages/schedule/src/index.ts'
 import { newId } from '../core/ids.ts'
-import { type CaughtUp, missedSpan } from '../core/schedule/catch-up.ts'
-import type { Schedule } from '../core/schedule/index.ts'
 import type { MissedSlots } from '../store/people/missed.ts'
 
 /** Slots up to 15 minutes late count as on time. */

@@ -1,8 +1,8 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
+import type { CaughtUp } from '../../packages/schedule/src/catch-up.ts'
+import { cronSchedule } from '../../packages/schedule/src/index.ts'
 import { newId } from '../core/ids.ts'
-import type { CaughtUp } from '../core/schedule/catch-up.ts'
-import { cronSchedule } from '../core/schedule/index.ts'
 import { type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {

@@ -1,9 +1,9 @@
 /** How a remote agent's answer is read: strictly, completely, and without changing a digit. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { readLevel } from '../../packages/exact-json/src/index.ts'
 import type { TurnInput } from '../../src/agents/agent.ts'
 import { readAnswer } from '../../src/agents/remote-answer.ts'
-import { readLevel } from '../../src/core/json/json.ts'
 import { noDb } from '../http/door.ts'
 import { ref } from '../setup/worlds.ts'
 

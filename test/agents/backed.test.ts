@@ -1,9 +1,9 @@
 /** What agents announce is set, too, or is marked: the look of a chat model at answers that nothing stands behind. */
 import { beforeEach, expect, it } from 'vitest'
+import { backed, REMARK } from '../../packages/promise-check/src/backed.ts'
 import type { Agent, TurnInput } from '../../src/agents/agent.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/app/packs.ts'
-import { backed, REMARK } from '../../src/packs/backing/backed.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { type Row, type Stage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

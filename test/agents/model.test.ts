@@ -1,7 +1,7 @@
 /** The chat model's client against an endpoint that is busy, broken, slow, endless or rude. */
 import { afterEach, describe, expect, it } from 'vitest'
+import { HttpModel, type ModelOptions } from '../../packages/model/src/model.ts'
 import { TerminalError } from '../../src/core/errors.ts'
-import { HttpModel, type ModelOptions } from '../../src/packs/model/model.ts'
 import { fakeModel, json, type Say, saying } from './fake-model.ts'
 
 const KEY = 'sk-hunter2'

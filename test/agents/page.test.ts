@@ -1,6 +1,6 @@
 /** Files that a model's Markdown becomes: nothing in it is HTML of its own. */
 import { expect, it } from 'vitest'
-import { page } from '../../src/packs/executors/page.ts'
+import { page } from '../../packages/executors/src/page.ts'
 
 it('prints Markdown as one page, raw HTML as text, links to the web alone, pictures as links', () => {
   const html = page(

@@ -2,7 +2,7 @@
 import { inflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { word } from '../../src/packs/executors/word.ts'
+import { word } from '../../packages/executors/src/word.ts'
 
 /** One file of a zip archive, found as a word processor finds it: by the directory at its end. */
 function unzipped(zip: Buffer, name: string): string {

@@ -1,5 +1,5 @@
 /** Discord: messages by HTTP, each nonce once, and what people write over a Gateway that can be resumed. */
-import { DiscordChannel } from '../../src/packs/discord/channel.ts'
+import { DiscordChannel } from '../../packages/channels/discord/src/channel.ts'
 import type { Loose } from '../setup/http.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import { until } from '../setup/until.ts'

@@ -1,6 +1,6 @@
 /** E-mail: a mail server that takes what we send, and mail that is posted to us. */
 import PostalMime from 'postal-mime'
-import { EmailChannel } from '../../src/packs/email/channel.ts'
+import { EmailChannel } from '../../packages/channels/email/src/channel.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import type { Kit, Refusal } from './laws.ts'
 import { startSmtp } from './smtp.ts'
@@ -63,7 +63,7 @@ export async function emailKit(): Promise<MailKit> {
     if (replyTo?.[0]?.address !== undefined) return replyTo[0].address
     const links = await s.query('select 1 from wakeful.links where address = $1', [address])
     if (links.length === 0) return 'agent@wakeful.example'
-    const { answersTo } = await import('../../src/packs/email/mail.ts')
+    const { answersTo } = await import('../../packages/channels/email/src/mail.ts')
     return answersTo('agent@wakeful.example', SECRET, address)
   }
   const kit: MailKit = {

@@ -1,6 +1,6 @@
 /** Slack: the Web API, and what people write by the Events API or by Socket Mode. */
 import { createHmac } from 'node:crypto'
-import { SlackChannel } from '../../src/packs/slack/channel.ts'
+import { SlackChannel } from '../../packages/channels/slack/src/channel.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'
 import { type Answered, GIANT, OWN, post, startVendor } from './vendor.ts'

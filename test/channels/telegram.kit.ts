@@ -1,5 +1,5 @@
 /** Telegram: chats that are polled, with a fake Bot API. */
-import { TelegramChannel } from '../../src/packs/telegram/channel.ts'
+import { TelegramChannel } from '../../packages/channels/telegram/src/channel.ts'
 import { BotApi, type Failure, TOKEN } from '../telegram/bot-api.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'
 import { OWN } from './vendor.ts'

@@ -2,8 +2,8 @@
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, verify } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { WebPushChannel } from '../../src/packs/web-push/channel.ts'
-import { keysOf } from '../../src/packs/web-push/crypto.ts'
+import { WebPushChannel } from '../../packages/channels/web-push/src/channel.ts'
+import { keysOf } from '../../packages/channels/web-push/src/crypto.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'
 
 const SECRET = 'a-secret-that-both-keys-are-made-from'

@@ -1,6 +1,6 @@
 /** WhatsApp: the Cloud API, its webhook, and a window of a day. */
 import { createHmac } from 'node:crypto'
-import { WhatsAppChannel } from '../../src/packs/whatsapp/channel.ts'
+import { WhatsAppChannel } from '../../packages/channels/whatsapp/src/channel.ts'
 import type { Loose } from '../setup/http.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import { type Kit, LATER_MS, type Refusal } from './laws.ts'

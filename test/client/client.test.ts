@@ -1,7 +1,7 @@
 /** The client against the real server: calls, errors, and a socket that survives being cut off. */
 import { expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { type AgentMessage, createClient, WakefulError } from '../../src/client.ts'
+import { type AgentMessage, createClient, WakefulError } from '../../packages/client/src/index.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { world } from '../setup/worlds.ts'

@@ -5,7 +5,7 @@ import {
   createClient,
   type SocketHandlers,
   WakefulError,
-} from '../../src/client.ts'
+} from '../../packages/client/src/index.ts'
 
 type Listener = (event: { data?: unknown; code?: unknown; message?: unknown }) => void
 

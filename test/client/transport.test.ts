@@ -1,6 +1,6 @@
 /** The client's calls: what is tried again and what is not, and what becomes of errors. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type ClientOptions, createClient, WakefulError } from '../../src/client.ts'
+import { type ClientOptions, createClient, WakefulError } from '../../packages/client/src/index.ts'
 
 afterEach(() => vi.useRealTimers())
 

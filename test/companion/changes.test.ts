@@ -1,7 +1,7 @@
 /** Changing and cancelling by name, and answers to what was asked back: which rows exist afterwards, and the words. */
 import { readFileSync } from 'node:fs'
 import { beforeEach, expect, it } from 'vitest'
-import { companion } from '../../src/packs/companion/companion.ts'
+import { companion } from '../../packages/companion/src/companion.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { talk } from './talk.ts'

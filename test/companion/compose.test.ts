@@ -1,7 +1,7 @@
 /** What an intent that came true is told as: composed from fact and wish, never the instruction itself. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { composed } from '../../src/packs/companion/compose.ts'
+import { composed } from '../../packages/companion/src/compose.ts'
 
 const PRICE = { ticker: 'NVDA', operator: '<', value: 130, price: 128 }
 

@@ -1,6 +1,6 @@
 /** The companion's sentences: which row exists afterwards, and the words of the answer. */
 import { beforeEach, expect, it } from 'vitest'
-import { companion } from '../../src/packs/companion/companion.ts'
+import { companion } from '../../packages/companion/src/companion.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { talk } from './talk.ts'

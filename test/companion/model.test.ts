@@ -1,6 +1,6 @@
 /** The companion with a chat model: tools act through the turn's wishes, and plain words do while the model is away. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { demoCompanion } from '../../src/cli/demo.ts'
+import { demoCompanion } from '../../packages/cli/src/demo.ts'
 import { type FakeModel, fakeModel, json, saying } from '../agents/fake-model.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type World, world } from '../setup/worlds.ts'

@@ -1,9 +1,9 @@
 /** Two hundred sentences: each means what it says, is asked back, or is refused; none is half understood. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parsePhrase, ScheduleError } from '../../src/core/schedule/index.ts'
-import type { Meaning, Reminder } from '../../src/packs/companion/meaning.ts'
-import { understand } from '../../src/packs/companion/understand.ts'
+import type { Meaning, Reminder } from '../../packages/companion/src/meaning.ts'
+import { understand } from '../../packages/companion/src/understand.ts'
+import { parsePhrase, ScheduleError } from '../../packages/schedule/src/index.ts'
 import { CASES, NOW, type Outcome, ZONE } from './sentences.ts'
 
 const place = { timezone: ZONE, now: NOW }

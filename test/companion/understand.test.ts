@@ -1,7 +1,7 @@
 /** Sentences and what they mean to the companion. Pure. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { understand } from '../../src/packs/companion/understand.ts'
+import { understand } from '../../packages/companion/src/understand.ts'
 
 const place = { timezone: 'Europe/Berlin', now: new Date('2026-01-01T00:00:00Z') }
 const read = (text: string) => understand(text, place)

@@ -1,7 +1,7 @@
 /** Work said to the companion: which sentences make some, of which kind, and how it is tended afterwards. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import { companion } from '../../src/packs/companion/companion.ts'
-import { understand } from '../../src/packs/companion/understand.ts'
+import { companion } from '../../packages/companion/src/companion.ts'
+import { understand } from '../../packages/companion/src/understand.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { talk } from './talk.ts'

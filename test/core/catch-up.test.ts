@@ -1,8 +1,13 @@
 /** Times that passed while nobody looked (rule 6): by every policy each slot is fired, stood for, or given up, once. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CATCH_UP_MAX, CATCH_UPS, catchUp, ON_TIME_MS } from '../../src/core/schedule/catch-up.ts'
-import { next, type Schedule } from '../../src/core/schedule/index.ts'
+import {
+  CATCH_UP_MAX,
+  CATCH_UPS,
+  catchUp,
+  ON_TIME_MS,
+} from '../../packages/schedule/src/catch-up.ts'
+import { next, type Schedule } from '../../packages/schedule/src/index.ts'
 
 const START = Date.UTC(2026, 9, 25)
 const HOURLY: Schedule = { kind: 'every', everyMs: 3_600_000, timezone: 'UTC' }

@@ -2,14 +2,20 @@
 import { createECDH } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import {
+  addressIn,
+  answersTo,
+  bounceOf,
+  isAnswer,
+  newText,
+} from '../../packages/channels/email/src/mail.ts'
+import { heardOf } from '../../packages/channels/slack/src/payload.ts'
+import { encrypted } from '../../packages/channels/web-push/src/crypto.ts'
+import { postedOf } from '../../packages/channels/whatsapp/src/payload.ts'
 import { type Candidate, chooseRoute, type Window } from '../../src/core/channels/route.ts'
 import { type Sending, settleSent, type Told } from '../../src/core/channels/settlement.ts'
 import { readWord } from '../../src/core/channels/words.ts'
 import { REASONS } from '../../src/core/sessions/reason.ts'
-import { addressIn, answersTo, bounceOf, isAnswer, newText } from '../../src/packs/email/mail.ts'
-import { heardOf } from '../../src/packs/slack/payload.ts'
-import { encrypted } from '../../src/packs/web-push/crypto.ts'
-import { postedOf } from '../../src/packs/whatsapp/payload.ts'
 
 const HOUR = 3_600_000
 const WINDOWS: Record<string, Window> = {

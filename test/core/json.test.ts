@@ -9,7 +9,7 @@ import {
   RawJson,
   readJson,
   writeJson,
-} from '../../src/core/json/json.ts'
+} from '../../packages/exact-json/src/index.ts'
 
 const PAYLOAD = new Set(['payload'])
 

@@ -1,7 +1,7 @@
 /** Recurrence rules on the wall clock: the examples of RFC 5545, and a walk through the days as a second opinion. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { occurrences, readRule } from '../../src/packs/sources/recurrence.ts'
+import { occurrences, readRule } from '../../packages/sources/src/recurrence.ts'
 
 const wall = (text: string) => Date.parse(`${text}Z`)
 const shown = (at: number) => new Date(at).toISOString().slice(0, 16)

@@ -1,15 +1,15 @@
 /** The report without a store: counting by local day, and two ways to print it that show texts as they are. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CONTENT_MAX_BYTES } from '../../src/core/work/work.ts'
-import { activityReport } from '../../src/packs/executors/report/activity.ts'
+import { activityReport } from '../../packages/executors/src/report/activity.ts'
 import {
   htmlText,
   markdownText,
   printHtml,
   printMarkdown,
-} from '../../src/packs/executors/report/document.ts'
-import { type Fire, firedOf, KINDS, tally } from '../../src/packs/executors/report/tally.ts'
+} from '../../packages/executors/src/report/document.ts'
+import { type Fire, firedOf, KINDS, tally } from '../../packages/executors/src/report/tally.ts'
+import { CONTENT_MAX_BYTES } from '../../src/core/work/work.ts'
 
 const fire = (at: string | Date, more: Partial<Fire> = {}): Fire => ({
   kind: 'alarm',

@@ -88,7 +88,7 @@ describe('the code', () => {
 
   it('makes a client as small as docs/client.md says', async () => {
     const { outputFiles } = await build({
-      ...{ entryPoints: [join(ROOT, 'src/client.ts')], bundle: true, minify: true },
+      ...{ entryPoints: [join(ROOT, 'packages/client/src/index.ts')], bundle: true, minify: true },
       ...{ format: 'esm', platform: 'browser', write: false },
     })
     const kilobytes = Math.round((outputFiles[0]?.contents.length ?? 0) / 1000)

@@ -1,6 +1,6 @@
 /** A clock that was ahead and is set right silences nothing: delivery goes on within a lease (contract, invariant 14). */
 import { expect, it } from 'vitest'
-import { pulledSlot } from '../../src/core/schedule/moved.ts'
+import { pulledSlot } from '../../packages/schedule/src/moved.ts'
 import { type Row, type Stage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

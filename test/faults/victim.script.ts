@@ -1,8 +1,8 @@
 /** The server, which ends itself by SIGKILL when it comes to a named moment: `KILL_AT=delivered`. */
 import { pino } from 'pino'
+import { loadApp } from '../../packages/cli/src/serve.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
-import { loadApp } from '../../src/cli/serve.ts'
 import { environment } from '../../src/config.ts'
 
 const env = environment()

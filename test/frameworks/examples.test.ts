@@ -1,7 +1,7 @@
 /** Agents of other frameworks, as their examples are: answered and woken like any other, and what they set is their turn's. */
 import { afterEach, expect, it, vi } from 'vitest'
+import { mastraAgent } from '../../packages/mastra/src/index.ts'
 import type { Agent } from '../../src/index.ts'
-import { mastraAgent } from '../../src/mastra.ts'
 import { type FakeModel, fakeModel, json, type Say } from '../agents/fake-model.ts'
 import { sent, turns } from '../langgraph/graphs.ts'
 import { sharedStage } from '../setup/listening-app.ts'
@@ -10,9 +10,9 @@ import { FRAMEWORKS, type Framework, saying, using } from './frameworks.ts'
 import { Agent as StandIn } from './mastra-core/agent.js'
 
 // The examples name the package; here that is the source, not what was built last.
-vi.mock('wakeful/ai-sdk', () => import('../../src/ai-sdk.ts'))
-vi.mock('wakeful/openai-agents', () => import('../../src/openai-agents.ts'))
-vi.mock('wakeful/mastra', () => import('../../src/mastra.ts'))
+vi.mock('wakeful/ai-sdk', () => import('../../packages/ai-sdk/src/index.ts'))
+vi.mock('wakeful/openai-agents', () => import('../../packages/openai-agents/src/index.ts'))
+vi.mock('wakeful/mastra', () => import('../../packages/mastra/src/index.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
 const MINUTE = 60_000

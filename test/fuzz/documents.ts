@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-import { calendarSource } from '../../src/packs/sources/calendar.ts'
-import { feedSource } from '../../src/packs/sources/feed.ts'
+import { calendarSource } from '../../packages/sources/src/calendar.ts'
+import { feedSource } from '../../packages/sources/src/feed.ts'
 import { SourceError, type Visit } from '../../src/sources/source.ts'
 import { Stopwatch } from '../faults/measure.ts'
 import { Generator } from './generate.ts'

@@ -177,7 +177,7 @@ describe('between processes on postgres', () => {
         },
         async 'command line'(id: string) {
           const { PATH = '' } = process.env
-          const bin = file('../../src/cli/bin.ts')
+          const bin = file('../../packages/cli/src/bin.ts')
           const child = spawn(process.execPath, tsx(bin, 'keys', 'revoke', id), {
             env: { PATH, DATABASE_URL: env.DATABASE_URL },
             stdio: 'inherit',

@@ -5,9 +5,13 @@ import { join } from 'node:path'
 import { AIMessage } from '@langchain/core/messages'
 import { Annotation, DeltaChannel, END, START, StateGraph } from '@langchain/langgraph'
 import { describe, expect, it } from 'vitest'
-import type { GraphSaver } from '../../src/agents/saver.ts'
+import {
+  type GraphEffect,
+  type GraphEvent,
+  langGraphAgent,
+} from '../../packages/langgraph/src/index.ts'
+import type { GraphSaver } from '../../packages/langgraph/src/saver.ts'
 import { RetryableError, TerminalError } from '../../src/index.ts'
-import { type GraphEffect, type GraphEvent, langGraphAgent } from '../../src/langgraph.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 import { count, KEY, lines, oneNode, State, say, sent, turns, values } from './graphs.ts'

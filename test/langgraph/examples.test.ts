@@ -11,7 +11,7 @@ import { sent } from './graphs.ts'
 
 // The examples name the package; here that is the source, not what was built last.
 vi.mock('wakeful', () => import('../../src/index.ts'))
-vi.mock('wakeful/langgraph', () => import('../../src/langgraph.ts'))
+vi.mock('wakeful/langgraph', () => import('../../packages/langgraph/src/index.ts'))
 
 async function example(name: string): Promise<Record<string, Agent>> {
   const path = `../../examples/${name}/app.mjs`

@@ -1,7 +1,11 @@
 /** What the tests of LangGraph agents share: a state, small graphs, and looks into the tables. */
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
-import { GraphSaver } from '../../src/agents/saver.ts'
-import { effectsChannel, type GraphEffect, type GraphEvent } from '../../src/langgraph.ts'
+import {
+  effectsChannel,
+  type GraphEffect,
+  type GraphEvent,
+} from '../../packages/langgraph/src/index.ts'
+import { GraphSaver } from '../../packages/langgraph/src/saver.ts'
 import type { World } from '../setup/worlds.ts'
 
 export const KEY = 'ann:graph:main'

@@ -1,7 +1,7 @@
 /** A graph that stops to ask, and goes on with the next event of its session. */
 import { END, interrupt, MemorySaver, START, StateGraph } from '@langchain/langgraph'
 import { expect, it } from 'vitest'
-import { type GraphEvent, langGraphAgent } from '../../src/langgraph.ts'
+import { type GraphEvent, langGraphAgent } from '../../packages/langgraph/src/index.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 import { lines, State, say, sent, turns, values } from './graphs.ts'

@@ -1,6 +1,10 @@
 /** The saver outside of turns: a graph of one's own on an app's store. */
 import { expect, it } from 'vitest'
-import { graphSaver, langGraphAgent, readSessionMetadata } from '../../src/langgraph.ts'
+import {
+  graphSaver,
+  langGraphAgent,
+  readSessionMetadata,
+} from '../../packages/langgraph/src/index.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 import { KEY, lines, oneNode, say } from './graphs.ts'

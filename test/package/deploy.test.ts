@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { SERVICES } from '../../src/config.ts'
 import { ROOT } from './installed.ts'
 
-/** In `src/cli/serve.ts`: what runs is finished within it. */
+/** In `packages/cli/src/serve.ts`: what runs is finished within it. */
 const STOP_SECONDS = 10
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const image = read('deploy/Dockerfile')

@@ -3,8 +3,8 @@
  * two nights of downtime: what is said when, and why (invariant 11a, rules 40 to 42).
  */
 import { expect, it } from 'vitest'
+import { formatLocal } from '../../packages/schedule/src/index.ts'
 import { agent } from '../../src/agents/function.ts'
-import { formatLocal } from '../../src/core/schedule/index.ts'
 import { testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { Loose } from '../setup/http.ts'

@@ -1,7 +1,7 @@
 /** Word of what was done, a person's clock, and manners said in words: each as somebody meets it in a conversation. */
 import { expect, it } from 'vitest'
+import { companion } from '../../packages/companion/src/companion.ts'
 import { agent } from '../../src/agents/function.ts'
-import { companion } from '../../src/packs/companion/companion.ts'
 import { testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { Loose } from '../setup/http.ts'

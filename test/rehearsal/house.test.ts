@@ -1,7 +1,7 @@
 /** The house of rehearsals: whatever becomes of one, the next one finds it in order. */
 import { expect, it } from 'vitest'
+import { House, type Room } from '../../packages/forecast/src/house.ts'
 import { newId } from '../../src/core/ids.ts'
-import { House, type Room } from '../../src/packs/rehearsal/house.ts'
 import { putTimer } from '../../src/store/sessions/timers.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { ref } from '../setup/worlds.ts'

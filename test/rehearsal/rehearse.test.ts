@@ -1,9 +1,9 @@
 /** Rehearsals at the door: what they tell, what they are fed with, where they are cut, whose they are; they change nothing. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, it } from 'vitest'
+import { COPIED } from '../../packages/forecast/src/copy.ts'
+import { OCCURRENCES_MAX } from '../../packages/forecast/src/rehearse.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { COPIED } from '../../src/packs/rehearsal/copy.ts'
-import { OCCURRENCES_MAX } from '../../src/packs/rehearsal/rehearse.ts'
 import { movedTables } from '../../src/store/slices/move.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../setup/http.ts'

@@ -7,7 +7,7 @@ import {
   parseFrequency,
   type Schedule,
   ScheduleError,
-} from '../../src/core/schedule/index.ts'
+} from '../../packages/schedule/src/index.ts'
 import { loadCases } from '../cases/load.ts'
 
 interface CronCase {

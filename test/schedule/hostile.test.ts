@@ -9,7 +9,7 @@ import {
   parseFrequency,
   parsePhrase,
   ScheduleError,
-} from '../../src/core/schedule/index.ts'
+} from '../../packages/schedule/src/index.ts'
 import { cpuMs } from '../setup/cpu.ts'
 
 const NOW = Date.parse('2026-11-16T09:20:00Z')

@@ -7,8 +7,8 @@ import {
   parseFrequency,
   parsePhrase,
   ScheduleError,
-} from '../../src/core/schedule/index.ts'
-import { EXAMPLES, ONE_OFF_EXAMPLES } from '../../src/core/schedule/nearest.ts'
+} from '../../packages/schedule/src/index.ts'
+import { EXAMPLES, ONE_OFF_EXAMPLES } from '../../packages/schedule/src/nearest.ts'
 
 /** A Monday, 10:20 in Berlin. */
 const NOW = Date.parse('2026-11-16T09:20:00Z')

@@ -7,7 +7,7 @@ import {
   next,
   parseCron,
   type Schedule,
-} from '../../src/core/schedule/index.ts'
+} from '../../packages/schedule/src/index.ts'
 import { changes, fires, type OracleCron, wallClock } from './oracle.ts'
 
 const DAY = 86_400_000

@@ -12,7 +12,7 @@ import {
   type Schedule,
   ScheduleError,
   tzDataVersion,
-} from '../../src/core/schedule/index.ts'
+} from '../../packages/schedule/src/index.ts'
 import { cpuMs } from '../setup/cpu.ts'
 
 const at = (text: string) => Date.parse(text)

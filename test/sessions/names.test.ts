@@ -1,6 +1,6 @@
 /** Names that people have elsewhere, through every door: e-mail addresses, `auth0|…`, `T1/U2`. */
 import { expect, it } from 'vitest'
-import { createClient } from '../../src/client.ts'
+import { createClient } from '../../packages/client/src/index.ts'
 import { problem } from '../setup/http.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -1,8 +1,8 @@
 /** A promise: what is said and the alarm that keeps it are one wish, so that neither comes without the other (invariant 3). */
 import { beforeEach, expect, it } from 'vitest'
+import { turnTools } from '../../packages/tools/src/index.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { turnTools } from '../../src/tools.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

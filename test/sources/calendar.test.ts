@@ -1,6 +1,6 @@
 /** Calendars: zones, whole days, recurrences with their exceptions, and files made to hang a reader. */
 import { describe, expect, it } from 'vitest'
-import { calendarSource, entriesWithin } from '../../src/packs/sources/calendar.ts'
+import { calendarSource, entriesWithin } from '../../packages/sources/src/calendar.ts'
 import { fixture, serve, visit, web } from './stage.ts'
 
 const NOW = new Date('2026-03-27T12:00:00Z')

@@ -1,8 +1,8 @@
 /** Feeds: the three formats as they are written in the world, and as somebody hostile would write them. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { feedSource } from '../../src/packs/sources/feed.ts'
-import { feedDate } from '../../src/packs/sources/feed-date.ts'
+import { feedSource } from '../../packages/sources/src/feed.ts'
+import { feedDate } from '../../packages/sources/src/feed-date.ts'
 import { fixture, serve, visit, web } from './stage.ts'
 
 async function read(body: string | Buffer, headers: Record<string, string> = {}, options = {}) {

@@ -1,7 +1,7 @@
 /** Prices: one ticker or many to a request, paths that say where they end, and servers that refuse. */
 import { describe, expect, it } from 'vitest'
-import { findIn, readJsonPath } from '../../src/packs/sources/json-path.ts'
-import { priceSource } from '../../src/packs/sources/price.ts'
+import { findIn, readJsonPath } from '../../packages/sources/src/json-path.ts'
+import { priceSource } from '../../packages/sources/src/price.ts'
 import { type Answer, serve, visit, web } from './stage.ts'
 
 const json = (value: unknown): Answer => serve(JSON.stringify(value))

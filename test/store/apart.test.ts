@@ -1,6 +1,6 @@
 /** The store in a thread of its own: transactions are what they are elsewhere. */
 import { expect, it } from 'vitest'
-import { PLAYER } from '../../src/packs/rehearsal/house.ts'
+import { PLAYER } from '../../packages/forecast/src/house.ts'
 import { openApart } from '../../src/store/db/apart.ts'
 import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import { ownedBy } from '../../src/store/db/owned.ts'

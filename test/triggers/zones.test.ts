@@ -1,8 +1,8 @@
 /** Rules of time zones change between two starts: what waits for a time of day keeps that time, and comes once (rules 2, 3 and 7). */
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { movedSlot } from '../../packages/schedule/src/moved.ts'
 import { followRules } from '../../src/app/zones.ts'
-import { movedSlot } from '../../src/core/schedule/moved.ts'
 import { folder } from '../process/server.ts'
 import { type Row, type Stage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

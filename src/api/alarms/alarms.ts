@@ -1,5 +1,6 @@
 /** Alarms: what an agent is to be woken for, when, and with which words. */
 import { z } from 'zod'
+import { describe, hasOffset } from '../../../packages/schedule/src/index.ts'
 import { ALARM_KINDS, ALARM_STATUSES, cronWords, nextFires } from '../../core/alarms/alarm.ts'
 import { timingOf } from '../../core/alarms/draft.ts'
 import { ALARM, alarmFields, alarmTimes } from '../../core/alarms/fields.ts'
@@ -7,7 +8,6 @@ import { schemaOf, shownOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { describe, hasOffset } from '../../core/schedule/index.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/sessions/session.ts'
 import {
   type AlarmRow,

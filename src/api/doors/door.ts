@@ -2,9 +2,10 @@
  * A door as tools and the library see it: operations by flat arguments, answered with the JSON that HTTP would
  * answer with. One is made for each caller; what is not a refusal becomes one.
  */
+
+import { writeJson } from '../../../packages/exact-json/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { withDefaultAgent } from '../../core/intents/default-agent.ts'
-import { writeJson } from '../../core/json/json.ts'
 import type { Tracer } from '../../core/trace/trace.ts'
 import type { Actor, Answer, Context, Operation, Role } from '../contract.ts'
 import { perform } from '../perform.ts'

@@ -2,8 +2,9 @@
  * Operations called with one flat object of arguments, whatever part of a request each belongs to: the form
  * of tools and of the library. The checks are those of every door; only the names in errors are the flat ones.
  */
+
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
-import { RawJson } from '../../core/json/json.ts'
 import { type Actor, type Input, type Operation, prepare, type RawInput } from '../contract.ts'
 import { REQUEST_KEY } from '../once.ts'
 

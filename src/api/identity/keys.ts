@@ -1,11 +1,11 @@
 /** Keys: who may come in, as whom. For admins alone. */
 import { z } from 'zod'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
 import { parseDid } from '../../core/identity/did.ts'
 import { makeKey, ROLES } from '../../core/identity/key.ts'
 import { newId } from '../../core/ids.ts'
-import { localInstant } from '../../core/schedule/index.ts'
 import { ownerDidOf } from '../../core/sessions/session.ts'
 import {
   insertKey,

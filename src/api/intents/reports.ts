@@ -1,12 +1,12 @@
 /** Intents as workers outside have them: what is due, taking it for a while, saying what came of it, and the record. */
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
+import { RawJson, writeJson } from '../../../packages/exact-json/src/index.ts'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { INSTANT_FORM, INT_MAX, keyPart, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { afterReport, EXECUTION_STATUSES, isExpired, termsOf } from '../../core/intents/intent.ts'
-import { RawJson, writeJson } from '../../core/json/json.ts'
-import { localInstant } from '../../core/schedule/index.ts'
 import { storableText } from '../../core/text.ts'
 import { getIntent, type IntentRow } from '../../store/intents/intents.ts'
 import {

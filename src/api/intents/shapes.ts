@@ -1,5 +1,6 @@
 /** The shapes of intents: what is taken, and what is shown. Names are those that workers outside rely on. */
 import { z } from 'zod'
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { schemaOf, shownOf } from '../../core/columns.ts'
 import { keyPart, shortName } from '../../core/fields.ts'
 import { INTENT, intentFields, newIntentFields } from '../../core/intents/fields.ts'
@@ -10,7 +11,6 @@ import {
   TRIGGER_TYPES,
   termsOf,
 } from '../../core/intents/intent.ts'
-import { RawJson } from '../../core/json/json.ts'
 import type { IntentRow } from '../../store/intents/intents.ts'
 import type { ExecutionRow } from '../../store/intents/reports.ts'
 

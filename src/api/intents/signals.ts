@@ -1,5 +1,6 @@
 /** Signals: facts from outside that the conditions of intents look at. */
 import { z } from 'zod'
+import { instantIn } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { bytes, instant, isSaid, keyPart, NOT_BLANK } from '../../core/fields.ts'
 import {
@@ -19,7 +20,6 @@ import {
   UID_MAX,
   URL_MAX,
 } from '../../core/intents/signal.ts'
-import { instantIn } from '../../core/schedule/index.ts'
 import { databaseNow } from '../../store/db/due.ts'
 import { operation, ownerOf } from '../contract.ts'
 

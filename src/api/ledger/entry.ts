@@ -1,5 +1,5 @@
 /** How a slot of the ledger looks from outside. */
-import { RawJson } from '../../core/json/json.ts'
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { type Cause, judgeSlot, type MessageFact } from '../../core/ledger/ledger.ts'
 import { slotWords } from '../../core/ledger/sentence.ts'
 import type { Slot } from './slots.ts'

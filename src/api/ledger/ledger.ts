@@ -1,9 +1,9 @@
 /** The ledger: every slot with its outcome and the reason, the answer to "why did, or didn't, my agent write?". */
 import { z } from 'zod'
+import { isZone, localInstant } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
 import { LEDGER_KINDS, OUTCOME_MEANINGS, OUTCOMES } from '../../core/ledger/ledger.ts'
-import { isZone, localInstant } from '../../core/schedule/index.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
 import { idParam, listQuery, mergedPages, operation, ownerOf, page, pageOf } from '../contract.ts'
 import { sessionOf } from '../sessions/ref.ts'

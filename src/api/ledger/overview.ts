@@ -1,5 +1,6 @@
 /** What is to come and what waits, the rules in force, and who asks: what a console shows first. */
 import { z } from 'zod'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
 import { INTENTS_MAX } from '../../core/intents/rules.ts'
@@ -10,7 +11,6 @@ import {
   SLOTS_PER_TRIGGER_MAX,
   slotsUntil,
 } from '../../core/ledger/upcoming.ts'
-import { localInstant } from '../../core/schedule/index.ts'
 import type { Db } from '../../store/db/db.ts'
 import {
   COUNTED_MAX,

@@ -1,8 +1,9 @@
 /** The facts about slots, gathered for a whole page at once. */
+
+import { missed, next, ScheduleError } from '../../../packages/schedule/src/index.ts'
 import { missedBy } from '../../core/alarms/alarm.ts'
 import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
 import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
-import { missed, next, ScheduleError } from '../../core/schedule/index.ts'
 import { MAIN_THREAD, parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
 import { byKey } from '../../store/db/due.ts'

@@ -1,8 +1,8 @@
 /** The doctor: what the database and this server tell of their health, for `wakeful doctor` and for monitoring. */
 import { z } from 'zod'
+import { tzDataVersion } from '../../../packages/schedule/src/index.ts'
 import { type Finding, judgeDatabase, worst } from '../../core/doctor.ts'
 import { Refusal } from '../../core/errors.ts'
-import { tzDataVersion } from '../../core/schedule/index.ts'
 import { examine } from '../../store/db/doctor.ts'
 import { type Across, operation } from '../contract.ts'
 import { refusalOf } from '../refusal.ts'

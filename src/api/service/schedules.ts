@@ -1,6 +1,5 @@
 /** Schedules: what would an expression or a phrase mean, and when would it fire? Nothing is stored. */
 import { z } from 'zod'
-import { Refusal } from '../../core/errors.ts'
 import {
   isZone,
   localInstant,
@@ -11,7 +10,8 @@ import {
   parsePhrase,
   ScheduleError,
   zoneError,
-} from '../../core/schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
+import { Refusal } from '../../core/errors.ts'
 import { type Context, operation } from '../contract.ts'
 
 const COUNT_MAX = 100

@@ -1,7 +1,7 @@
 /** What happened in a session, row by row: events, what turns asked for, and the turns themselves. */
 import { z } from 'zod'
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { INT_MAX, whole } from '../../core/fields.ts'
-import { RawJson } from '../../core/json/json.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { EffectView } from '../../store/sessions/effects.ts'

@@ -1,8 +1,8 @@
 /** Sessions: speak to an agent, and see what became of it. */
 import { z } from 'zod'
+import { isZone, localInstant, zoneError } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { sessionKey, timezone } from '../../core/fields.ts'
-import { isZone, localInstant, zoneError } from '../../core/schedule/index.ts'
 import { judge } from '../../core/sessions/gate.ts'
 import { bucketOf, TEXT_MAX_BYTES } from '../../core/sessions/session.ts'
 import { rememberZone } from '../../store/people/people.ts'

@@ -1,10 +1,10 @@
 /** Timers of a session: set one from outside, cancel it, see them. */
 import { z } from 'zod'
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
 import { DELAY_MAX_SECONDS, INSTANT_FORM } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { RawJson } from '../../core/json/json.ts'
-import { localInstant } from '../../core/schedule/index.ts'
 import { TIMER_ID_MAX } from '../../core/sessions/session.ts'
 import { cancelTimer, listTimers, putTimer, type TimerRow } from '../../store/sessions/timers.ts'
 import { listQuery, opaqueJson, operation, page, pageOf } from '../contract.ts'

@@ -3,11 +3,12 @@
  * in, the row's next state comes out. A slot ends only when the wake was really taken, when its attempts
  * are used up, or when the owner cancels.
  */
-import { ladderMs } from '../backoff.ts'
-import type { CallFault } from '../calls/lookup.ts'
-import { askedMs, type RetryAfter } from '../calls/retry.ts'
-import { newId } from '../ids.ts'
-import { type CatchUpTerms, type CaughtUp, catchUp } from '../schedule/catch-up.ts'
+
+import {
+  type CatchUpTerms,
+  type CaughtUp,
+  catchUp,
+} from '../../../packages/schedule/src/catch-up.ts'
 import {
   cronSchedule,
   formatLocal,
@@ -15,7 +16,11 @@ import {
   nextTimes,
   parsedOf,
   ScheduleError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
+import { ladderMs } from '../backoff.ts'
+import type { CallFault } from '../calls/lookup.ts'
+import { askedMs, type RetryAfter } from '../calls/retry.ts'
+import { newId } from '../ids.ts'
 import { storableText } from '../text.ts'
 
 export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const

@@ -4,10 +4,6 @@
  */
 
 import type { z } from 'zod'
-import { MAX_FAILURES } from '../backoff.ts'
-import { Refusal } from '../errors.ts'
-import type { AuditHead } from '../identity/audit.ts'
-import { newId } from '../ids.ts'
 import {
   formatLocal,
   instantIn,
@@ -18,7 +14,11 @@ import {
   parsePhrase,
   ScheduleError,
   zoneError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
+import { MAX_FAILURES } from '../backoff.ts'
+import { Refusal } from '../errors.ts'
+import type { AuditHead } from '../identity/audit.ts'
+import { newId } from '../ids.ts'
 import { bucketOf } from '../sessions/session.ts'
 import type { AlarmKind } from './alarm.ts'
 import type { AlarmFields, alarmTimes } from './fields.ts'

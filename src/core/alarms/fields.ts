@@ -1,5 +1,6 @@
 /** What an alarm's owner may say of it, whoever asks: a request, a turn or a remote agent; and what is kept of it. */
 import { z } from 'zod'
+import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from '../backoff.ts'
 import { kept, said, shown, word } from '../columns.ts'
 import {
@@ -12,7 +13,6 @@ import {
   words,
 } from '../fields.ts'
 import { UNATTENDED, unattended } from '../questions/question.ts'
-import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { KEY_PART, KEY_PART_FORM } from '../sessions/session.ts'
 import { ALARM_KINDS, ALARM_STATUSES } from './alarm.ts'
 

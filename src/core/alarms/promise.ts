@@ -2,7 +2,12 @@
  * A promise that is made from outside a turn, as the event of its session that stands for it. A tool's result that somebody
  * posts has no field `promise`, so the mark is to be trusted. Pure.
  */
-import { type RawJson, readJson, readLevel, writeJson } from '../json/json.ts'
+import {
+  type RawJson,
+  readJson,
+  readLevel,
+  writeJson,
+} from '../../../packages/exact-json/src/index.ts'
 import type { EventType } from '../sessions/session.ts'
 
 const MARK = '{"tool_id":"promise","promise":{'

@@ -1,6 +1,7 @@
 /** An intent on its way to a row: what was asked for, in the words of its columns, JSON as text. Pure. */
+
+import { instantIn } from '../../../packages/schedule/src/index.ts'
 import type { RowOf } from '../columns.ts'
-import { instantIn } from '../schedule/index.ts'
 import type { INTENT_PLAN, IntentFields } from './fields.ts'
 import { firstCheck, type IntentTerms, onceAt, termsOf } from './intent.ts'
 

@@ -1,5 +1,6 @@
 /** What an intent's owner may say of it, whoever asks: a request or a turn; and what is kept of it. Rules beyond shape are in `rules.ts`. */
 import { z } from 'zod'
+import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { kept, shown, word, wordOrNull } from '../columns.ts'
 import {
   bytes,
@@ -16,7 +17,6 @@ import {
   words,
 } from '../fields.ts'
 import { UNATTENDED, unattended } from '../questions/question.ts'
-import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './intent.ts'
 import { wordsOf } from './keywords.ts'
 

@@ -2,7 +2,7 @@
  * What becomes of an intent. Pure: what its row says, what a check came to and the database's time go in, the
  * row's next state comes out. The same rules settle a report from outside and a check of our own.
  */
-import type { CatchUpTerms } from '../schedule/catch-up.ts'
+import type { CatchUpTerms } from '../../../packages/schedule/src/catch-up.ts'
 import {
   describe,
   localInstant,
@@ -11,7 +11,7 @@ import {
   parsedOf,
   type Schedule,
   ScheduleError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
 
 export const TRIGGER_TYPES = [
   'cron',

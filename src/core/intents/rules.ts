@@ -10,7 +10,7 @@ import {
   parsedOf,
   ScheduleError,
   zoneError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
 import { type IntentTrigger, onceAt, type TriggerCondition } from './intent.ts'
 
 /** Enabled ones of one person. */

@@ -1,7 +1,7 @@
 /** What becomes of an intent that Wakeful runs itself: the slot in hand, and the state after its turn. Pure. */
 
-import { type CaughtUp, catchUp } from '../schedule/catch-up.ts'
-import { next, ScheduleError } from '../schedule/index.ts'
+import { type CaughtUp, catchUp } from '../../../packages/schedule/src/catch-up.ts'
+import { next, ScheduleError } from '../../../packages/schedule/src/index.ts'
 import {
   afterReport,
   type ExecutionStatus,

@@ -1,8 +1,8 @@
 /** What became of a slot, in one sentence and in somebody's zone. Pure. */
 
+import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import { PARK_RULES } from '../people/manners.ts'
 import { RULE_WORDS } from '../people/words.ts'
-import { formatLocal } from '../schedule/index.ts'
 import type { Reason } from '../sessions/reason.ts'
 import type { Cause, EventFacts, Judged, LedgerKind, SlotFacts } from './ledger.ts'
 

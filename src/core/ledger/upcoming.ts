@@ -1,4 +1,12 @@
 /** What is still to come of a trigger: in words, and within a window the slot it waits for, then those that follow. Pure. */
+
+import {
+  formatLocal,
+  next,
+  parsedOf,
+  type Schedule,
+  ScheduleError,
+} from '../../../packages/schedule/src/index.ts'
 import {
   type IntentTerms,
   isConditionType,
@@ -6,7 +14,6 @@ import {
   scheduleWords,
   termsOf,
 } from '../intents/intent.ts'
-import { formatLocal, next, parsedOf, type Schedule, ScheduleError } from '../schedule/index.ts'
 import { frequencyWords } from '../work/work.ts'
 import type { TriggerKind } from './ledger.ts'
 

@@ -1,6 +1,5 @@
 /** What a person asks for becomes their manners, or the reasons why not. Pure. */
 import type { z } from 'zod'
-import { Refusal } from '../errors.ts'
 import {
   formatLocal,
   instantIn,
@@ -8,7 +7,8 @@ import {
   parsePhrase,
   ScheduleError,
   zoneError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
+import { Refusal } from '../errors.ts'
 import { type mannerFields, mannersOf, type PersonRow } from './fields.ts'
 import type { Manners } from './manners.ts'
 import { quietErrors } from './quiet.ts'

@@ -1,5 +1,5 @@
 /** What is released: a slot by itself, or several as one event. Pure; what owners wrote stays the text that it was. */
-import { formatLocal } from '../schedule/index.ts'
+import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import type { ParkRule } from './manners.ts'
 import { RULE_WORDS } from './words.ts'
 

@@ -2,8 +2,8 @@
  * Manners: may something be said to this person now? Pure: what they asked for, what is to be said and the time go in; send,
  * park until an instant, or drop comes out, with the rule and its number. Nothing promised is lost by them: it comes later.
  */
-import { DAY, dateText } from '../schedule/calendar.ts'
-import { dayBounds, localDay, wallAt, zoneOf } from '../schedule/zone.ts'
+import { DAY, dateText } from '../../../packages/schedule/src/calendar.ts'
+import { dayBounds, localDay, wallAt, zoneOf } from '../../../packages/schedule/src/zone.ts'
 import type { Reason } from '../sessions/reason.ts'
 import { type QuietWindow, quietUntil } from './quiet.ts'
 

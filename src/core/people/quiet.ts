@@ -1,6 +1,6 @@
 /** Quiet hours: windows of the wall clock by weekday, in somebody's zone. Pure. */
-import { DAY, MINUTE, weekday } from '../schedule/calendar.ts'
-import { instantOf, wallAt, zoneOf } from '../schedule/zone.ts'
+import { DAY, MINUTE, weekday } from '../../../packages/schedule/src/calendar.ts'
+import { instantOf, wallAt, zoneOf } from '../../../packages/schedule/src/zone.ts'
 
 export const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const
 export type Weekday = (typeof WEEKDAYS)[number]

@@ -1,5 +1,5 @@
 /** Manners in words, in the zone of their person. Pure. */
-import { formatLocal } from '../schedule/index.ts'
+import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import { type Manners, type ParkRule, unaskedToday } from './manners.ts'
 import { type QuietWindow, quietUntil, type WEEKDAYS } from './quiet.ts'
 

@@ -3,10 +3,10 @@
  * once, whoever comes second hears so. Pure.
  */
 import { z } from 'zod'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { kept, shown, word, wordOrNull } from '../columns.ts'
 import { Refusal } from '../errors.ts'
 import { pauseEnd } from '../people/change.ts'
-import { localInstant } from '../schedule/index.ts'
 
 export const QUESTION_STATUSES = ['open', 'answered', 'defaulted', 'cancelled'] as const
 export type QuestionStatus = (typeof QUESTION_STATUSES)[number]

@@ -4,11 +4,11 @@
  * transaction that creates the messages, and so that every rule here can be tested without a store.
  */
 import { hash } from 'node:crypto'
+import { canonicalJson, RawJson } from '../../../packages/exact-json/src/index.ts'
 import type { AlarmAsk } from '../alarms/draft.ts'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from '../backoff.ts'
 import { newId } from '../ids.ts'
 import type { IntentAsk } from '../intents/draft.ts'
-import { canonicalJson, RawJson } from '../json/json.ts'
 import type { MannerAsk } from '../people/change.ts'
 import type { QuestionAsk } from '../questions/question.ts'
 import type { WorkWish } from '../work/draft.ts'

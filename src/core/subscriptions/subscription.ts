@@ -1,8 +1,8 @@
 /** A subscription of somebody outside: what makes it the same one, how long it lasts, and what becomes of a delivery. Pure. */
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../packages/exact-json/src/index.ts'
 import type { Attempt } from '../alarms/alarm.ts'
 import { askedMs } from '../calls/retry.ts'
-import { canonicalJson } from '../json/json.ts'
 import type { EventArguments } from './event-types.ts'
 
 /** Of one person. */

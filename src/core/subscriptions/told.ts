@@ -1,5 +1,5 @@
 /** What is told of something that happened, in the words of MCP Events. Pure. */
-import { RawJson, readJson } from '../json/json.ts'
+import { RawJson, readJson } from '../../../packages/exact-json/src/index.ts'
 import { type Cursor, cursorBehind, writeCursor } from './cursor.ts'
 import type { EventName } from './event-types.ts'
 

@@ -1,8 +1,8 @@
 /** What the owner of work may say of it, whoever asks: a request or a turn; and what is kept of it and of its runs. */
 import { z } from 'zod'
+import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { kept, shown, word } from '../columns.ts'
 import { catchUpFields, opaqueJson, sessionKey, shortName, timezone, words } from '../fields.ts'
-import { CATCH_UPS } from '../schedule/catch-up.ts'
 import { hasUnstorableText } from '../text.ts'
 import { OUTPUT_STATUSES } from './work.ts'
 

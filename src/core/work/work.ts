@@ -2,8 +2,12 @@
  * Work: a task with a frequency. Pure: what was asked for, the row in hand and the database's time go in;
  * what is to be written comes out. Status lives on outputs alone; the schedule goes on whatever a run came to.
  */
-import { Refusal } from '../errors.ts'
-import { type CatchUpTerms, type CaughtUp, catchUp } from '../schedule/catch-up.ts'
+
+import {
+  type CatchUpTerms,
+  type CaughtUp,
+  catchUp,
+} from '../../../packages/schedule/src/catch-up.ts'
 import {
   cronSchedule,
   isZone,
@@ -15,7 +19,8 @@ import {
   parseFrequency,
   ScheduleError,
   zoneError,
-} from '../schedule/index.ts'
+} from '../../../packages/schedule/src/index.ts'
+import { Refusal } from '../errors.ts'
 import { parseSessionKey, type SessionRef } from '../sessions/session.ts'
 
 export const OUTPUT_STATUSES = ['pending', 'running', 'completed', 'failed'] as const

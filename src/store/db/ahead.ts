@@ -2,9 +2,10 @@
  * A clock that was ahead and was set right leaves rows behind that nobody would touch for as long as it was ahead: leases that end
  * then, and due times that were computed by it. This finds such rows by their stamps, and pulls them back.
  */
+
+import { CLOCK_STEP_MS } from '../../../packages/schedule/src/count.ts'
+import { pulledSlot } from '../../../packages/schedule/src/moved.ts'
 import { HELD_UNTIL } from '../../core/limits/stops.ts'
-import { CLOCK_STEP_MS } from '../../core/schedule/count.ts'
-import { pulledSlot } from '../../core/schedule/moved.ts'
 import type { Db } from './db.ts'
 import { inMs, NOW } from './due.ts'
 import { moveSlots } from './zoned.ts'

@@ -1,5 +1,5 @@
 /** What waits for its next regular slot: read page by page, and moved where that slot has moved. */
-import { CLOCK_STEP_MS } from '../../core/schedule/count.ts'
+import { CLOCK_STEP_MS } from '../../../packages/schedule/src/count.ts'
 import type { Db } from './db.ts'
 import { inMs, keyIs, NOW, NOW_MS } from './due.ts'
 import { rows, statement } from './statement.ts'

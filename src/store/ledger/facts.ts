@@ -1,4 +1,6 @@
 /** What the rows say about the slots of one page of the ledger: a few look-ups by key for each kind, whatever the page. */
+
+import type { CatchUp } from '../../../packages/schedule/src/catch-up.ts'
 import type {
   CheckRow,
   Detour,
@@ -7,7 +9,6 @@ import type {
   ParkedFact,
   TurnFact,
 } from '../../core/ledger/ledger.ts'
-import type { CatchUp } from '../../core/schedule/catch-up.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'

@@ -1,4 +1,4 @@
-import type { MastraAgent, MastraResult } from '../../../src/mastra.ts'
+import type { MastraAgent, MastraResult } from '../../../packages/mastra/src/index.ts'
 
 export class Agent implements MastraAgent {
   constructor(settings: object)

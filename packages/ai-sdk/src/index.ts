@@ -1,0 +1,31 @@
+/** `wakeful/ai-sdk`: agents of the AI SDK. Of that only types are taken, so any version will do whose agents have this shape. */
+import type { ToolSet } from 'ai'
+import type { Agent } from '../../../src/agents/agent.ts'
+import type { ForeignOptions } from '../../../src/agents/foreign.ts'
+import type { Turn } from '../../../src/agents/function.ts'
+import { turnTools } from '../../tools/src/index.ts'
+import { type AiSdkAgent, generating } from './agent.ts'
+
+export type { AskedCall, ForeignOptions, Usage } from '../../../src/agents/foreign.ts'
+export type { AiSdkAgent, AiSdkResult } from './agent.ts'
+
+/** What an agent is made with, anew for each turn. */
+export interface AiSdkTurn {
+  readonly turn: Turn
+  /** Wakeful's own, bound to the turn: what they set is written with it, or not at all. */
+  readonly tools: ToolSet
+}
+
+/** `aiSdkAgent(({ tools }) => new ToolLoopAgent({ model, tools }))` */
+export function aiSdkAgent(
+  make: (offered: AiSdkTurn) => AiSdkAgent,
+  options: ForeignOptions = {},
+): Agent {
+  if (typeof make !== 'function')
+    throw new TypeError('aiSdkAgent: takes a function that makes the agent of a turn')
+  return generating(
+    'ai-sdk',
+    (turn) => make({ turn, tools: turnTools(turn) as unknown as ToolSet }),
+    options,
+  )
+}

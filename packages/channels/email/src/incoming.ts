@@ -1,0 +1,71 @@
+/**
+ * A mail that somebody sent us. Its From is believed only where it went to the address that this person alone was given, or
+ * where it brings a code; what a program wrote is not answered, so that two programs never write to each other.
+ */
+import PostalMime, { type Email } from 'postal-mime'
+import type { Inbox } from '../../../../src/channels/channel.ts'
+import type { ChannelAnswer } from '../../../../src/core/channels/request.ts'
+import { readChat } from '../../../../src/core/channels/text.ts'
+import { errorText } from '../../../../src/core/errors.ts'
+import { addressIn, bounceOf, isAnswer, newText } from './mail.ts'
+
+const CHANNEL = 'email'
+const TAKEN: ChannelAnswer = { status: 200 }
+
+/** 200 also for what is none of ours, or it would be posted again. */
+export async function takeMail(raw: Buffer, secret: string, inbox: Inbox): Promise<ChannelAnswer> {
+  let mail: Email
+  try {
+    mail = await PostalMime.parse(raw)
+  } catch (error) {
+    return { status: 400, body: errorText(error, 200) }
+  }
+  const bounce = bouncedIn(mail)
+  if (bounce !== null) {
+    const { recipient: address, messageId: id, gone, words: error } = bounce
+    const outcome = gone ? 'gone' : 'failed'
+    await inbox.failed({ channel: CHANNEL, address, id, outcome, error })
+    return TAKEN
+  }
+  const from = addressIn(mail.from?.address ?? '')
+  const id = mail.messageId?.trim()
+  if (from === null || !id) return { status: 400, body: 'no mail: From or Message-ID is missing' }
+  if (isAutomatic(mail)) return TAKEN
+  const text = newText(mail.text ?? '')
+  const proven = isAnswer(recipientsOf(mail), secret, from)
+  const input = readChat(text)
+  if (!proven && !(input.type === 'start' && input.code !== null)) return TAKEN
+  const to = mail.inReplyTo?.trim() || null
+  await inbox.heard({ channel: CHANNEL, address: from, id, text: text === '' ? null : text, to })
+  return TAKEN
+}
+
+function headerOf({ headers }: Email, name: string): string {
+  return headers.find(({ key }) => key === name)?.value ?? ''
+}
+
+function isAutomatic(mail: Email): boolean {
+  const submitted = headerOf(mail, 'auto-submitted').trim().toLowerCase()
+  if (submitted !== '' && submitted !== 'no') return true
+  return /^(bulk|junk|list|auto_reply)$/i.test(headerOf(mail, 'precedence').trim())
+}
+
+function recipientsOf(mail: Email): string[] {
+  const named = [...(mail.to ?? []), ...(mail.cc ?? [])].map(({ address }) => address ?? '')
+  const taken = ['delivered-to', 'x-original-to', 'envelope-to'].map((name) => headerOf(mail, name))
+  return [...named, ...taken].map((each) => each.toLowerCase())
+}
+
+function bouncedIn(mail: Email) {
+  if (!/multipart\/report/i.test(headerOf(mail, 'content-type'))) return null
+  const part = (type: RegExp) => {
+    const found = mail.attachments.find(({ mimeType }) => type.test(mimeType))
+    return found === undefined ? '' : textOf(found.content)
+  }
+  return bounceOf(part(/^message\/delivery-status$/), part(/^(message\/rfc822|text\/rfc822)/))
+}
+
+function textOf(content: string | ArrayBuffer | Uint8Array): string {
+  if (typeof content === 'string') return content
+  return Buffer.from(content as Uint8Array).toString('utf8')
+}

@@ -1,0 +1,157 @@
+/** Slack as a channel: sends by `chat.postMessage`, believes what is signed, and says what each refusal means. */
+import { z } from 'zod'
+import type {
+  Button,
+  Inbox,
+  Push,
+  PushChannel,
+  PushOutcome,
+} from '../../../../src/channels/channel.ts'
+import {
+  askVendor,
+  type PartOutcome,
+  sendParts,
+  type VendorAnswer,
+} from '../../../../src/channels/vendor.ts'
+import { hmacHex, isSame, isYoung } from '../../../../src/core/channels/proof.ts'
+import {
+  type ChannelAnswer,
+  type ChannelRequest,
+  header,
+  jsonOf,
+} from '../../../../src/core/channels/request.ts'
+import { CHANNEL, escaped, heardOf, threadOf } from './payload.ts'
+
+export interface SlackOptions {
+  readonly token: string
+  readonly signingSecret: string | null
+  readonly apiRoot: string
+}
+
+/** A text with buttons stands in a section, which takes 3,000 characters, counted as they are escaped. */
+const TEXT_MAX = 2_000
+const CHANNELS_KEPT = 10_000
+/** Nobody will ever be reached there. */
+const GONE = new Set([
+  ...['channel_not_found', 'is_archived', 'user_not_found', 'user_disabled'],
+  ...['cannot_dm_bot', 'user_not_visible'],
+])
+/** This message will not go, others may. */
+const DROPPED = new Set([
+  ...['msg_too_long', 'no_text', 'invalid_blocks', 'invalid_blocks_format'],
+  ...['restricted_action', 'cannot_reply_to_message'],
+])
+
+const answered = z.object({
+  ok: z.boolean(),
+  error: z.string().optional(),
+  ts: z.string().optional(),
+  channel: z.union([z.string(), z.object({ id: z.string() })]).optional(),
+})
+type Answered = z.infer<typeof answered>
+
+export class SlackChannel implements PushChannel {
+  readonly name = CHANNEL
+  readonly buttons = true
+  readonly #options: SlackOptions
+  /** The conversation with each user. */
+  readonly #channels = new Map<string, string>()
+
+  constructor(options: SlackOptions) {
+    this.#options = options
+  }
+
+  addressOf(text: string): string | null {
+    return /^[UW][A-Z0-9]{1,30}$/.test(text) ? text : null
+  }
+
+  async invite(code: string) {
+    return { words: `Write this to the app in Slack, as a direct message: link ${code}` }
+  }
+
+  async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
+    const thread = threadOf(push.answers)
+    return sendParts(push, TEXT_MAX, ({ text, last }) =>
+      this.#post(push.address, {
+        ...withButtons(escaped(text), last ? push.buttons : []),
+        ...(thread === undefined ? {} : { thread_ts: thread }),
+        ...{ unfurl_links: false, unfurl_media: false },
+        signal,
+      }),
+    )
+  }
+
+  async say(address: string, text: string): Promise<void> {
+    const outcome = await this.#post(address, { text: escaped(text) })
+    if (outcome.type !== 'sent') throw new Error(outcome.error)
+  }
+
+  async receive(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer> {
+    const { body, now } = request
+    const secret = this.#options.signingSecret
+    const seconds = header(request, 'x-slack-request-timestamp')
+    const given = header(request, 'x-slack-signature')
+    if (secret === null || !isYoung(seconds, now)) return { status: 401 }
+    if (!isSame(given, `v0=${hmacHex(secret, `v0:${seconds}:`, body)}`)) return { status: 401 }
+    const text = body.toString('utf8')
+    // Buttons come as a form with one field.
+    const payload = jsonOf(
+      text.startsWith('payload=') ? (new URLSearchParams(text).get('payload') ?? '') : text,
+    )
+    if (payload === undefined) return { status: 400 }
+    const { type, challenge } = payload as { type?: unknown; challenge?: unknown }
+    if (type === 'url_verification') return { status: 200, body: { challenge } }
+    await this.take(payload, inbox)
+    return { status: 200 }
+  }
+
+  async take(payload: unknown, inbox: Inbox): Promise<void> {
+    const heard = heardOf(payload)
+    if (heard !== null) await inbox.heard(heard)
+  }
+
+  /** One method of the Web API, with another token where that is asked for. */
+  async ask(method: string, body: object, signal?: AbortSignal, token = this.#options.token) {
+    const { apiRoot } = this.#options
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await askVendor({ url: `${apiRoot}/${method}`, body, headers, signal })
+    return { answer, told: answered.safeParse(answer.json).data ?? null }
+  }
+
+  async #post(
+    user: string,
+    { signal, ...message }: { signal?: AbortSignal; text: string },
+  ): Promise<PartOutcome> {
+    const channel = await this.#channelOf(user, signal)
+    if (typeof channel !== 'string') return channel
+    const { answer, told } = await this.ask('chat.postMessage', { channel, ...message }, signal)
+    return told?.ok ? { type: 'sent', id: told.ts ?? null } : outcomeOf(answer, told)
+  }
+
+  async #channelOf(user: string, signal?: AbortSignal): Promise<string | PartOutcome> {
+    const known = this.#channels.get(user)
+    if (known !== undefined) return known
+    const { answer, told } = await this.ask('conversations.open', { users: user }, signal)
+    if (!told?.ok || typeof told.channel !== 'object') return outcomeOf(answer, told)
+    if (this.#channels.size >= CHANNELS_KEPT) this.#channels.clear()
+    this.#channels.set(user, told.channel.id)
+    return told.channel.id
+  }
+}
+
+function withButtons(text: string, buttons: readonly Button[]) {
+  if (buttons.length === 0) return { text }
+  const elements = buttons.map(({ label, value }) => ({
+    ...{ type: 'button', action_id: value, value, text: { type: 'plain_text', text: label } },
+  }))
+  const section = { type: 'section', text: { type: 'mrkdwn', text } }
+  return { text, blocks: [section, { type: 'actions', elements }] }
+}
+
+/** What is wrong with our own token or rights passes when an operator has mended it. */
+function outcomeOf({ status, waitMs }: VendorAnswer, told: Answered | null): PartOutcome {
+  const error = `Slack: ${told?.error ?? `answered ${status}`}`
+  if (told?.error !== undefined && GONE.has(told.error)) return { type: 'gone', error }
+  if (told?.error !== undefined && DROPPED.has(told.error)) return { type: 'dropped', error }
+  return { type: 'later', waitMs, error }
+}

@@ -1,0 +1,101 @@
+/**
+ * The built-in demo agent: a person who keeps promises in time. It understands plain words without any model, asks back
+ * when they are unclear, and checks in when left alone. With a model it lets that one choose among the same wishes.
+ */
+
+import type { Agent } from '../../../src/agents/agent.ts'
+import { agent, type Turn } from '../../../src/agents/function.ts'
+import { act, isIdle, placeOf } from './act.ts'
+import type { Fired } from './compose.ts'
+import { type Digest, gather, lateText, type Waited } from './digest.ts'
+import { initiate } from './initiate.ts'
+import type { Answer } from './plans.ts'
+import { type ModelMind, think } from './think.ts'
+import { understand } from './understand.ts'
+
+const CHECK_IN = 'check-in'
+const NUDGE_SECONDS = 20
+/** One more than the default cap, so that the gate has something to hold back. */
+const NUDGES = 4
+const LINES = [
+  'Still with me?',
+  'Just checking in: anything I can pick up for you?',
+  'I will be here when you need me.',
+]
+
+const NO_WRITER =
+  'Texts are written by a chat model: until WAKEFUL_MODEL_URL and WAKEFUL_MODEL are set, its runs fail and say so.'
+
+/** `mind`: a chat model with tools, asked first; while it is away plain words do. */
+export function createCompanion(mind: ModelMind | null = null): Agent {
+  return agent(
+    (turn) => (turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind)),
+    { rehearses: mind === null },
+  )
+}
+
+export const companion = createCompanion()
+
+async function answer(turn: Turn, mind: ModelMind | null): Promise<void> {
+  const { text } = turn.event.payload as { text: string }
+  turn.state.nudges = 0
+  const { text: reply, checkIn } = await answerTo(turn, text, mind)
+  if (!checkIn) {
+    turn.reply(reply)
+    return
+  }
+  turn.reply(`${reply}\nIf you stay silent, I will check in after ${NUDGE_SECONDS} seconds.`)
+  turn.followUp(CHECK_IN, { inSeconds: NUDGE_SECONDS })
+}
+
+async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promise<Answer> {
+  if (mind !== null) {
+    const thought = await think(turn, text, mind)
+    if (thought.answered) return thought.answer
+    const plain = await act(turn, understand(text, placeOf(turn)), text)
+    return { ...plain, text: `${plain.text}\n(${thought.note})` }
+  }
+  const meaning = understand(text, placeOf(turn))
+  const plain = await act(turn, meaning, text)
+  if (meaning.is !== 'work' || meaning.type !== 'content') return plain
+  return { ...plain, text: `${plain.text}\n(${NO_WRITER})` }
+}
+
+/** Woken by something other than the user: a check-in meets the gate, a reminder is a promise. */
+async function speakFirst(turn: Turn, mind: ModelMind | null): Promise<void> {
+  const nudges = Number(turn.state.nudges ?? 0)
+  turn.reply(await firstWords(turn, nudges, mind))
+  turn.state.nudges = nudges + 1
+  if (nudges + 1 >= NUDGES || !(await isIdle(turn, triggerOf(turn)))) return
+  turn.followUp(CHECK_IN, { inSeconds: NUDGE_SECONDS })
+}
+
+interface Rung {
+  readonly alarm_id: string
+  readonly wake_message: string
+  readonly missed_count: number
+}
+
+async function firstWords(turn: Turn, nudges: number, mind: ModelMind | null): Promise<string> {
+  const { type, payload } = turn.event
+  switch (type) {
+    case 'timer':
+      return LINES[nudges % LINES.length] ?? 'Hello?'
+    case 'alarm': {
+      const { wake_message, missed_count: missed } = payload as Rung
+      const more = missed > 0 ? ` (${missed} more were missed meanwhile)` : ''
+      return `Reminder: ${wake_message}${more}${lateText(payload as Waited, placeOf(turn))}`
+    }
+    case 'intent':
+      return initiate(turn, payload as Fired, mind)
+    case 'digest':
+      return gather(turn, payload as Digest, mind)
+    default:
+      return `Noted: ${type.replace('_', ' ')}.`
+  }
+}
+
+function triggerOf(turn: Turn): string | null {
+  const { alarm_id: alarm, intent_id: intent } = (turn.event.payload ?? {}) as Partial<Rung & Fired>
+  return alarm ?? intent ?? null
+}

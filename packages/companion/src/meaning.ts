@@ -1,0 +1,77 @@
+/** What a sentence can mean to the companion. */
+import type { MannerRequest } from '../../../src/agents/manners.ts'
+import type { Operator } from '../../../src/core/intents/intent.ts'
+import type { Parsed } from '../../schedule/src/index.ts'
+
+/** What to say, and when. Of the sentence nothing else is left. */
+export interface Reminder {
+  readonly phrase: string
+  readonly parsed: Parsed
+  readonly what: string
+}
+
+/** One of the plans, by the number it was listed under or by words of its title; an empty name is "it". */
+export type Target = { readonly number: number } | { readonly name: string }
+
+type Plain = 'hello' | 'thanks' | 'stop' | 'why' | 'help' | 'yes' | 'no'
+
+export type Meaning =
+  | ({ readonly is: 'remind' } & Reminder)
+  /** Several wishes in one sentence, all of them understood. */
+  | { readonly is: 'remind_all'; readonly reminders: readonly Reminder[] }
+  /** Asked back: one is confirmed with yes, several are chosen from by number. */
+  | { readonly is: 'offer'; readonly reminders: readonly Reminder[]; readonly why: string }
+  /** `phrase` null: once, now. */
+  | { readonly is: 'report'; readonly phrase: string | null; readonly parsed: Parsed | null }
+  | {
+      readonly is: 'work'
+      readonly type: 'research' | 'content'
+      readonly task: string
+      /** Null: once, now. */
+      readonly phrase: string | null
+      readonly parsed: Parsed | null
+    }
+  | {
+      readonly is: 'price'
+      readonly ticker: string
+      readonly operator: Operator
+      readonly value: number
+      /** Each time it becomes true, not only the first. */
+      readonly always: boolean
+    }
+  | { readonly is: 'silence'; readonly hours: number; readonly span: string }
+  | { readonly is: 'news'; readonly keywords: readonly string[] }
+  | { readonly is: 'zone'; readonly zone: string }
+  /** When and how often they want to be written to. */
+  | { readonly is: 'manners'; readonly wish: MannerRequest }
+  | { readonly is: 'missed' }
+  | ({ readonly is: 'cancel' | 'pause' | 'resume' | 'outputs' } & Target)
+  /** To a time of its own, or later by a span. */
+  | ({ readonly is: 'move'; readonly to: string } & Target)
+  | ({ readonly is: 'postpone'; readonly by: string } & Target)
+  /** Nothing then, of what is named: asked back, since a rhythm cannot leave out a day. */
+  | { readonly is: 'not_then'; readonly phrase: string | null; readonly name: string }
+  | { readonly is: 'stop_all'; readonly only: 'alarm' | null }
+  | { readonly is: 'planned'; readonly name: string; readonly phrase: string | null }
+  | { readonly is: 'pick'; readonly number: number }
+  | { [K in Plain]: { readonly is: K } }[Plain]
+  | { readonly is: 'unclear'; readonly about: 'anything' }
+  | {
+      readonly is: 'unclear'
+      readonly about: 'time' | 'zone' | 'two' | 'other'
+      readonly errors: readonly string[]
+    }
+  /** A time without a thing, or a thing without a time: what is there is kept for the next sentence. */
+  | { readonly is: 'unclear'; readonly about: 'what'; readonly parsed: Parsed }
+  | { readonly is: 'unclear'; readonly about: 'when'; readonly what: string }
+
+export interface Place {
+  readonly timezone: string
+  readonly now: Date
+}
+
+export const UNCLEAR: Meaning = { is: 'unclear', about: 'anything' }
+
+export function unclear(about: 'time' | 'zone' | 'two' | 'other', ...errors: string[]): Meaning {
+  return { is: 'unclear', about, errors }
+}

@@ -1,0 +1,42 @@
+/** Rehearsals: what the next days would bring, on a copy of somebody's state and a clock of its own. */
+import type { Context } from '../../../src/api/contract.ts'
+import type { Pack } from '../../../src/app/pack.ts'
+import type { Copy } from './copy.ts'
+import { House } from './house.ts'
+import { operations } from './operations.ts'
+import { hold, type Plan } from './rehearse.ts'
+import { toldOf } from './told.ts'
+
+/** What the operation asks for. */
+export interface Rehearsals {
+  hold(ctx: Context, plan: Plan & { readonly timezone: string }, limit: number): Promise<object>
+}
+
+export const rehearsalPack = {
+  name: 'rehearsals',
+  operations,
+  open: async (_, app) => {
+    const house = new House((service, error) => app.meter.trouble(service, error))
+    const own: Rehearsals = {
+      hold: (ctx, plan, limit) =>
+        house.rehearse(plan.userId, async (room) => {
+          const held = await hold(app, ctx, plan, room)
+          const told = await toldOf(room.store.db, plan, held, limit)
+          const { userId: user_id, from, timezone } = plan
+          return { user_id, timezone, from, to: held.to, ...told, notes: notesOn(plan.copy) }
+        }),
+    }
+    return { own, close: () => house.close() }
+  },
+} as const satisfies Pack
+
+function notesOn(copy: Copy): string[] {
+  const outside = (copy.get('scheduled_intents') ?? []).filter(
+    (row) => (JSON.parse(row) as { agent_id: unknown }).agent_id === null,
+  )
+  return outside.length === 0
+    ? []
+    : [
+        `${outside.length} of the intents name no agent: whoever asks for them decides when they fire, so they are left out`,
+      ]
+}

@@ -1,0 +1,70 @@
+/** One stretch of a rehearsal: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
+import { openPlay, type Setting } from '../../../src/app/pack.ts'
+import type { Store } from '../../../src/store/db/open.ts'
+import { skipIdleChecks } from './copy.ts'
+import type { Cast, Roles } from './recorder.ts'
+
+export type Trouble = (service: string, error: unknown) => void
+
+export interface Clock {
+  now: Date
+}
+
+/** Plain, so that it can be told to another thread. */
+export interface Stretch {
+  readonly from: Date
+  readonly to: Date
+  readonly roles: Roles
+  readonly setting: Setting
+  /** So many slots may become events, and so long it may take by the machine's clock. */
+  readonly promotedMax: number
+  readonly timeMaxMs: number
+  /** So long while others wait for their turn. */
+  readonly sharedMaxMs: number
+}
+
+export interface Played {
+  /** How far it came. */
+  readonly to: Date
+  readonly promoted: number
+  readonly cut: 'occurrences' | 'time' | 'broken off' | null
+}
+
+/** Where it is played. */
+export interface Scene {
+  readonly store: Store
+  /** Its time is the store's. */
+  readonly clock: Clock
+  readonly cast: Cast
+  readonly brokenOff: () => boolean
+  readonly othersWait: () => boolean
+  readonly trouble: Trouble
+}
+
+export async function play(
+  { from, to, setting, promotedMax, timeMaxMs, sharedMaxMs }: Stretch,
+  { store, clock, cast, brokenOff, othersWait, trouble }: Scene,
+): Promise<Played> {
+  const begunMs = performance.now()
+  clock.now = from
+  const services = openPlay({ store, setting, trouble, agents: cast, now: () => clock.now })
+  let promoted = 0
+  const ended = (cut: Played['cut']): Played => ({ to: clock.now, promoted, cut })
+  try {
+    for (;;) {
+      await skipIdleChecks(store.engine, to)
+      const { promoted: more, next } = await services.step()
+      promoted += more
+      if (brokenOff()) return ended('broken off')
+      if (next === null || next > to) break
+      if (promoted >= promotedMax) return ended('occurrences')
+      if (performance.now() - begunMs > (othersWait() ? sharedMaxMs : timeMaxMs))
+        return ended('time')
+      clock.now = next
+    }
+    if (to > clock.now) clock.now = to
+    return ended(null)
+  } finally {
+    await services.close()
+  }
+}

@@ -1,0 +1,69 @@
+/** Who takes the turns of a rehearsal: a recorder in the place of each agent, or the agent itself where that was asked for and may be. */
+import type { Agent } from '../../../src/agents/agent.ts'
+import { executorAgent } from '../../../src/agents/executor.ts'
+import { withNotices } from '../../../src/agents/notice.ts'
+import { removedAgent } from '../../../src/agents/registry.ts'
+
+/** As the engine asks for them. */
+export interface Cast {
+  get(id: string): Agent | undefined
+  keys(): Iterable<string>
+}
+
+const TIMEOUT_MS = 10_000
+
+/** Says one message to whatever it is woken for, so that gates and manners have something to judge. */
+const recorder: Agent = {
+  kind: 'recorder',
+  timeoutMs: TIMEOUT_MS,
+  run: async ({ event }) => ({
+    wishes: [{ type: 'send_message', content: `(${event.type})` }],
+    checkpointId: null,
+    points: [],
+  }),
+}
+
+/** Every run succeeds, with its task as the title. */
+const runRecorder = executorAgent(
+  async ({ task }) => ({ title: task.slice(0, 200), content: '' }),
+  {
+    report: async () => undefined,
+    files: { put: () => Promise.reject(new Error('a rehearsal keeps no files')) },
+    trouble: () => undefined,
+  },
+)
+
+/** Who is there to take turns; plain, so that it can be told to another thread. */
+export interface Roles {
+  readonly names: readonly string[]
+  readonly removed: readonly string[]
+  readonly executors: readonly string[]
+}
+
+/** `named`: by the rows of the person; they may run in other processes. Those that are switched off wait here, too. */
+export function rolesOf(
+  real: Cast,
+  named: readonly string[],
+  executors: ReadonlySet<string>,
+): Roles {
+  const here = [...real.keys()]
+  const elsewhere = [...named, ...executors].filter((id) => real.get(id) === undefined)
+  const names = [...new Set([...here, ...elsewhere])]
+  const removed = names.filter((id) => real.get(id)?.kind === 'removed')
+  return { names, removed, executors: [...executors] }
+}
+
+/** `real`: agents that may run here themselves do. Those that were removed fail. */
+export function castOf({ names, removed, executors }: Roles, real: Cast | null): Cast {
+  const told = withNotices(recorder, executors)
+  const [gone, doing] = [new Set(removed), new Set(executors)]
+  return {
+    keys: () => names,
+    get(id) {
+      if (gone.has(id)) return removedAgent(id)
+      if (doing.has(id)) return runRecorder
+      const agent = real?.get(id)
+      return agent?.rehearses === true ? agent : told
+    },
+  }
+}

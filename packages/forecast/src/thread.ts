@@ -1,0 +1,41 @@
+/** In the thread of the store that rehearsals have: plays what it is told, beside the store. */
+import type { Begin } from '../../../src/store/db/apart.ts'
+import { embeddedStore } from '../../../src/store/db/pglite.ts'
+import { Wire } from '../../../src/store/db/wire.ts'
+import { BROKEN_OFF, isRaised, OTHERS_WAIT } from './flag.ts'
+import { type Clock, type Played, play, type Stretch, type Trouble } from './play.ts'
+import { castOf } from './recorder.ts'
+
+export interface Order {
+  readonly stretch: Stretch
+  /** `BROKEN_OFF`, `OTHERS_WAIT`. Shared, since nobody here has time to listen meanwhile. */
+  readonly flag: Int32Array
+}
+
+/** All of them may come in one stretch; the one that is not `trouble` ends it. */
+export type Report =
+  | { readonly played: Played }
+  | { readonly failed: unknown }
+  | { readonly trouble: Parameters<Trouble> }
+
+export const begin: Begin = (port, ask) => {
+  const clock: Clock = { now: new Date(0) }
+  const report = (said: Report) => port.postMessage(said)
+  const store = embeddedStore({ wire: () => new Wire(ask) }, async () => undefined, {
+    now: () => clock.now,
+    onError: (error) => report({ trouble: ['rehearsals', error] }),
+    ordered: true,
+    joins: true,
+  })
+  port.on('message', ({ stretch, flag }: Order) => {
+    play(stretch, {
+      ...{ store, clock, cast: castOf(stretch.roles, null) },
+      brokenOff: () => isRaised(flag, BROKEN_OFF),
+      othersWait: () => isRaised(flag, OTHERS_WAIT),
+      trouble: (...said) => report({ trouble: said }),
+    }).then(
+      (played) => report({ played }),
+      (failed: unknown) => report({ failed }),
+    )
+  })
+}

@@ -1,0 +1,158 @@
+/** What a rehearsal came to, read from the ledger of its store: what would be said, parked, gathered and dropped, when and why. */
+import { entryOf } from '../../../src/api/ledger/entry.ts'
+import { grouped } from '../../../src/api/ledger/events.ts'
+import { readLedger } from '../../../src/api/ledger/page.ts'
+import type { Slot } from '../../../src/api/ledger/slots.ts'
+import { OUTCOMES, type Outcome } from '../../../src/core/ledger/ledger.ts'
+import type { Db } from '../../../src/store/db/db.ts'
+import { formatLocal } from '../../schedule/src/index.ts'
+import { openEvents } from './copy.ts'
+import type { Held, Plan } from './rehearse.ts'
+
+const PAGE = 1000
+
+type Entry = ReturnType<typeof entryOf>
+
+/** Where a slot waited, and the event it came as. */
+interface ParkedRow {
+  readonly id: string
+  readonly rule: string
+  readonly parked_at: Date
+  readonly event_id: string | null
+  readonly event_at: Date | null
+  readonly together: number
+}
+
+/** By the ids of the events that the slots were first. */
+async function parkedRows(db: Db): Promise<Map<string, ParkedRow>> {
+  const rows = await db.query<ParkedRow>(
+    `select p.id, p.rule, p.parked_at, e.id as event_id, e.created_at as event_at,
+       count(*) over (partition by p.session_key, p.released_seq)::int as together
+     from wakeful.parked p
+     left join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.released_seq`,
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** What a run of work was told with, which is no slot of its own. */
+interface NoticeRow {
+  readonly id: string
+  readonly run: string
+  readonly said_at: Date | null
+}
+
+/** The first of each run; where it was parked it is said when it is released. */
+async function noticeRows(db: Db): Promise<Map<string, NoticeRow>> {
+  const rows = await db.query<NoticeRow>(
+    `select e.id, (e.payload ->> 'work_id') || ' ' || (e.payload ->> 'run_number') as run,
+       (select f.created_at from wakeful.effects f where f.bucket = e.bucket and f.session_key = e.session_key
+          and f.event_seq = coalesce(p.released_seq, e.seq) and f.type = 'send_message' order by f.position limit 1) as said_at
+     from wakeful.events e left join wakeful.parked p on p.bucket = e.bucket and p.id = e.id
+     where e.type = 'work' and e.payload ->> 'notice' = 'true' order by e.created_at desc, e.seq desc`,
+  )
+  return new Map(rows.map((row) => [row.run, row]))
+}
+
+/** Every slot that was taken up in the rehearsal, or was open when it began; oldest first. */
+async function slotsIn(db: Db, { userId, from, copy }: Plan): Promise<Slot[]> {
+  const open = openEvents(copy)
+  const all: Slot[] = []
+  let after: readonly [string, string] | null = null
+  do {
+    const page = await readLedger(db, {
+      ...{ userId, session: null, kind: null, triggerId: null, outcome: null },
+      ...{ from: null, to: null, after, limit: PAGE },
+    })
+    all.push(...page.slots)
+    after = page.next
+  } while (after !== null)
+  return all.filter(({ row }) => row.at >= from || open.has(row.id)).reverse()
+}
+
+export async function toldOf(
+  db: Db,
+  plan: Plan & { readonly timezone: string },
+  held: Held,
+  limit: number,
+) {
+  const { timezone } = plan
+  const slots = await slotsIn(db, plan)
+  const [parked, notices] = [await parkedRows(db), await noticeRows(db)]
+  const occurrences = slots.map((slot) => {
+    const entry = entryOf(slot, timezone, held.to)
+    const notice = notices.get(`${entry.trigger.id} ${entry.output?.run_number}`)
+    const waited = parked.get(notice?.id ?? entry.id)
+    return occurrence(entry, waited, { ...plan, ...held, said: notice?.said_at ?? saidAt(entry) })
+  })
+  return {
+    occurrences: occurrences.slice(0, limit),
+    more: Math.max(0, occurrences.length - limit),
+    totals: countsOf(occurrences),
+    by_day: byDay(occurrences, timezone),
+    cut: held.cut === null ? null : { at: held.to, why: held.cut, busiest: busiest(occurrences) },
+  }
+}
+
+function saidAt({ effects, turn }: Entry): Date | null {
+  return effects.length > 0 ? (turn?.finished_at ?? null) : null
+}
+
+function occurrence(
+  entry: Entry,
+  parked: ParkedRow | undefined,
+  { run, drafted, said }: Pick<Plan, 'run'> & Pick<Held, 'drafted'> & { said: Date | null },
+) {
+  const { trigger, effects } = entry
+  return {
+    ...{ id: entry.id, at: entry.at, scheduled_for: entry.scheduled_for },
+    trigger: { ...trigger, draft: drafted.has(trigger.id ?? '') },
+    session_key: entry.session_key,
+    ...{ outcome: entry.outcome, reason: entry.reason, words: entry.words, said_at: said },
+    text: run && effects.length > 0 ? effects.map(({ preview }) => preview).join('\n') : undefined,
+    parked:
+      parked === undefined
+        ? undefined
+        : { rule: parked.rule, from: parked.parked_at, until: parked.event_at },
+    gathered:
+      parked === undefined || parked.event_id === null || parked.together < 2
+        ? undefined
+        : { into: parked.event_id, together: parked.together },
+    missed_count: entry.missed_count,
+    ...{ seen: entry.seen, repeats: entry.repeats },
+  }
+}
+
+type Occurrence = ReturnType<typeof occurrence>
+
+const DROPPED: ReadonlySet<Outcome> = new Set(['suppressed', 'missed', 'expired', 'cancelled'])
+
+function countsOf(all: readonly Occurrence[]) {
+  const outcomes = OUTCOMES.map((name) => [name, all.filter((o) => o.outcome === name).length])
+  return {
+    said: all.filter(({ said_at }) => said_at !== null).length,
+    parked: all.filter(({ parked }) => parked !== undefined).length,
+    gathered: all.filter(({ gathered }) => gathered !== undefined).length,
+    dropped: all.filter(({ outcome }) => DROPPED.has(outcome)).length,
+    outcomes: Object.fromEntries(outcomes.filter(([, count]) => count !== 0)),
+  }
+}
+
+/** Days are the person's. A slot counts on the day of its time, a message on the day it is said. */
+function byDay(all: readonly Occurrence[], timezone: string) {
+  const dayOf = (at: Date) => formatLocal(at.getTime(), timezone).slice(0, 10)
+  const said = all.flatMap(({ said_at }) => (said_at === null ? [] : [dayOf(said_at)]))
+  const slots = grouped(all, ({ at }) => dayOf(at))
+  return [...new Set([...slots.keys(), ...said])].sort().map((day) => ({
+    ...{ day, ...countsOf(slots.get(day) ?? []) },
+    said: said.filter((each) => each === day).length,
+  }))
+}
+
+/** The trigger that came most often: who is cut wants to know. */
+function busiest(all: readonly Occurrence[]) {
+  const counts = [...grouped(all, ({ trigger }) => trigger.id ?? '')]
+  const [first] = counts.toSorted(([, a], [, b]) => b.length - a.length)
+  if (first === undefined) return null
+  const [, [one, ...others]] = first
+  return one === undefined ? null : { ...one.trigger, occurrences: others.length + 1 }
+}

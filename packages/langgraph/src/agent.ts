@@ -1,0 +1,345 @@
+/**
+ * The LangGraph agent: `langGraphAgent(graph)`. Each event of a session is one run of the graph over the
+ * session's thread. Nothing the run saves or asks for is written before the turn's commit, so a turn that
+ * fails leaves neither state nor message, and its retry starts from where the last good turn ended.
+ *
+ * A run that stops at an `interrupt()` commits there and asks its question; whatever event comes next
+ * resumes it, and `interrupt()` returns that event, in the shape of the channel `event`. Of several open
+ * interrupts the first is asked and answered first, then the next.
+ */
+import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import type { RunnableConfig } from '@langchain/core/runnables'
+import { Annotation, Command, INTERRUPT, type Interrupt } from '@langchain/langgraph'
+import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
+import {
+  type Agent,
+  type AgentLimits,
+  limitsOf,
+  type TurnInput,
+  type TurnResult,
+} from '../../../src/agents/agent.ts'
+import { Turn } from '../../../src/agents/function.ts'
+import type { PromiseRequest } from '../../../src/agents/promise.ts'
+import type { QuestionRequest } from '../../../src/agents/question.ts'
+import { TerminalError } from '../../../src/core/errors.ts'
+import type { EventType } from '../../../src/core/sessions/session.ts'
+import { type CronRun, cronRunOf } from './cron-run.ts'
+import { GraphSaver } from './saver.ts'
+
+/** What a run may save beyond the state it started from. */
+const SAVED_MAX_BYTES = 16 * 1024 * 1024
+const EVENT = 'event'
+const MESSAGES = 'messages'
+const EFFECTS = 'effects'
+
+/** What arrives in channel `event`, and what `interrupt()` returns. */
+export interface GraphEvent {
+  readonly id: string
+  readonly seq: number
+  readonly type: EventType
+  readonly payload: unknown
+  /** RFC 3339: state is kept as JSON. */
+  readonly created_at: string
+  /** It is run once more before anything is written: what was amiss with its first answer. */
+  readonly remark?: string
+}
+
+/** What a graph returns in channel `effects`. */
+export type GraphEffect =
+  | { readonly type: 'send_message'; readonly payload: { readonly content: string } }
+  | {
+      readonly type: 'schedule_timer'
+      readonly payload: {
+        readonly timer_id: string
+        /** An instant; or `delay_seconds`. */
+        readonly fire_at?: string
+        readonly delay_seconds?: number
+        /** Comes back in the timer's event. */
+        readonly payload?: unknown
+      }
+    }
+  /** A message and the alarm that keeps it: both, or neither. */
+  | { readonly type: 'promise'; readonly payload: PromiseRequest & { readonly content: string } }
+  /** A question to the person; its answer comes as `question` in the payload of an event. */
+  | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
+
+/** For the graph's state: what nodes return is appended; each turn starts with none. */
+export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
+  reducer: (before, more) => before.concat(more),
+  default: () => [],
+})
+
+/** A compiled `StateGraph`, of whatever state. */
+export interface CompiledGraph {
+  readonly channels: object
+  invoke(...args: never[]): Promise<unknown>
+  getState(...args: never[]): Promise<unknown>
+  withConfig(...args: never[]): unknown
+}
+
+/** A `StateGraph` before `compile()`. */
+export interface GraphBuilder {
+  compile(...args: never[]): CompiledGraph
+}
+
+export type LangGraphOptions = AgentLimits
+
+/** What we use of a compiled graph, with the types its generics hide. */
+interface Graph {
+  readonly channels: Readonly<Record<string, unknown>>
+  checkpointer: unknown
+  withConfig(config: RunnableConfig): Graph
+  invoke(
+    input: unknown,
+    config: RunnableConfig & { durability: 'exit'; context?: unknown },
+  ): Promise<unknown>
+  getState(
+    config: RunnableConfig,
+  ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
+}
+
+/** A checkpointer the graph was compiled with is set aside: the session's state belongs to its turns. */
+export function langGraphAgent(
+  graph: GraphBuilder | CompiledGraph,
+  options: LangGraphOptions = {},
+): Agent {
+  const compiled = compile(graph)
+  return {
+    kind: 'langgraph',
+    ...limitsOf(options),
+    run: (input) => runTurn(compiled, input),
+  }
+}
+
+function compile(graph: unknown): Graph {
+  const given = graph as Partial<GraphBuilder & Graph> | null | undefined
+  const compiled =
+    typeof given?.compile === 'function'
+      ? (given.compile() as unknown as Graph)
+      : (given as Graph | null | undefined)
+  if (typeof compiled?.invoke !== 'function' || typeof compiled.getState !== 'function') {
+    throw new TypeError('langGraphAgent: takes a StateGraph, compiled or not')
+  }
+  if (!(EVENT in compiled.channels) && !(MESSAGES in compiled.channels)) {
+    throw new TypeError(
+      'langGraphAgent: the graph can see no event: its state needs the channel event, or messages',
+    )
+  }
+  // Such a channel is rebuilt from its ancestors' writes, and retention removes ancestors.
+  const delta = Object.entries(compiled.channels).find(
+    ([, channel]) => kindOf(channel) === 'DeltaChannel',
+  )
+  if (delta !== undefined)
+    throw new TypeError(
+      `langGraphAgent: the channel ${delta[0]} is a DeltaChannel, which needs every old checkpoint`,
+    )
+  return compiled
+}
+
+const kindOf = (channel: unknown) => (channel as { lc_graph_name?: unknown } | null)?.lc_graph_name
+
+/** Look where it stands, run, look what came of it. */
+async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
+  const { key, bucket } = input.session
+  const saver = new GraphSaver(input.db, {
+    key,
+    bucket,
+    head: input.checkpointId,
+    fresh: [EFFECTS],
+  })
+  const graph = compiled.withConfig({})
+  graph.checkpointer = saver
+  const before = await look(graph, saver, key, input.checkpointId)
+  const cron = cronRunOf(input.event)
+  await graph.invoke(inputOf(graph, input, before, cron), {
+    ...cron.config,
+    configurable: { ...cron.config.configurable, thread_id: key },
+    durability: 'exit',
+    signal: input.signal,
+  })
+  const { bytes, ...rows } = saver.take()
+  if (bytes > SAVED_MAX_BYTES)
+    throw new TerminalError(
+      `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
+    )
+  const after = await look(graph, saver, key, rows.checkpointId)
+  return spending({ ...rows, wishes: wishesOf(input, before, after) }, before, after)
+}
+
+/** With what the models say they have used up for the messages that are new. */
+function spending(result: TurnResult, before: Standing, after: Standing): TurnResult {
+  const old = messagesOf(before)
+  const known = new Set(old.map(({ id }) => id))
+  const isNew = ({ id }: BaseMessage, place: number) =>
+    id === undefined ? place >= old.length : !known.has(id)
+  const used = messagesOf(after)
+    .filter(isNew)
+    .flatMap(
+      (message) => (message as { usage_metadata?: { total_tokens: number } }).usage_metadata ?? [],
+    )
+  if (used.length === 0) return result
+  const spent = {
+    tokens: used.reduce((sum, usage) => sum + usage.total_tokens, 0),
+    usd: 0,
+    calls: used.length,
+  }
+  const points = result.points.map((point) =>
+    point.id === result.checkpointId && point.ns === ''
+      ? { ...point, metadata: { ...point.metadata, spent } }
+      : point,
+  )
+  return { ...result, points, spent }
+}
+
+/** A graph between two runs. */
+interface Standing {
+  readonly values: Readonly<Record<string, unknown>>
+  /** It stopped on the way, at an interrupt or a breakpoint. */
+  readonly unfinished: boolean
+  readonly interrupts: readonly Interrupt[]
+}
+
+/**
+ * With the id given, LangGraph leaves out what tasks of an unfinished step have written: it counts when
+ * the step is finished, and would count twice otherwise.
+ */
+async function look(
+  graph: Graph,
+  saver: GraphSaver,
+  key: string,
+  checkpointId: string | null,
+): Promise<Standing> {
+  if (checkpointId === null) return { values: {}, unfinished: false, interrupts: [] }
+  const config = { configurable: { thread_id: key, checkpoint_id: checkpointId } }
+  const { values, next } = await graph.getState(config)
+  const pending = (await saver.getTuple(config))?.pendingWrites ?? []
+  // A task that got its answer keeps its interrupt beside what it wrote.
+  const done = new Set(
+    pending.filter(([, channel]) => !(channel in WRITES_IDX_MAP)).map(([task]) => task),
+  )
+  const open = pending.filter(([task, channel]) => channel === INTERRUPT && !done.has(task))
+  return {
+    values,
+    unfinished: next.length > 0,
+    interrupts: open.flatMap(([, , value]) => value as Interrupt | Interrupt[]),
+  }
+}
+
+function inputOf(
+  graph: Graph,
+  { event, remark }: TurnInput,
+  before: Standing,
+  cron: CronRun,
+): unknown {
+  const payload: unknown = JSON.parse(event.payload)
+  const { id, seq, type } = event
+  const seen: GraphEvent = {
+    ...{ id, seq, type, payload, created_at: event.createdAt.toISOString() },
+    ...(remark === undefined ? {} : { remark }),
+  }
+  const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
+  const update: Record<string, unknown> = Object.fromEntries(given)
+  if (EVENT in graph.channels) update[EVENT] = seen
+  // Several slots at once are told in words, too.
+  const said = type === 'user_message' || type === 'digest'
+  const text = said ? (payload as { text?: unknown }).text : undefined
+  // The event's id, so that a message reducer that meets it twice keeps one.
+  if (MESSAGES in graph.channels && typeof text === 'string') {
+    const content = remark === undefined ? text : `${text}\n\n[${remark}]`
+    update[MESSAGES] = [new HumanMessage({ id, content })]
+  }
+  if (!before.unfinished) return update
+  const asked = before.interrupts[0]?.id
+  return new Command({ resume: asked === undefined ? seen : { [asked]: seen }, update })
+}
+
+function messagesOf(state: Standing): BaseMessage[] {
+  const messages = state.values[MESSAGES]
+  return Array.isArray(messages) ? messages : []
+}
+
+/** The text of the last message, if it is the model's and this turn's. */
+function newReply(before: readonly BaseMessage[], after: readonly BaseMessage[]): string | null {
+  const last = after.at(-1)
+  if (!AIMessage.isInstance(last) || last.text.trim() === '') return null
+  const old =
+    last.id === undefined
+      ? after.length <= before.length
+      : before.some((message) => message.id === last.id && message.text === last.text)
+  return old ? null : last.text
+}
+
+function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResult['wishes'] {
+  const effects = after.values[EFFECTS] ?? []
+  if (!Array.isArray(effects))
+    throw new TerminalError(
+      `channel effects must hold a list of {type, payload}, got: ${shown(effects)}`,
+    )
+  const reply = effects.length > 0 ? null : newReply(messagesOf(before), messagesOf(after))
+  const question = questionOf(after.interrupts[0]?.value)
+  // The function agent's turn knows what may be asked for, and how.
+  const turn = new Turn({ ...input, state: null })
+  for (const effect of effects) strictly(effect, () => ask(turn, effect))
+  if (reply !== null) strictly('reply', () => turn.reply(reply))
+  if (question !== null && question !== reply) strictly('interrupt', () => turn.reply(question))
+  return Turn.finish(turn).wishes
+}
+
+function ask(turn: Turn, effect: unknown): void {
+  const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
+  const wanted = (payload ?? {}) as Record<string, unknown>
+  if (type === 'send_message') {
+    turn.reply(wanted.content as string)
+    return
+  }
+  if (type === 'promise') {
+    const { content, ...request } = wanted
+    turn.promise(content as string, given(request))
+    return
+  }
+  if (type === 'ask') {
+    const { content, ...request } = wanted
+    turn.ask(content as string, given(request))
+    return
+  }
+  if (type !== 'schedule_timer')
+    throw new TypeError('type takes send_message, promise, ask or schedule_timer')
+  const { timer_id: timerId, payload: own } = wanted
+  // Null is absent: models fill in every field of a tool.
+  const at = wanted.fire_at ?? undefined
+  const inSeconds = wanted.delay_seconds ?? undefined
+  if ((at === undefined) === (inSeconds === undefined))
+    throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
+  turn.followUp(timerId as string, {
+    ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
+    ...(own === undefined ? {} : { payload: own }),
+  })
+}
+
+/** Null is absent: models fill in every field of a tool. */
+function given<T extends object>(wanted: object): T {
+  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) as T
+}
+
+/** The same graph would ask for the same again: there is no use in a retry. */
+function strictly(effect: unknown, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    throw new TerminalError(
+      `effect ${shown((effect as { type?: unknown } | null)?.type ?? effect)}: ${(error as Error).message}`,
+    )
+  }
+}
+
+const SHOWN_MAX = 200
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_MAX)
+}
+
+/** An interrupt's value is for whoever answers: a text, or an object that holds one in `content`. */
+function questionOf(value: unknown): string | null {
+  const content =
+    typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : value
+  return typeof content === 'string' && content.trim() !== '' ? content : null
+}

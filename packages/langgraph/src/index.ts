@@ -1,0 +1,17 @@
+/** `wakeful/langgraph`: agents that are LangGraph graphs, and their checkpoints. The only door that loads LangGraph. */
+
+export {
+  type CompiledGraph,
+  effectsChannel,
+  type GraphBuilder,
+  type GraphEffect,
+  type GraphEvent,
+  type LangGraphOptions,
+  langGraphAgent,
+} from './agent.ts'
+export {
+  graphSaver,
+  METADATA_VERSION,
+  readSessionMetadata,
+  type SessionMetadata,
+} from './outside.ts'

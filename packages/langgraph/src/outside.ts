@@ -1,0 +1,19 @@
+/** For graphs that run outside of turns: the saver, and what turns have written into checkpoints. */
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint'
+import type { Db } from '../../../src/store/db/db.ts'
+import { GraphSaver } from './saver.ts'
+
+export {
+  METADATA_VERSION,
+  readSessionMetadata,
+  type SessionMetadata,
+} from '../../../src/core/sessions/checkpoint.ts'
+
+/**
+ * LangGraph's checkpointer on an app's store: `graph.compile({ checkpointer: graphSaver(app) })`. Each put is written at once.
+ * It reads the threads of sessions, too; writing those is their turns' affair.
+ */
+export function graphSaver(app: { readonly db: Db }): BaseCheckpointSaver {
+  // `compile` is typed for versions that are numbers; LangGraph itself takes whatever its saver counts in.
+  return new GraphSaver(app.db) as unknown as BaseCheckpointSaver
+}

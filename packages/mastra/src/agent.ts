@@ -1,0 +1,109 @@
+/**
+ * Agents of Mastra. Of the package itself nothing is loaded here. A run that waits for leave lies in the storage of the Mastra it
+ * belongs to; where that has forgotten it, the model is told to ask again.
+ */
+import type { Agent } from '../../../src/agents/agent.ts'
+import {
+  type ForeignOptions,
+  foreignAgent,
+  type Ran,
+  type Runs,
+} from '../../../src/agents/foreign.ts'
+import type { Turn } from '../../../src/agents/function.ts'
+
+/** What we use of an agent of Mastra. */
+export interface MastraAgent {
+  generate(messages: never[], options: MastraCall): Promise<MastraResult>
+  approveToolCallGenerate?(options: MastraCall & MastraResume): Promise<MastraResult>
+  declineToolCallGenerate?(options: MastraCall & MastraResume): Promise<MastraResult>
+}
+
+interface MastraCall {
+  readonly abortSignal: AbortSignal
+  readonly toolsets: never
+}
+
+interface MastraResume {
+  readonly runId: string
+  readonly toolCallId: string
+}
+
+/** With how many calls of the model were reported of it: a run that goes on counts from its beginning. */
+interface Pending extends MastraResume {
+  readonly calls?: number
+}
+
+export interface MastraResult {
+  readonly text: string
+  readonly finishReason?: string | undefined
+  readonly runId?: string | undefined
+  readonly suspendPayload?: unknown
+  readonly error?: unknown
+  readonly response: { readonly messages?: readonly unknown[] | undefined }
+  readonly totalUsage: {
+    readonly inputTokens?: number | undefined
+    readonly outputTokens?: number | undefined
+  }
+  /** One for each time the model was asked. */
+  readonly steps?: readonly unknown[] | undefined
+}
+
+type Usage = MastraResult['totalUsage']
+
+/** `make`: the agent for one turn, and the tools that are bound to it. */
+export function generating(
+  make: (turn: Turn) => { readonly agent: MastraAgent; readonly toolsets: object },
+  options: ForeignOptions,
+): Agent {
+  return foreignAgent(
+    'mastra',
+    (turn) => {
+      const { agent, toolsets } = make(turn)
+      return runsOf(agent, { abortSignal: turn.signal, toolsets: toolsets as never })
+    },
+    options,
+  )
+}
+
+const LOST = '[what you wanted leave for was forgotten: ask for it again if it is still wanted]'
+
+function runsOf(agent: MastraAgent, call: MastraCall): Runs {
+  const run = async (messages: readonly unknown[]) =>
+    ranOf(messages, await agent.generate(messages as never[], call))
+  return {
+    run,
+    async resume(messages, pending, approved) {
+      const { calls = 0, ...resume } = pending as Pending
+      const asked = { ...call, ...resume }
+      const result = await (approved
+        ? agent.approveToolCallGenerate?.(asked)
+        : agent.declineToolCallGenerate?.(asked)
+      )?.catch(orForgotten)
+      if (result !== undefined) return ranOf(messages, result, calls)
+      return run([...messages, { role: 'user', content: LOST }])
+    },
+  }
+}
+
+function orForgotten(error: unknown): undefined {
+  if (error instanceof Error && /could not find a suspended run/.test(error.message)) return
+  throw error
+}
+
+function ranOf(messages: readonly unknown[], result: MastraResult, before = 0): Ran {
+  const { text, finishReason, runId = '', response, error } = result
+  if (error !== undefined && error !== null) throw error
+  const usage: Usage = result.totalUsage ?? {}
+  const { toolName, toolCallId, args } = (result.suspendPayload ?? {}) as Record<string, unknown>
+  const isAsking = finishReason === 'suspended' && typeof toolCallId === 'string'
+  // Of one that waits for leave nothing is told yet, and it was asked all the same.
+  const calls = Math.max(1, (result.steps?.length ?? 1) - before)
+  return {
+    text: text ?? '',
+    messages: [...messages, ...(response.messages ?? [])],
+    usage: { inputTokens: usage.inputTokens ?? 0, outputTokens: usage.outputTokens ?? 0 },
+    calls,
+    asks: isAsking ? [{ tool: String(toolName), input: args }] : [],
+    pending: { runId, toolCallId, calls: before + calls },
+  }
+}

@@ -1,0 +1,48 @@
+/** An event of another server, as the fact that conditions look at. */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import {
+  BODY_MAX_BYTES,
+  eventSignal,
+  NAME_MAX,
+  type NewSignal,
+} from '../../../src/core/intents/signal.ts'
+import { storableText } from '../../../src/core/text.ts'
+
+export const eventShape = z.looseObject({
+  eventId: z.string().min(1).max(512),
+  name: z.string().min(1),
+  timestamp: z.iso.datetime({ offset: true }),
+  data: z.record(z.string(), z.unknown()),
+  cursor: z.string().nullish(),
+})
+export type McpEvent = z.output<typeof eventShape>
+
+/**
+ * Told twice it is one: by its own id within the subscription. It is so from when we heard of it, since a condition looks at what is new;
+ * its own time is part of what it says.
+ */
+export function signalOf(
+  source: string,
+  event: McpEvent,
+  now: Date,
+  userId: string | null,
+): NewSignal {
+  const said = JSON.stringify({ ...event.data, at: event.timestamp })
+  const text = cut(said, BODY_MAX_BYTES)
+  const signal = eventSignal({ name: storableText(event.name, NAME_MAX), text }, now, userId)
+  const fact = createHash('sha256').update(`${source}\n${event.eventId}`).digest('base64url')
+  return { ...signal, fact }
+}
+
+/** By bytes, as it is stored; half a character at the end becomes none. */
+function cut(text: string, maxBytes: number): string {
+  const whole = storableText(text, text.length)
+  const bytes = Buffer.from(whole)
+  return bytes.length <= maxBytes
+    ? whole
+    : bytes
+        .subarray(0, maxBytes)
+        .toString('utf8')
+        .replace(/\ufffd+$/, '')
+}

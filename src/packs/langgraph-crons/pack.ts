@@ -1,5 +1,0 @@
-/** The crons of LangGraph's API, for its own clients. */
-import type { Pack } from '../../app/pack.ts'
-import { operations } from './operations.ts'
-
-export const langgraphCronsPack = { name: 'langgraph-crons', operations } as const satisfies Pack
