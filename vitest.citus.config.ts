@@ -6,7 +6,7 @@ process.env.TMPDIR = quickFolder()
 /** `npm run test:citus`: on the Citus cluster that WAKEFUL_TEST_CITUS_URL names, whose schemas of ours it drops. One file at a time. */
 export default defineConfig({
   test: {
-    include: ['test/slices/*.citus.ts', 'test/slices/reach.test.ts', 'test/identity/walk.test.ts'],
+    include: ['test/shards/*.citus.ts', 'test/shards/reach.test.ts', 'test/identity/walk.test.ts'],
     provide: { stores: ['citus'] },
     setupFiles: ['test/setup/recycle.ts', 'test/setup/hooks.ts'],
     testTimeout: 600_000,

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { quickFolder } from './test/setup/memory.ts'
 import { SlowestFirst } from './test/setup/order.ts'
-import { ONE_STORE, SLICED, SLICED_ALWAYS } from './test/setup/sliced.ts'
+import { ONE_STORE, SHARDED, SHARDED_ALWAYS } from './test/setup/sharded.ts'
 
 // For this process, which starts PostgreSQL, and for the workers, which inherit it.
 process.env.TMPDIR = quickFolder()
@@ -17,18 +17,18 @@ const shared = {
   isolate: false,
 } as const
 
-/** `npm run test:slices`: all that can run on several slices, there and nowhere else. */
-const everythingSliced = process.env.WAKEFUL_TEST_SLICES === 'all'
+/** `npm run test:shards`: all that can run on several shards, there and nowhere else. */
+const everythingSharded = process.env.WAKEFUL_TEST_SHARDS === 'all'
 
-const slices = {
-  ...{ ...shared, name: 'slices', provide: { stores: ['slices'] as const } },
-  include: everythingSliced ? SLICED : SLICED_ALWAYS,
+const shards = {
+  ...{ ...shared, name: 'shards', provide: { stores: ['shards'] as const } },
+  include: everythingSharded ? SHARDED : SHARDED_ALWAYS,
   exclude: ONE_STORE,
 }
 const stores = {
   ...{ ...shared, name: 'stores', provide: { stores: ['pglite', 'postgres'] as const } },
   include: ['test/**/*.test.ts'],
-  exclude: ['test/slices/**'],
+  exclude: ['test/shards/**'],
 }
 
 export default defineConfig({
@@ -37,6 +37,6 @@ export default defineConfig({
     // More than there are cores: much of the time is spent waiting for processes, browsers and leases.
     maxWorkers: 3,
     sequence: { sequencer: SlowestFirst },
-    projects: (everythingSliced ? [slices] : [stores, slices]).map((test) => ({ test })) as never,
+    projects: (everythingSharded ? [shards] : [stores, shards]).map((test) => ({ test })) as never,
   },
 })

@@ -1,11 +1,11 @@
 /**
- * One of several servers away: eight slices on four servers, three processes, timers at a steady rate, and one server killed in the middle
- * and started again. How late the turns of the other slices begin, before, meanwhile and after; and whether each timer came once.
- * `node --import tsx bench/away.ts [--seconds 60] [--rate 8]`, the seconds of each part, the timers a second of each slice.
+ * One of several servers away: eight shards on four servers, three processes, timers at a steady rate, and one server killed in the middle
+ * and started again. How late the turns of the other shards begin, before, meanwhile and after; and whether each timer came once.
+ * `node --import tsx bench/away.ts [--seconds 60] [--rate 8]`, the seconds of each part, the timers a second of each shard.
  */
-import { openStores } from '../src/app/slices.ts'
+import { openStores } from '../src/app/shards.ts'
 import { bucketOf } from '../src/core/sessions/session.ts'
-import { evenRanges, SliceMap } from '../src/core/slices/slices.ts'
+import { evenRanges, ShardMap } from '../src/core/shards/shards.ts'
 import { ensureMigrated } from '../src/store/db/migrate.ts'
 import type { Store } from '../src/store/db/open.ts'
 import { startPostgres } from '../test/setup/server.ts'
@@ -13,7 +13,7 @@ import { lateness, Processes, pauseUntil, setTimers, tell } from './processes.ts
 import { flag, report, until } from './stage.ts'
 
 const SERVERS = 4
-const SLICES = 8
+const SHARDS = 8
 const PROCESSES = 3
 const PEOPLE = Array.from({ length: 400 }, (_, n) => `person-${n}`)
 const LEAD_MS = 5_000
@@ -24,8 +24,8 @@ const SETTINGS = ['max_connections=200', 'shared_buffers=64MB']
 const partMs = flag('seconds', 60) * 1_000
 const rate = flag('rate', 8)
 const count = Math.round((3 * partMs * rate) / 1_000)
-const map = new SliceMap(evenRanges(SLICES))
-const serverOf = (slice: number) => slice % SERVERS
+const map = new ShardMap(evenRanges(SHARDS))
+const serverOf = (shard: number) => shard % SERVERS
 
 const committed = async ({ db }: Store) => {
   const [row] = await db.query<{ n: number }>(
@@ -38,16 +38,16 @@ const servers = await Promise.all(Array.from({ length: SERVERS }, () => startPos
 const processes = new Processes('bot: () => undefined')
 try {
   const urls = Array.from(
-    { length: SLICES },
-    (_, slice) => `${servers[serverOf(slice)]?.base}/postgres`,
+    { length: SHARDS },
+    (_, shard) => `${servers[serverOf(shard)]?.base}/postgres`,
   )
   const { all: stores } = await openStores(urls, { now: () => null, onError: () => undefined })
   for (const { migrations } of stores) await ensureMigrated(migrations, 'auto')
   for (let n = 0; n < PROCESSES; n++)
-    await processes.start({ DATABASE_URL: urls[0] as string, WAKEFUL_SLICES: urls.join(' ') })
+    await processes.start({ DATABASE_URL: urls[0] as string, WAKEFUL_SHARDS: urls.join(' ') })
   const fromMs = Date.now() + LEAD_MS
-  for (const [slice, { db }] of stores.entries()) {
-    const people = PEOPLE.filter((user) => map.ofBucket(bucketOf(user)) === slice)
+  for (const [shard, { db }] of stores.entries()) {
+    const people = PEOPLE.filter((user) => map.ofBucket(bucketOf(user)) === shard)
     await setTimers(db, { agent: 'bot', people, fromMs, rate, count })
   }
   await pauseUntil(fromMs + partMs)
@@ -60,14 +60,14 @@ try {
   const late = await Promise.all(stores.map(({ db }) => lateness(db)))
   for (const gone of [false, true])
     for (const [part, name] of ['before', 'away', 'after'].entries()) {
-      const rows = late.filter((_, slice) => (serverOf(slice) === GONE) === gone).flat()
+      const rows = late.filter((_, shard) => (serverOf(shard) === GONE) === gone).flat()
       const from = fromMs + part * partMs
       tell(`${gone ? 'its own' : 'the others'}, ${name}`, rows, from, from + partMs)
     }
   const once = late.every(
     (rows) => rows.length === count && new Set(rows.map(({ due }) => due)).size === count,
   )
-  report('each once', { timers: count * SLICES, once: String(once) })
+  report('each once', { timers: count * SHARDS, once: String(once) })
   if (!once) process.exitCode = 1
   await Promise.all(stores.map((store) => store.close()))
 } finally {

@@ -78,9 +78,9 @@ const server = await build({
       in: `packages/${name}/src/index.ts`,
       out: name,
     })),
-    // For the thread of a rehearsal, which begins with files of its own.
+    // For the thread of a forecast, which begins with files of its own.
     { in: '@electric-sql/pglite', out: 'pglite' },
-    { in: 'packages/forecast/src/thread.ts', out: 'rehearsal-thread' },
+    { in: 'packages/forecast/src/thread.ts', out: 'forecast-thread' },
   ],
   platform: 'node',
   splitting: true,

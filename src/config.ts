@@ -11,7 +11,7 @@ import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/
 import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
 import { DEFAULT_LIMITS, type Limits } from './core/limits/limits.ts'
 import { ORIGINS } from './core/limits/lineage.ts'
-import { SLICES_MAX } from './core/slices/slices.ts'
+import { SHARDS_MAX } from './core/shards/shards.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
   HTTP_URL,
@@ -51,7 +51,7 @@ const LANGFUSE_BASE_URL = 'https://cloud.langfuse.com'
 const DATABASE_FORMS = '"pglite:<directory>", "memory:" or "postgres://…"'
 /** A URL may have commas of its own, between hosts. */
 const BETWEEN_URLS = /[\s,]+(?=postgres(?:ql)?:)/
-const SLICES_FORM = `a number from 1 to ${SLICES_MAX} (above 1 with a DATABASE_URL of "postgres://…"), or that many "postgres://…" with spaces between`
+const SHARDS_FORM = `a number from 1 to ${SHARDS_MAX} (above 1 with a DATABASE_URL of "postgres://…"), or that many "postgres://…" with spaces between`
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 /** Plain letters only: what stands here is part of every key and of the XML that lists them. */
@@ -69,10 +69,10 @@ const MS_MAX = 2_147_483_647
 export interface Config {
   /** Of people whose own nobody knows. */
   readonly timezone: string
-  /** Where the first slice is, and everything where there is one. */
+  /** Where the first shard is, and everything where there is one. */
   readonly databaseUrl: string
-  /** Where each slice is, by its number. */
-  readonly slices: readonly string[]
+  /** Where each shard is, by its number. */
+  readonly shards: readonly string[]
   readonly host: string
   readonly port: number
   readonly auth: 'open' | 'keys'
@@ -152,7 +152,7 @@ export function readVariables<S extends object>(
 
 function readOwn(read: Reader): Config {
   return {
-    ...readSlices(read),
+    ...readShards(read),
     host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
@@ -231,23 +231,23 @@ function machineZone(): string {
   return isZone(zone) ? zone : 'UTC'
 }
 
-/** One place for all, so many slices at that one place, or a place for each. */
-function readSlices(read: Reader): Pick<Config, 'databaseUrl' | 'slices'> {
+/** One place for all, so many shards at that one place, or a place for each. */
+function readShards(read: Reader): Pick<Config, 'databaseUrl' | 'shards'> {
   const given = read.checked('DATABASE_URL', isDatabaseUrl, DATABASE_FORMS, 'secret')
-  const wanted = read.text('WAKEFUL_SLICES') ?? '1'
+  const wanted = read.text('WAKEFUL_SHARDS') ?? '1'
   const count = /^\d{1,4}$/.test(wanted) ? Number(wanted) : null
-  const slices =
+  const shards =
     count === null
       ? wanted.split(BETWEEN_URLS)
       : Array.from({ length: count }, () => given ?? DATABASE_URL)
-  const [databaseUrl = DATABASE_URL] = slices
-  const fits = slices.length >= 1 && slices.length <= SLICES_MAX
-  const servers = count === 1 || slices.every((url) => /^postgres(ql)?:/.test(url))
-  if (!fits || !servers || !slices.every(isDatabaseUrl))
-    read.refuse('WAKEFUL_SLICES', 'another value (not shown)', SLICES_FORM)
+  const [databaseUrl = DATABASE_URL] = shards
+  const fits = shards.length >= 1 && shards.length <= SHARDS_MAX
+  const servers = count === 1 || shards.every((url) => /^postgres(ql)?:/.test(url))
+  if (!fits || !servers || !shards.every(isDatabaseUrl))
+    read.refuse('WAKEFUL_SHARDS', 'another value (not shown)', SHARDS_FORM)
   else if (count === null && given !== null && given !== databaseUrl)
-    read.refuse('DATABASE_URL', 'another place', 'the first of WAKEFUL_SLICES, or nothing')
-  return { databaseUrl, slices: fits ? slices : [databaseUrl] }
+    read.refuse('DATABASE_URL', 'another place', 'the first of WAKEFUL_SHARDS, or nothing')
+  return { databaseUrl, shards: fits ? shards : [databaseUrl] }
 }
 
 /** For commands that can work on a running server instead of a database of their own. */

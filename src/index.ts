@@ -80,7 +80,7 @@ export interface Wakeful {
 export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
   const { database, env = {} } = options
   // A database that is named is the only one.
-  const shards = database === undefined ? {} : { WAKEFUL_SLICES: '' }
+  const shards = database === undefined ? {} : { WAKEFUL_SHARDS: '' }
   const variables = { LOG_LEVEL: 'info', ...environment(), ...shards, ...env }
   const app = await openApp({ ...options, env: variables })
   return {
@@ -99,7 +99,7 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
 export function callsOf(app: App): Pick<Wakeful, 'call' | 'door' | 'db'> {
   return {
     db: app.stores.several
-      ? { ...app.store.db, slices: app.stores.each(({ db }) => db) }
+      ? { ...app.store.db, shards: app.stores.each(({ db }) => db) }
       : app.store.db,
     door: (actAs) => app.door(localActor(actAs)),
     call: (name, args, options) => callByName(app.door(localActor(options?.actAs)), name, args),

@@ -22,7 +22,7 @@ describe('readConfig', () => {
   test('an empty environment gives the defaults', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: ' ' })).toEqual({
       databaseUrl: 'pglite:.wakeful/data',
-      slices: ['pglite:.wakeful/data'],
+      shards: ['pglite:.wakeful/data'],
       host: '127.0.0.1',
       port: 8787,
       auth: 'open',
@@ -195,27 +195,27 @@ describe('readConfig', () => {
 
   test.each<[string, Record<string, string>, string[]]>([
     ['none said', {}, ['pglite:.wakeful/data']],
-    ['one', { WAKEFUL_SLICES: '1', DATABASE_URL: 'memory:' }, ['memory:']],
-    ['so many at one place', { WAKEFUL_SLICES: '2', DATABASE_URL: PG('a') }, [PG('a'), PG('a')]],
-    ['a place for each', { WAKEFUL_SLICES: `${PG('a')} ${PG('b')}` }, [PG('a'), PG('b')]],
+    ['one', { WAKEFUL_SHARDS: '1', DATABASE_URL: 'memory:' }, ['memory:']],
+    ['so many at one place', { WAKEFUL_SHARDS: '2', DATABASE_URL: PG('a') }, [PG('a'), PG('a')]],
+    ['a place for each', { WAKEFUL_SHARDS: `${PG('a')} ${PG('b')}` }, [PG('a'), PG('b')]],
     [
       'commas, hosts with commas',
-      { WAKEFUL_SLICES: `${PG('a,b')},${PG('c')}` },
+      { WAKEFUL_SHARDS: `${PG('a,b')},${PG('c')}` },
       [PG('a,b'), PG('c')],
     ],
-  ])('slices: %s', (_, env, slices) => {
-    expect(readConfig(env)).toMatchObject({ slices, databaseUrl: slices[0] })
+  ])('shards: %s', (_, env, shards) => {
+    expect(readConfig(env)).toMatchObject({ shards, databaseUrl: shards[0] })
   })
 
   test.each<[string, Record<string, string>]>([
-    ['none at all', { WAKEFUL_SLICES: '0' }],
-    ['several embedded', { WAKEFUL_SLICES: '2', DATABASE_URL: 'memory:' }],
-    ['too many', { WAKEFUL_SLICES: '257', DATABASE_URL: PG('a') }],
-    ['no URLs', { WAKEFUL_SLICES: 'hunter2' }],
-    ['another first place', { WAKEFUL_SLICES: PG('a'), DATABASE_URL: PG('b') }],
-  ])('slices are refused: %s', (_, env) => {
+    ['none at all', { WAKEFUL_SHARDS: '0' }],
+    ['several embedded', { WAKEFUL_SHARDS: '2', DATABASE_URL: 'memory:' }],
+    ['too many', { WAKEFUL_SHARDS: '257', DATABASE_URL: PG('a') }],
+    ['no URLs', { WAKEFUL_SHARDS: 'hunter2' }],
+    ['another first place', { WAKEFUL_SHARDS: PG('a'), DATABASE_URL: PG('b') }],
+  ])('shards are refused: %s', (_, env) => {
     const line = refusal(env)
-    expect(line).toMatch(/^(WAKEFUL_SLICES|DATABASE_URL): got/)
+    expect(line).toMatch(/^(WAKEFUL_SHARDS|DATABASE_URL): got/)
     expect(line).not.toContain('hunter2')
   })
 

@@ -20,9 +20,7 @@ const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
 const TrendsPage = later(async () => (await import('./trends/trends-page.tsx')).TrendsPage)
 const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
 const PeoplePage = later(async () => (await import('./people/people-page.tsx')).PeoplePage)
-const RehearsalPage = later(
-  async () => (await import('./rehearsal/rehearsal-page.tsx')).RehearsalPage,
-)
+const ForecastPage = later(async () => (await import('./forecast/forecast-page.tsx')).ForecastPage)
 const LinksPage = later(async () => (await import('./links/links-page.tsx')).LinksPage)
 const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
 const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
@@ -70,8 +68,8 @@ function Pages() {
       <Route path="/people/*?">
         {({ '*': user }) => <Later page={PeoplePage} props={{ named: partIn(user ?? '') }} />}
       </Route>
-      <Route path="/rehearsal">
-        <Later page={RehearsalPage} props={{}} />
+      <Route path="/forecast">
+        <Later page={ForecastPage} props={{}} />
       </Route>
       <Route path="/links">
         <Later page={LinksPage} props={{}} />

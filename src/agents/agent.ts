@@ -69,8 +69,8 @@ export interface Agent {
   readonly kind: string
   readonly timeoutMs: number
   readonly concurrency?: number | undefined
-  /** Calls nothing outside of its turn, so it may be run in rehearsals, too. */
-  readonly rehearses?: boolean
+  /** Calls nothing outside of its turn, so it may be run in forecasts, too. */
+  readonly runsInForecasts?: boolean
   run(input: TurnInput): Promise<TurnResult>
 }
 
@@ -85,7 +85,7 @@ export interface AgentLimits {
 }
 
 export interface AgentOptions extends AgentLimits {
-  readonly rehearses?: boolean
+  readonly runsInForecasts?: boolean
 }
 
 export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency }: AgentLimits) {

@@ -34,7 +34,6 @@ import {
 } from './changes.ts'
 import { type FollowUp, instant } from './follow-up.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
-import { digestTextOf, type MannerRequest, mannerWish, type Parked, parkedFor } from './manners.ts'
 import {
   type OwnAlarm,
   type OwnIntent,
@@ -46,6 +45,7 @@ import {
   ownWork,
 } from './own.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
+import * as people from './preferences.ts'
 import { type PromiseRequest, promiseWish } from './promise.ts'
 import { answeredIn, type QuestionRequest, questionWish } from './question.ts'
 import { sayable } from './said.ts'
@@ -111,14 +111,14 @@ export class Turn {
   }
 
   /** Changes what the person wants, as they said; null empties, what is left out stays. Throws a `Refusal`. */
-  setManners(wish: MannerRequest): void {
-    const manners = mannerWish(wish, this.person, this.startedAt)
-    this.#ask({ type: 'ask_trigger', trigger: 'digest', ask: { manners } })
+  setPreferences(wish: people.PreferenceRequest): void {
+    const preferences = people.preferenceWish(wish, this.person, this.startedAt)
+    this.#ask({ type: 'ask_trigger', trigger: 'digest', ask: { preferences } })
   }
 
   /** What waits for its moment, soonest first: the answer to "what did I miss?". */
-  parked(): Promise<Parked[]> {
-    return parkedFor(this.#input)
+  deferred(): Promise<people.Deferred[]> {
+    return people.deferredFor(this.#input)
   }
 
   /** By the database's time; what a phrase such as "in 10 minutes" counts from. */
@@ -379,7 +379,7 @@ export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
   return {
     kind: 'function',
     ...limitsOf(options),
-    rehearses: options.rehearses ?? false,
+    runsInForecasts: options.runsInForecasts ?? false,
     async run(input): Promise<TurnResult> {
       const turn = new Turn(input)
       try {
@@ -391,7 +391,7 @@ export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
       const { wishes, state, spent } = Turn.finish(turn)
       // What was promised is said also by who has no words for several at once.
       if (input.event.type === 'digest' && wishes.length === 0)
-        wishes.push({ type: 'send_message', content: digestTextOf(input.event.payload) })
+        wishes.push({ type: 'send_message', content: people.digestTextOf(input.event.payload) })
       return stateResult(input, wishes, state, spent)
     },
   }

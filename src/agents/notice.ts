@@ -36,7 +36,7 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
     concurrency: agent.concurrency,
-    rehearses: agent.rehearses ?? false,
+    runsInForecasts: agent.runsInForecasts ?? false,
     run: async (input) => {
       const notice = noticeOf(input)
       const own = notice === null ? promiseFor(input) : told(notice)

@@ -24,7 +24,7 @@ export { opaqueJson } from '../core/fields.ts'
 export { ROLES, type Role } from '../core/identity/key.ts'
 export { flag, listQuery, newestPage, page, pageFrom, pageOf } from './lists.ts'
 export { idParam } from './shape.ts'
-export { mergedPages } from './slices.ts'
+export { mergedPages } from './shards.ts'
 
 /** Who asks. `ownerDid` and `userId` are null for admin and service acting for everybody. */
 export interface Actor {
@@ -183,33 +183,33 @@ export interface Context {
   readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
-  /** Where there are several slices, before it is known which of them is meant; see `slices.ts`. */
-  readonly slices?: ContextSlices
+  /** Where there are several shards, before it is known which of them is meant; see `shards.ts`. */
+  readonly shards?: ContextShards
   /** Given to operations with `audit: 'own'` outside of a transaction: to be written with what they change. */
   readonly entry?: AuditHead
 }
 
-/** The slices as operations see them. */
-export interface ContextSlices {
+/** The shards as operations see them. */
+export interface ContextShards {
   readonly count: number
   /** The number of the one that holds this person's rows; refuses while they are on their way. */
   ofUser(userId: string): number
-  /** The same context in that slice; refuses while it is away since the start. */
+  /** The same context in that shard; refuses while it is away since the start. */
   within(ctx: Context, number: number): Context
 }
 
 /**
- * How an operation that nobody in particular is named in is answered by several slices. Each answers `ask`; unless said, an
- * operation on one thing is answered by the slice that knows it, and all else by the first.
+ * How an operation that nobody in particular is named in is answered by several shards. Each answers `ask`; unless said, an
+ * operation on one thing is answered by the shard that knows it, and all else by the first.
  */
 export type Across = (
-  slices: number,
+  shards: number,
   ask: (number: number, input?: Input) => Promise<Answer>,
   input: Input,
 ) => Promise<Answer>
 
 export interface Answer {
-  /** Of a page: where each of its rows stands, so that pages of several slices can be made one. */
+  /** Of a page: where each of its rows stands, so that pages of several shards can be made one. */
   readonly places?: readonly Place[]
   /** A fuller answer, for whoever runs the operation within a transaction to wait for when it has committed. */
   readonly later?: () => Promise<Answer>

@@ -10,7 +10,7 @@ import type { Db } from '../store/db/db.ts'
 import type { KeptAnswer, KeyClaim } from '../store/identity/idempotency.ts'
 import type { Actor, Answer, Context, Input, Operation } from './contract.ts'
 import { inOneTransaction, perform } from './perform.ts'
-import { inSlice } from './slices.ts'
+import { inShard } from './shards.ts'
 
 /** One character is no key anybody made unique; 255 is what others take, too. */
 export const REQUEST_KEY = /^[\x21-\x7e]{2,255}$/
@@ -81,7 +81,7 @@ export function onceByKey(store: IdempotencyStore): Run {
     }
   }
   return (op, ctx, input, request) =>
-    inSlice(op, ctx, input, (inside, asked) => run(op, inside, asked, request))
+    inShard(op, ctx, input, (inside, asked) => run(op, inside, asked, request))
 }
 
 async function claimAndRun(

@@ -8,7 +8,7 @@ import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/au
 import { parseSessionKey } from '../core/sessions/session.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import type { Actor, Answer, AppServices, Context, Input, Operation } from './contract.ts'
-import { inSlice } from './slices.ts'
+import { inShard } from './shards.ts'
 
 const OBJECT_ID_MAX = 300
 
@@ -19,7 +19,7 @@ export function changes(op: Operation): boolean {
 /** Takes what `prepare` gave. */
 export async function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
   refuseOtherAgents(ctx.actor, input)
-  return inSlice(op, ctx, input, (inside, asked) => performHere(op, inside, asked))
+  return inShard(op, ctx, input, (inside, asked) => performHere(op, inside, asked))
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Webhooks } from '../channels/webhook.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { newId } from '../core/ids.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { type ArchivePlace, openArchive } from '../files/archive.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { openFiles } from '../files/open.ts'
@@ -24,7 +24,7 @@ const AGENTS_POLL_MS = 1_000
 
 export interface AgentRuntimeOptions {
   readonly config: Config
-  readonly stores: Sliced<Store>
+  readonly stores: PerShard<Store>
   readonly agents: ReadonlyMap<string, Agent>
   /** Executors that are there anyway, unless the app has somebody else of that name. */
   readonly builtIn: ReadonlyMap<string, Executor>

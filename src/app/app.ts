@@ -4,7 +4,7 @@
  */
 import type { AddressInfo } from 'node:net'
 import { tzDataVersion } from '../../packages/schedule/src/index.ts'
-import type { Actor, AppServices, Context, ContextSlices } from '../api/contract.ts'
+import type { Actor, AppServices, Context, ContextShards } from '../api/contract.ts'
 import type { Door } from '../api/doors/door.ts'
 import { localActor } from '../api/doors/local.ts'
 import { onceByKey } from '../api/once.ts'
@@ -14,7 +14,7 @@ import { errorText, Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import { bucketOf } from '../core/sessions/session.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { withoutPassword } from '../core/variables.ts'
 import type { Engines } from '../engine/engine.ts'
 import { closing } from '../http/closing.ts'
@@ -36,7 +36,7 @@ import { VERSION } from '../version.ts'
 import { type Asking, type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { operations } from './operations.ts'
 import { type AppOptions, openParts, type Parts } from './parts.ts'
-import { agreeOnMap, agreeOnSlice, onlyStore, openStores } from './slices.ts'
+import { agreeOnMap, agreeOnShard, onlyStore, openStores } from './shards.ts'
 import { answerWord } from './words.ts'
 import { followRules } from './zones.ts'
 
@@ -48,9 +48,9 @@ const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
 
 export class App {
-  /** The first slice's, which is all there is where there is one. */
+  /** The first shard's, which is all there is where there is one. */
   readonly store: Store
-  readonly stores: Sliced<Store>
+  readonly stores: PerShard<Store>
   readonly engine: Engines
   readonly #options: AppOptions
   readonly #parts: Parts
@@ -70,8 +70,8 @@ export class App {
       onError: (error: Error) => log.warn({ error: error.message }, 'a database connection broke'),
     }
     const { store } = options
-    const stores = store ? onlyStore(store) : await openStores(config.slices, opening)
-    log.info({ databases: config.slices.map(withoutPassword) }, 'opened the database')
+    const stores = store ? onlyStore(store) : await openStores(config.shards, opening)
+    log.info({ databases: config.shards.map(withoutPassword) }, 'opened the database')
     try {
       const tracing = await openTracing(config, VERSION)
       return new App(options, await openParts(options, stores, tracing))
@@ -111,7 +111,7 @@ export class App {
     await identity.requireAdmin()
     await calls.start(this.store.db)
     await runtime.start()
-    // Slices that are away keep nobody of the others waiting.
+    // Shards that are away keep nobody of the others waiting.
     const others = this.stores.all.map((_, number) => number).slice(1)
     await Promise.all(others.map((number) => this.#join(number)))
     life.ready = true
@@ -119,20 +119,20 @@ export class App {
     if (this.#options.now === undefined) for (const health of healths.all) health.start()
   }
 
-  /** From now on this slice is served. */
+  /** From now on this shard is served. */
   #serve(number: number): void {
-    this.#parts.life.slices.add(number)
-    if (this.#options.now === undefined) this.engine.slices.all[number]?.start()
+    this.#parts.life.shards.add(number)
+    if (this.#options.now === undefined) this.engine.shards.all[number]?.start()
   }
 
-  /** At once where the slice is there, else as soon as it is. */
+  /** At once where the shard is there, else as soon as it is. */
   async #join(number: number): Promise<void> {
     if (await this.#prepare(number)) return this.#serve(number)
     this.#whenThere(number).then(
       () => {
         if (!this.#stopped) this.#serve(number)
       },
-      (error) => this.#parts.meter.trouble('slices', error),
+      (error) => this.#parts.meter.trouble('shards', error),
     )
   }
 
@@ -148,13 +148,13 @@ export class App {
   async #prepare(number: number): Promise<boolean> {
     const { config, log } = this.#options
     const store = this.stores.all[number] as Store
-    const slice = this.stores.several ? { slice: number } : {}
+    const shard = this.stores.several ? { shard: number } : {}
     try {
       await refusePooler(store)
       const applied = await ensureMigrated(store.migrations, config.migrate)
-      if (applied.length > 0) log.info({ ...slice, applied }, 'migrated')
+      if (applied.length > 0) log.info({ ...shard, applied }, 'migrated')
       if (number === 0) await agreeOnMap(this.stores)
-      else await agreeOnSlice(this.stores, number)
+      else await agreeOnShard(this.stores, number)
       // Opened by us and by nobody else: whoever held a lease in it has died.
       if (store.kind === 'pglite' && this.#options.store === undefined)
         await expireLeases(store.engine)
@@ -162,13 +162,13 @@ export class App {
       const moved = await followRules(store.engine, tzData)
       if (moved !== null)
         log.info(
-          { ...slice, tzData, moved },
+          { ...shard, tzData, moved },
           'rules of time zones have changed: what waits was reckoned again',
         )
       return true
     } catch (error) {
-      if (!isUnavailable(error)) throw this.stores.several ? ofSlice(number, error) : error
-      log.warn({ ...slice, error: (error as Error).message }, 'waiting for the database')
+      if (!isUnavailable(error)) throw this.stores.several ? ofShard(number, error) : error
+      log.warn({ ...shard, error: (error as Error).message }, 'waiting for the database')
       return false
     }
   }
@@ -236,7 +236,7 @@ export class App {
     if (!this.#parts.life.ready) throw notThereYet()
     return {
       ...this.#reach(actor, 0),
-      ...(this.stores.several ? { slices: this.#slices } : {}),
+      ...(this.stores.several ? { shards: this.#shards } : {}),
       actor,
       now: this.#options.now?.() ?? null,
       requestId: caller.requestId,
@@ -251,14 +251,14 @@ export class App {
     return { db, whole, app: this.#parts.services.all[number] as AppServices }
   }
 
-  get #slices(): ContextSlices {
+  get #shards(): ContextShards {
     const { map, all } = this.stores
     return {
       count: all.length,
       ofUser: (userId) => map.ofBucket(bucketOf(userId)),
-      within: ({ slices: _, ...ctx }, number) => {
-        if (!this.#parts.life.slices.has(number))
-          throw new Refusal('unavailable', `slice ${number} is not there yet; try again soon`)
+      within: ({ shards: _, ...ctx }, number) => {
+        if (!this.#parts.life.shards.has(number))
+          throw new Refusal('unavailable', `shard ${number} is not there yet; try again soon`)
         return { ...ctx, ...this.#reach(ctx.actor, number) }
       },
     }
@@ -307,6 +307,6 @@ function notThereYet(): Refusal {
   return new Refusal('unavailable', 'the database is not there yet; try again soon')
 }
 
-function ofSlice(number: number, error: unknown): Error {
-  return new Error(`slice ${number}: ${errorText(error)}`, { cause: error })
+function ofShard(number: number, error: unknown): Error {
+  return new Error(`shard ${number}: ${errorText(error)}`, { cause: error })
 }

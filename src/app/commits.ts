@@ -3,7 +3,7 @@ import type { AlarmDraft } from '../core/alarms/draft.ts'
 import { Refusal } from '../core/errors.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
 import type { Policy } from '../core/sessions/turn.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Hints } from '../engine/hints.ts'
 import type { Meter } from '../engine/meter.ts'
@@ -115,28 +115,28 @@ export class SharedCommits {
   }
 }
 
-/** The same in several slices: an event goes to its person's, a fact for everybody to each. */
-export class SlicedCommits {
-  readonly slices: Sliced<SharedCommits>
+/** The same in several shards: an event goes to its person's, a fact for everybody to each. */
+export class WriteBatchers {
+  readonly shards: PerShard<SharedCommits>
 
-  constructor(slices: Sliced<SharedCommits>) {
-    this.slices = slices
+  constructor(shards: PerShard<SharedCommits>) {
+    this.shards = shards
   }
 
   append(event: NewEvent): Promise<Appended> {
-    return this.slices.ofBucket(event.session.bucket).append(event)
+    return this.shards.ofBucket(event.session.bucket).append(event)
   }
 
   /**
-   * Within `tx`, which is of the slice `own`, where one is given. The others come first: what `tx` then does not commit is told
+   * Within `tx`, which is of the shard `own`, where one is given. The others come first: what `tx` then does not commit is told
    * again, and a fact told twice is one.
    */
   async takeSignals(
     signals: readonly NewSignal[],
     tx: Db | null = null,
-    own: SharedCommits = this.slices.home,
+    own: SharedCommits = this.shards.home,
   ): Promise<SignalTaken[]> {
-    const { all, several } = this.slices
+    const { all, several } = this.shards
     if (!several) return own.takeSignals(signals, tx)
     const others = all.filter((each) => each !== own)
     const told = await Promise.allSettled(others.map((each) => this.#tell(each, signals, null)))
@@ -146,7 +146,7 @@ export class SlicedCommits {
     return signals.map((signal) => joined(parts.flatMap((part) => part.get(signal) ?? [])))
   }
 
-  /** Those that concern this slice. Who told a fact for everybody is recorded once. */
+  /** Those that concern this shard. Who told a fact for everybody is recorded once. */
   async #tell(
     to: SharedCommits,
     signals: readonly NewSignal[],
@@ -154,7 +154,7 @@ export class SlicedCommits {
     recorded?: 'recorded',
   ) {
     const concern = signals.filter(
-      ({ userId }) => userId === null || this.slices.ofUser(userId) === to,
+      ({ userId }) => userId === null || this.shards.ofUser(userId) === to,
     )
     const told = concern.map((signal) =>
       recorded || signal.userId !== null ? signal : { ...signal, audit: null },
@@ -164,11 +164,11 @@ export class SlicedCommits {
   }
 
   async idle(): Promise<void> {
-    await Promise.all(this.slices.all.map((each) => each.idle()))
+    await Promise.all(this.shards.all.map((each) => each.idle()))
   }
 }
 
-/** One fact in several slices: news where it was news to any. */
+/** One fact in several shards: news where it was news to any. */
 function joined(taken: readonly SignalTaken[]): SignalTaken {
   const last = taken.at(-1)
   if (last === undefined) throw new Error('the signal was not taken')

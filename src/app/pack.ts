@@ -9,7 +9,7 @@ import type { Inbox, PushChannel } from '../channels/channel.ts'
 import type { Config } from '../config.ts'
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import type { Reader } from '../core/variables.ts'
 import type { ExtraService } from '../engine/engine.ts'
 import type { Meter } from '../engine/meter.ts'
@@ -33,9 +33,9 @@ export interface Pack<S extends object = object, Sees extends object = S> {
 
 /** What a pack may ask of the app it is part of. Nothing is there to be asked before the services run. */
 export interface PackApp {
-  /** The first slice's, for what belongs to nobody in particular. */
+  /** The first shard's, for what belongs to nobody in particular. */
   readonly store: Store
-  readonly stores: Sliced<Store>
+  readonly stores: PerShard<Store>
   /** Takes what people write on a channel. */
   readonly inbox: Inbox
   readonly meter: Meter

@@ -7,7 +7,7 @@ import { telegramPack } from '../../packages/channels/telegram/src/pack.ts'
 import { webPushPack } from '../../packages/channels/web-push/src/pack.ts'
 import { whatsappPack } from '../../packages/channels/whatsapp/src/pack.ts'
 import { executorsPack } from '../../packages/executors/src/pack.ts'
-import { rehearsalPack } from '../../packages/forecast/src/pack.ts'
+import { forecastPack } from '../../packages/forecast/src/pack.ts'
 import { langgraphCronsPack } from '../../packages/langgraph/src/crons/pack.ts'
 import { mcpEventsPack } from '../../packages/mcp-events/src/pack.ts'
 import { backingPack } from '../../packages/promise-check/src/pack.ts'
@@ -22,7 +22,7 @@ export const PACKS = [
   executorsPack,
   langgraphCronsPack,
   mcpEventsPack,
-  rehearsalPack,
+  forecastPack,
   backingPack,
   sourcesPack,
   telegramPack,

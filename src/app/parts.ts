@@ -7,7 +7,7 @@ import type { PushChannel } from '../channels/channel.ts'
 import { WebSocketChannel } from '../channels/websocket.ts'
 import type { Config } from '../config.ts'
 import type { NewSignal } from '../core/intents/signal.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { Budgets } from '../engine/budgets.ts'
 import { deliveryOf } from '../engine/delivery.ts'
 import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
@@ -26,29 +26,29 @@ import type { Source } from '../sources/source.ts'
 import type { Store } from '../store/db/open.ts'
 import { backToPending, positionOf } from '../store/sessions/effects.ts'
 import { alarmTrigger } from '../triggers/alarm.ts'
+import { deferredTrigger } from '../triggers/deferred.ts'
 import { intentTrigger } from '../triggers/intent.ts'
-import { parkedTrigger } from '../triggers/parked.ts'
 import { questionTrigger } from '../triggers/question.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
 import { AgentRuntime } from './agent-runtime.ts'
-import { SharedCommits, SlicedCommits } from './commits.ts'
+import { SharedCommits, WriteBatchers } from './commits.ts'
 import { openHealth } from './health.ts'
 import { signedCalls, wakesOf } from './outgoing.ts'
 import type { PackApp } from './pack.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
-import { mapService } from './slices.ts'
+import { mapService } from './shards.ts'
 import { openStage } from './stage.ts'
 
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
 const SUBSCRIPTIONS_MS = 1_000
-const SLICE_SUBSCRIPTIONS_MS = 2_000
+const SHARD_SUBSCRIPTIONS_MS = 2_000
 const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 /** It has nothing of its own to look for. */
 const INBOX_MS = 3_600_000
 /**
- * So long the services of a slice may sleep where nothing is due: with a few loops, less than five transactions a second. Those of the
+ * So long the services of a shard may sleep where nothing is due: with a few loops, less than five transactions a second. Those of the
  * embedded store, too: looking four times a second took a tenth of a core, on somebody's own machine.
  */
 const IDLE_MS = 4_000
@@ -74,18 +74,18 @@ export interface AppOptions {
 
 /** How far the app is in its life. */
 export interface Life {
-  /** The database is there and migrated: of several slices the first. */
+  /** The database is there and migrated: of several shards the first. */
   ready: boolean
-  /** The slices that are there and migrated. */
-  readonly slices: Set<number>
+  /** The shards that are there and migrated. */
+  readonly shards: Set<number>
   /** The store is about to close: nothing may be started on it any more. */
   closing: boolean
 }
 
 export type Parts = Awaited<ReturnType<typeof openParts>>
 
-export async function openParts(options: AppOptions, stores: Sliced<Store>, tracing: Tracing) {
-  const life: Life = { ready: false, slices: new Set(), closing: false }
+export async function openParts(options: AppOptions, stores: PerShard<Store>, tracing: Tracing) {
+  const life: Life = { ready: false, shards: new Set(), closing: false }
   const base = openBase(options, stores, tracing)
   const inbox = openInbox(
     base,
@@ -111,14 +111,14 @@ export async function openParts(options: AppOptions, stores: Sliced<Store>, trac
 }
 
 /** What the others stand on. */
-function openBase({ config, log }: AppOptions, stores: Sliced<Store>, tracing: Tracing) {
+function openBase({ config, log }: AppOptions, stores: PerShard<Store>, tracing: Tracing) {
   const { tracer } = tracing
   const policy = policyOf(config)
   const metering = createMeter(log, { content: config.logContent })
   const { meter } = metering
   const store = stores.home
   const hints = stores.each(() => new LocalHints())
-  const commits = new SlicedCommits(
+  const commits = new WriteBatchers(
     stores.each((store, number) => {
       const own = hints.all[number] as LocalHints
       return new SharedCommits({ store, policy, meter, hints: own, tracer })
@@ -161,7 +161,7 @@ function openInbox(
   return new ChannelInbox({
     dbs: stores.each((store) => store.commits),
     channel,
-    append: (event, tx) => commits.slices.home.append(event, tx),
+    append: (event, tx) => commits.shards.home.append(event, tx),
     knowsAgent: (agentId, userId) => runtime().agents.knows(agentId, userId),
     changed: (topic, bucket, keys) => hints.ofBucket(bucket).hint(topic, keys),
     trouble: (error) => meter.trouble('inbox', error),
@@ -205,9 +205,9 @@ function openSocketChannel(
   life: Life,
   engine: () => Engines,
 ): WebSocketChannel {
-  const engineOf = (bucket: number) => engine().slices.ofBucket(bucket)
+  const engineOf = (bucket: number) => engine().shards.ofBucket(bucket)
   const channel = new WebSocketChannel({
-    // Also while a slice is split: a promise that is refused, not an error in whoever sends.
+    // Also while a shard is split: a promise that is refused, not an error in whoever sends.
     record: async (receipt) => engineOf(receipt.bucket).outbox.record(receipt),
     positionOf: async (session, id) => positionOf(stores.ofBucket(session.bucket).db, session, id),
     backToPending: async (session, error) => {
@@ -225,7 +225,7 @@ function openSocketChannel(
       )
     },
     wake: (key) => {
-      for (const { hints } of engine().slices.all) hints.deliver('outbox', [key])
+      for (const { hints } of engine().shards.all) hints.deliver('outbox', [key])
     },
     arrived: ({ row, durationMs, traceparent }) =>
       meter.delivery(
@@ -254,7 +254,7 @@ function openEngines(options: AppOptions, parts: EngineParts): Engines {
   )
 }
 
-/** What belongs to nobody in particular (agents, sources, what packs run, files) is seen to by the first slice's. */
+/** What belongs to nobody in particular (agents, sources, what packs run, files) is seen to by the first shard's. */
 function engineOptions(
   { config, sources: own = [], moments }: AppOptions,
   parts: EngineParts,
@@ -281,7 +281,7 @@ function engineOptions(
       alarmTrigger,
       intentTrigger,
       workTrigger,
-      parkedTrigger(config.timezone),
+      deferredTrigger(config.timezone),
       questionTrigger,
     ],
     channels: [parts.channel],
@@ -325,7 +325,7 @@ function servicesOf(
   number: number,
 ): AppServices {
   const { policy, meter, packs, runtime, pushChannels, calls } = parts
-  const commits = parts.commits.slices.all[number] as SharedCommits
+  const commits = parts.commits.shards.all[number] as SharedCommits
   const hints = parts.hints.all[number] as LocalHints
   return {
     append: (event, tx) => commits.append(event, tx),
@@ -379,7 +379,7 @@ function subscriptionsOf(
     ...{ claims: store.engine, commits: store.commits, leaseMs: config.leaseMs },
     ...{ meter, tracer, moments: SILENT, enabled: true },
   })
-  return [{ service, pollMs: stores.several ? SLICE_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS }]
+  return [{ service, pollMs: stores.several ? SHARD_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS }]
 }
 
 function policyOf(config: Config) {

@@ -1,5 +1,5 @@
 /**
- * A stage: the engine's own services over a store that holds a copy of somebody's rows, on a clock that whoever rehearses moves. Nothing
+ * A stage: the engine's own services over a store that holds a copy of somebody's rows, on a clock that the forecast moves. Nothing
  * on it reaches the outside: there is no channel, no source and no call, and who runs its turns is given.
  */
 import type { AppServices } from '../api/contract.ts'
@@ -19,8 +19,8 @@ import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
 import type { Store } from '../store/db/open.ts'
 import { soonestDue } from '../store/db/soonest.ts'
 import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
+import { deferredTrigger } from '../triggers/deferred.ts'
 import { intentTrigger } from '../triggers/intent.ts'
-import { parkedTrigger } from '../triggers/parked.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import type { Trigger } from '../triggers/trigger.ts'
 import { workTrigger } from '../triggers/work.ts'
@@ -104,7 +104,7 @@ function lanesOf({ store, agents, setting, trouble }: PlayOptions): Lane[] {
     alarmTrigger,
     intentTrigger,
     workTrigger,
-    parkedTrigger(policy.timezone ?? 'UTC'),
+    deferredTrigger(policy.timezone ?? 'UTC'),
   ]
   const { engine: claims, commits, db: reads } = store
   const shared = { meter, hints, tracer: UNTRACED, leaseMs: LEASE_MS, moments: SILENT }
@@ -121,7 +121,7 @@ function lanesOf({ store, agents, setting, trouble }: PlayOptions): Lane[] {
     service: clockService({ db: claims, trigger, turns, ...shared, enabled }),
   }))
   const wakes = new WakesService({
-    source: alarmWakes({ url: 'http://rehearsal.invalid', bearer: null }),
+    source: alarmWakes({ url: 'http://forecast.invalid', bearer: null }),
     // Whoever would be called takes it.
     call: async () => ({ taken: true }),
     ...{ claims, commits, ...shared, enabled: enabled && wakesByUrl },
@@ -168,7 +168,7 @@ function waitMs(nextMs: number | null): number {
 
 /** What operations on a stage may ask for: its own writes, and of the process only what it knows. */
 function servicesOn(app: AppServices, store: Store, commits: SharedCommits): AppServices {
-  const refused = async () => ({ error: 'nobody is called in a rehearsal' })
+  const refused = async () => ({ error: 'nobody is called in a forecast' })
   return {
     ...app,
     append: (event, tx) => commits.append(event, tx),

@@ -34,8 +34,8 @@ export async function answerWord(
 
 /** Theirs; while nobody knows it, the server's own. */
 async function zoneOf(door: Door): Promise<string> {
-  const manners = await callByName(door, 'get_manners', { user_id: 'me' })
-  return (manners as { timezone: string }).timezone
+  const preferences = await callByName(door, 'get_preferences', { user_id: 'me' })
+  return (preferences as { timezone: string }).timezone
 }
 
 interface Entry {

@@ -5,7 +5,7 @@ import { withNotices } from '../agents/notice.ts'
 import type { WorkServices } from '../api/contract.ts'
 import { OutputWaits } from '../api/work/wait.ts'
 import { KEY_PART, KEY_PART_FORM } from '../core/sessions/session.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { workPrefix } from '../core/work/file.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { GroupCommit } from '../store/db/group.ts'
@@ -16,7 +16,7 @@ const PROGRESS_MAX = 500
 const PROGRESS_QUEUE_MAX = 20_000
 
 export interface WorkRuntimeOptions {
-  readonly stores: Sliced<Store>
+  readonly stores: PerShard<Store>
   readonly agents: ReadonlyMap<string, Agent>
   readonly executors: ReadonlyMap<string, Executor>
   readonly files: FileKeeper
@@ -27,8 +27,8 @@ export class WorkRuntime {
   /** All who run turns, by the name in a session's key. */
   readonly agents: ReadonlyMap<string, Agent>
   readonly forOperations: WorkServices
-  readonly #waits: Sliced<OutputWaits>
-  readonly #progress: Sliced<GroupCommit<Progress, null>>
+  readonly #waits: PerShard<OutputWaits>
+  readonly #progress: PerShard<GroupCommit<Progress, null>>
 
   constructor({ stores, agents, executors, files, trouble }: WorkRuntimeOptions) {
     checkNames(agents, executors)

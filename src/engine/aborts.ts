@@ -1,7 +1,7 @@
 /** What ends turns that are running: their time is up, their slot was cancelled, or a stop applies. */
 import type { Agent } from '../agents/agent.ts'
 import type { Db } from '../store/db/db.ts'
-import type { ParkedRow } from '../store/people/parked.ts'
+import type { DeferredRow } from '../store/people/deferred.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { Triggers } from './commit.ts'
 import { AgentTimeoutError, type Run, SlotDeletedError, StoppedError } from './guard.ts'
@@ -10,7 +10,7 @@ import type { Stops } from './stops.ts'
 
 interface RunningTurn {
   readonly claim: ClaimedTurn
-  readonly slots: readonly ParkedRow[] | undefined
+  readonly slots: readonly DeferredRow[] | undefined
   readonly run: Run
 }
 

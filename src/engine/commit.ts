@@ -12,7 +12,7 @@ import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn
 import { afterFailure, decide, heldDecision, openingCounters } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import { byKey, databaseNow } from '../store/db/due.ts'
-import { type NewParked, park } from '../store/people/parked.ts'
+import { defer, type NewDeferred } from '../store/people/deferred.ts'
 import { countUnasked, lockPeople } from '../store/people/people.ts'
 import {
   type CheckpointWrite,
@@ -27,19 +27,19 @@ import {
   writeTurns,
 } from '../store/sessions/turns.ts'
 import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
+import { childOfEvent, keepPending } from './pending.ts'
 import {
   asksPerson,
   type Counted,
   countSpoken,
+  deferredOf,
   inTurn,
   isRelease,
   type People,
-  parkedOf,
   type Speaking,
   speak,
   speaks,
-} from './manners.ts'
-import { childOfEvent, keepPending } from './pending.ts'
+} from './preferences.ts'
 
 export interface Finished extends Speaking {
   readonly token: string
@@ -112,7 +112,7 @@ export async function commitTurns(
   }
 }
 
-/** After the sessions, in the order of their keys: everybody to whom something is said unasked, as far as they have manners. */
+/** After the sessions, in the order of their keys: everybody to whom something is said unasked, as far as they have preferences. */
 function peopleSpokenTo(tx: Db, finished: readonly Finished[], policy: Policy): Promise<People> {
   const spokenTo = finished.filter((turn) => asksPerson(turn) || speaks(turn))
   const users = spokenTo.map(({ claim }) => claim.user_id)
@@ -166,7 +166,7 @@ interface Held {
 interface Settled extends Pick<Held, 'turn' | 'now'> {
   readonly row: TurnWrite
   /** Slots that wait for another moment: nothing of the turn is kept, and who holds them goes on to. */
-  readonly parked: readonly NewParked[]
+  readonly deferred: readonly NewDeferred[]
 }
 
 function answerOf({ row }: Settled, behind: ReadonlySet<string>): Committed {
@@ -178,8 +178,8 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
   const { turn, head, now } = held
   const { claim, failure } = turn
   const retryMs = failure === null ? null : retryOf(turn, failure, triggers)
-  const { decision, parked } = decided(held, policy, retryMs)
-  const result = parked.length > 0 ? null : turn.result
+  const { decision, deferred } = decided(held, policy, retryMs)
+  const result = deferred.length > 0 ? null : turn.result
   const status = failure === null ? 'committed' : retryMs === null ? 'failed' : 'retrying'
   const row: TurnWrite = {
     bucket: claim.bucket,
@@ -203,15 +203,15 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
     unjudged: held.people === null && speaks(turn),
     decision,
   }
-  return { turn: { ...turn, result }, now, row, parked }
+  return { turn: { ...turn, result }, now, row, deferred }
 }
 
-/** What the turn asked for, as far as gate and manners let it. */
+/** What the turn asked for, as far as gate and preferences let it. */
 function decided(
   { turn, head, now, people, counts }: Held,
   policy: Policy,
   retryMs: number | null,
-): { decision: Decision; parked: readonly NewParked[] } {
+): { decision: Decision; deferred: readonly NewDeferred[] } {
   const { claim, failure } = turn
   const counters = {
     consecutive: head.consecutive_autonomous_msgs,
@@ -220,12 +220,12 @@ function decided(
   // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
   if (failure !== null) {
     const opening = retryMs === null ? openingCounters(claim.type, counters) : counters
-    return { decision: { counters: opening, ...NOTHING }, parked: [] }
+    return { decision: { counters: opening, ...NOTHING }, deferred: [] }
   }
   const { wishes, held } = speak(turn, people ?? NO_PEOPLE, now)
   if (wishes === null) {
     const decision = heldDecision(counters, heldVerdict(held), heldText(held))
-    return { decision, parked: parkedOf(turn, held, turn.traceparent ?? null) }
+    return { decision, deferred: deferredOf(turn, held, turn.traceparent ?? null) }
   }
   const facts = {
     sessionKey: claim.session_key,
@@ -240,10 +240,10 @@ function decided(
     const unasked = people.get(claim.user_id)?.unasked
     if (unasked !== undefined) counts.set(claim.user_id, unasked)
   }
-  if (held === null) return { decision: made, parked: [] }
+  if (held === null) return { decision: made, deferred: [] }
   const note = { level: 'info', rule: held.rule, text: heldText(held) } as const
   const verdicts = [...made.verdicts, heldVerdict(held)]
-  return { decision: { ...made, verdicts, notes: [...made.notes, note] }, parked: [] }
+  return { decision: { ...made, verdicts, notes: [...made.notes, note] }, deferred: [] }
 }
 
 const NO_PEOPLE: People = new Map()
@@ -286,9 +286,9 @@ async function write(
     const outcomes = settled.flatMap((each) => outcomesOf(each, trigger.type))
     if (outcomes.length > 0) await trigger.settle(tx, outcomes)
   }
-  await park(
+  await defer(
     tx,
-    settled.flatMap((each) => each.parked),
+    settled.flatMap((each) => each.deferred),
   )
   // After the slots: a turn that cancels the alarm it was woken by has still been woken by it.
   for (const trigger of triggers.values()) {
@@ -336,13 +336,13 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
   }))
 }
 
-/** The slots that the turn ends, of triggers of this type. What is parked and held on has not ended; a run to be tried again neither. */
+/** The slots that the turn ends, of triggers of this type. What is deferred and held on has not ended; a run to be tried again neither. */
 function outcomesOf(each: Settled, type: EventType): SlotOutcome[] {
-  const { turn, row, parked } = each
+  const { turn, row, deferred } = each
   const { claim, slots = [] } = turn
   if (row.status === 'retrying') return []
   if (isRelease(claim))
-    return parked.length > 0
+    return deferred.length > 0
       ? []
       : slots.flatMap((slot) =>
           slot.held && slot.kind === type && slot.trigger_id !== null
@@ -356,7 +356,7 @@ function outcomesOf(each: Settled, type: EventType): SlotOutcome[] {
               ]
             : [],
         )
-  if (claim.type !== type || parked.some(({ held }) => held)) return []
+  if (claim.type !== type || deferred.some(({ held }) => held)) return []
   const { trigger_id: triggerId, scheduled_for: scheduledFor, seq, event_id: eventId } = claim
   if (triggerId === null || scheduledFor === null) return []
   return [outcome(each, type, { triggerId, scheduledFor, eventSeq: seq, eventId })]

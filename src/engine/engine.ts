@@ -1,8 +1,8 @@
-/** The engine of a slice: its services, their loops, and the one door by which a test clock drives them. */
+/** The engine of a shard: its services, their loops, and the one door by which a test clock drives them. */
 import type { Channel, PushChannel } from '../channels/channel.ts'
 import { DEFAULT_LIMITS } from '../core/limits/limits.ts'
 import type { Policy } from '../core/sessions/turn.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Store } from '../store/db/open.ts'
 import type { Trigger } from '../triggers/trigger.ts'
@@ -53,9 +53,9 @@ export interface EngineOptions {
   readonly moments?: Moments
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
-  /** Running turns of agents with a limit of their own, counted for all slices of the process. */
+  /** Running turns of agents with a limit of their own, counted for all shards of the process. */
   readonly limited?: Map<string, number>
-  /** Where there are several slices: whether a bucket is in this one. */
+  /** Where there are several shards: whether a bucket is in this one. */
   readonly holds?: (bucket: number) => boolean
   /** How long to sleep at most where nothing is due and all who write tell; left out: no longer than between two looks. */
   readonly idleMs?: number
@@ -264,30 +264,30 @@ export class Engine {
   }
 }
 
-/** The engines of a process: one for each slice. */
+/** The engines of a process: one for each shard. */
 export class Engines {
-  readonly slices: Sliced<Engine>
+  readonly shards: PerShard<Engine>
 
-  constructor(slices: Sliced<Engine>) {
-    this.slices = slices
+  constructor(shards: PerShard<Engine>) {
+    this.shards = shards
   }
 
   get home(): Engine {
-    return this.slices.home
+    return this.shards.home
   }
 
   get running(): number {
-    return this.slices.all.reduce((sum, { turns }) => sum + turns.depth, 0)
+    return this.shards.all.reduce((sum, { turns }) => sum + turns.depth, 0)
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.slices.all.map((engine) => engine.stop()))
+    await Promise.all(this.shards.all.map((engine) => engine.stop()))
   }
 
   quiesce(): Promise<number | null> {
     return untilQuiet(async () => {
       const rounds: Tick[] = []
-      for (const engine of this.slices.all) rounds.push(await engine.round())
+      for (const engine of this.shards.all) rounds.push(await engine.round())
       return together(rounds)
     })
   }
@@ -295,7 +295,7 @@ export class Engines {
   /** One sweep of the pruners, for tests and for the command line. */
   async prune(): Promise<number> {
     let did = 0
-    for (const engine of this.slices.all) did += await engine.prune()
+    for (const engine of this.shards.all) did += await engine.prune()
     return did
   }
 }

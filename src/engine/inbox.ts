@@ -12,7 +12,7 @@ import { newId } from '../core/ids.ts'
 import { fromOutside, lineageOf, lineageText, type Origin } from '../core/limits/lineage.ts'
 import { closedWords, optionIn } from '../core/questions/question.ts'
 import { parseSessionKey, TEXT_MAX_BYTES } from '../core/sessions/session.ts'
-import type { Sliced } from '../core/slices/slices.ts'
+import type { PerShard } from '../core/shards/shards.ts'
 import { linkByCode } from '../store/channels/codes.ts'
 import { hear, type LinkRow, linkAt, unlink } from '../store/channels/links.ts'
 import type { Db } from '../store/db/db.ts'
@@ -24,7 +24,7 @@ import { type Delivered, deliveredBy, unsend } from '../store/sessions/pushes.ts
 import { IDLE, type Service, type Tick } from './service.ts'
 
 export interface InboxOptions {
-  readonly dbs: Sliced<Db>
+  readonly dbs: PerShard<Db>
   readonly channel: (name: string) => PushChannel | undefined
   readonly append: (event: NewEvent, tx: Db) => Promise<Appended>
   readonly knowsAgent: (agentId: string, userId: string) => boolean
@@ -108,7 +108,7 @@ export class ChannelInbox implements Inbox, Service {
     if (link !== null) await unlink(this.#dbOf(link), link, null)
   }
 
-  /** Whose an address is, nobody knows before it is found: all slices are asked. */
+  /** Whose an address is, nobody knows before it is found: all shards are asked. */
   async #linkAt({ channel, address }: Where): Promise<LinkRow | null> {
     const found = await Promise.all(this.#options.dbs.all.map((db) => linkAt(db, channel, address)))
     return found.find((link) => link !== null) ?? null
@@ -208,7 +208,7 @@ export class ChannelInbox implements Inbox, Service {
     if (link !== null) this.#options.changed('outbox', link.bucket)
   }
 
-  /** Only the slice of its person knows a code. What the address stood for in another ends. */
+  /** Only the shard of its person knows a code. What the address stood for in another ends. */
   async #linkByCode(message: Where, hash: string): Promise<LinkRow | null> {
     const { dbs } = this.#options
     for (const db of dbs.all) {

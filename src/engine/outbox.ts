@@ -16,7 +16,7 @@ export interface OutboxOptions {
   readonly commits: Db
   readonly channels: readonly Channel[]
   readonly meter: Meter
-  /** Where there are several slices: whether a bucket is in this one. */
+  /** Where there are several shards: whether a bucket is in this one. */
   readonly holds?: ((bucket: number) => boolean) | undefined
 }
 

@@ -48,7 +48,7 @@ export class Places {
   readonly #taken: () => number
   readonly #agents: Shares
   readonly #people: Shares
-  /** Turns under way of agents with a limit of their own, in all slices of the process. */
+  /** Turns under way of agents with a limit of their own, in all shards of the process. */
   readonly #limited: Map<string, number>
   #lent = 0
   /** Until a look has found less than it had places for. */
@@ -129,7 +129,7 @@ export class Places {
     this.freed()
   }
 
-  /** Counts turns of an agent with a limit of its own; before a claim, since other slices claim meanwhile. */
+  /** Counts turns of an agent with a limit of its own; before a claim, since other shards claim meanwhile. */
   reserve(agentId: string, turns: number): void {
     const running = (this.#limited.get(agentId) ?? 0) + turns
     if (running === 0) this.#limited.delete(agentId)

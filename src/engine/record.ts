@@ -28,7 +28,7 @@ export function reportTurn(
   if (status === 'lost') meter.leasesLost(1)
   if (decision?.effects.some((effect) => effect.status === 'pending'))
     hints.hint('outbox', [claim.session_key])
-  if (decision?.timers.length || decision?.verdicts.some(isParked)) hints.hint('clock')
+  if (decision?.timers.length || decision?.verdicts.some(isDeferred)) hints.hint('clock')
   if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
     hints.hint('clock')
     hints.hint('turns')
@@ -36,7 +36,7 @@ export function reportTurn(
   meter.turn(turnRecord(finished, committed, running))
 }
 
-const isParked = (verdict: Verdict) => 'parked' in verdict && verdict.parked
+const isDeferred = (verdict: Verdict) => 'deferred' in verdict && verdict.deferred
 
 function turnRecord(
   { claim, result, failure }: Finished,

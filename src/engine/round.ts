@@ -7,7 +7,7 @@ import type { Service, Tick } from './service.ts'
 
 /**
  * Each service once, in their order. One that names its tables looks only where something of them is due, or where another
- * has just made something so: most looks find nothing, and a test or a rehearsal is thousands of instants.
+ * has just made something so: most looks find nothing, and a test or a forecast is thousands of instants.
  */
 export async function round(services: readonly Service[], db: Db): Promise<Tick> {
   const waits = await waitsOf(services, db)

@@ -1,6 +1,6 @@
 /** Of turns about to run: the slots they stand for, and which of those were cancelled since. */
 import type { Db } from '../store/db/db.ts'
-import { type ParkedRow, slotsOfEvents } from '../store/people/parked.ts'
+import { type DeferredRow, slotsOfEvents } from '../store/people/deferred.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { BegunEvent, Trigger } from '../triggers/trigger.ts'
 import type { Triggers } from './commit.ts'
@@ -25,7 +25,7 @@ export async function releasedSlots(
   db: Db,
   triggers: Triggers,
   turns: readonly ClaimedTurn[],
-): Promise<ReadonlyMap<string, ParkedRow[]>> {
+): Promise<ReadonlyMap<string, DeferredRow[]>> {
   const rows = await slotsOfEvents(db, turns)
   const gone = await withdrawnSlots(db, triggers.values(), rows)
   return new Map(
@@ -38,11 +38,11 @@ export async function releasedSlots(
   )
 }
 
-/** Of parked slots that their triggers hold on, those that were cancelled. */
+/** Of deferred slots that their triggers hold on, those that were cancelled. */
 export async function withdrawnSlots(
   db: Db,
   triggers: Iterable<Trigger>,
-  rows: readonly ParkedRow[],
+  rows: readonly DeferredRow[],
 ): Promise<ReadonlySet<string>> {
   const gone = new Set<string>()
   for (const trigger of triggers) {

@@ -3,10 +3,10 @@ import type { StopMove } from '../core/limits/stops.ts'
 import type { Db } from '../store/db/db.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { holdSessions } from '../store/limits/stops.ts'
-import type { ParkedRow } from '../store/people/parked.ts'
+import type { DeferredRow } from '../store/people/deferred.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import type { Finished } from './commit.ts'
-import { DROPPED, PARKED_BY_STOP, type Stops } from './stops.ts'
+import { DEFERRED_BY_STOP, DROPPED, type Stops } from './stops.ts'
 
 /** Its event waits: there is nothing to commit. */
 export const HELD = 'held'
@@ -16,7 +16,7 @@ const BATCH_MAX = 500
 interface Stopped {
   readonly claim: ClaimedTurn
   readonly token: string
-  readonly slots: readonly ParkedRow[] | undefined
+  readonly slots: readonly DeferredRow[] | undefined
   readonly traceparent: string | null
 }
 
@@ -54,8 +54,8 @@ export class Stopping {
         if (this.#stops.turn(claim, slots) === 'run') await this.#stops.letGo()
         return HELD
       }
-      case 'park':
-        return { ...finished, failure: null, held: PARKED_BY_STOP }
+      case 'defer':
+        return { ...finished, failure: null, held: DEFERRED_BY_STOP }
       case 'drop':
         return { ...finished, failure: DROPPED }
     }

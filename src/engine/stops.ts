@@ -11,7 +11,7 @@ import {
 } from '../core/limits/stops.ts'
 import type { Db } from '../store/db/db.ts'
 import { currentStops, letGo } from '../store/limits/stops.ts'
-import type { ParkedRow } from '../store/people/parked.ts'
+import type { DeferredRow } from '../store/people/deferred.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
@@ -21,7 +21,7 @@ export class Stops implements Service {
   readonly name = 'stops'
   onFree?: () => void
   readonly #home: Db
-  /** Of each slice. */
+  /** Of each shard. */
   readonly #dbs: readonly Db[]
   readonly #listeners: (() => void)[] = []
   #stops: readonly Stop[] = []
@@ -53,7 +53,7 @@ export class Stops implements Service {
     return this.#stops.length === 0 ? 'run' : judgeStops(this.#stops, what)
   }
 
-  turn(claim: ClaimedTurn, slots?: readonly ParkedRow[]): StopMove {
+  turn(claim: ClaimedTurn, slots?: readonly DeferredRow[]): StopMove {
     return this.#stops.length === 0 ? 'run' : judgeStops(this.#stops, stoppable(claim, slots))
   }
 
@@ -79,7 +79,7 @@ export class Stops implements Service {
 const standing = (stops: readonly Stop[]) =>
   stops.flatMap(({ id, ended_at }) => (ended_at === null ? [id] : []))
 
-function stoppable(claim: ClaimedTurn, slots: readonly ParkedRow[] | undefined): Stoppable {
+function stoppable(claim: ClaimedTurn, slots: readonly DeferredRow[] | undefined): Stoppable {
   return {
     type: claim.type,
     userId: claim.user_id,
@@ -90,16 +90,16 @@ function stoppable(claim: ClaimedTurn, slots: readonly ParkedRow[] | undefined):
     ...(slots === undefined
       ? {}
       : {
-          slots: slots.map(({ trigger_id: triggerId, rule, parked_at }) => ({
+          slots: slots.map(({ trigger_id: triggerId, rule, deferred_at }) => ({
             triggerId,
-            stoppedAt: rule === 'stopped' ? parked_at : null,
+            stoppedAt: rule === 'stopped' ? deferred_at : null,
           })),
         }),
   }
 }
 
 /** A slot that is held back with its session left free. */
-export const PARKED_BY_STOP = { move: 'park', rule: 'stopped', until: HELD_UNTIL } as const
+export const DEFERRED_BY_STOP = { move: 'defer', rule: 'stopped', until: HELD_UNTIL } as const
 
 /** Of a fire that was held and then dropped. */
 export const DROPPED = {

@@ -18,7 +18,7 @@ import {
   SESSIONS,
 } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
-import { lateWith, type ParkedRow } from '../store/people/parked.ts'
+import { type DeferredRow, lateWith } from '../store/people/deferred.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
 import { type Lent, soonest } from '../triggers/trigger.ts'
 import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
@@ -30,10 +30,10 @@ import { failureOf, LeaseLostError, neverRun, Run, StoppedError } from './guard.
 import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
 import { insist, Leased } from './leased.ts'
-import { heldBack, isRelease } from './manners.ts'
 import type { Meter } from './meter.ts'
 import type { Moments } from './moments.ts'
 import { type ClaimPlan, Places } from './places.ts'
+import { heldBack, isRelease } from './preferences.ts'
 import { reportTurn } from './record.ts'
 import type { Service, Tick } from './service.ts'
 import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
@@ -58,9 +58,9 @@ export interface TurnsOptions extends Pick<BatchesOptions, 'leaseMs'> {
   readonly meter: Meter
   readonly tracer?: Tracer
   readonly moments: Moments
-  /** Turns running at once in this slice. */
+  /** Turns running at once in this shard. */
   readonly concurrency?: number
-  /** How many turns of agents with a limit of their own run in this process; shared by its slices. */
+  /** How many turns of agents with a limit of their own run in this process; shared by its shards. */
   readonly limited?: Map<string, number>
 }
 
@@ -69,8 +69,8 @@ interface Running {
   readonly token: string
   /** Its slot was cancelled before the turn began. */
   readonly withdrawn: boolean
-  /** What was parked and is released by its event, as far as it was not cancelled since. */
-  readonly slots: readonly ParkedRow[] | undefined
+  /** What was deferred and is released by its event, as far as it was not cancelled since. */
+  readonly slots: readonly DeferredRow[] | undefined
   readonly run: Run
   readonly span: Span
   /** By the monotonic clock, when its claim had come back. */
@@ -160,14 +160,14 @@ export class TurnsService implements Service, Runner {
     this.#behind = did === most
     this.#places.looked(this.#behind)
     const others = await this.#claimLimited(plan)
-    // What holds them back may end in another slice, which tells nobody here.
+    // What holds them back may end in another shard, which tells nobody here.
     const again = this.#places.holdsBack && this.#options.claims.now() === null
     const next = [nextMs, soon, again ? HELD_BACK_MS : null]
     const more = this.#behind || others.more
     return { did: did + newest + others.did, more, nextMs: soonest(next) }
   }
 
-  /** Of agents with a limit of their own: they are counted before the claim, since other slices claim meanwhile. */
+  /** Of agents with a limit of their own: they are counted before the claim, since other shards claim meanwhile. */
   async #claimLimited({ limited, notUserIds }: ClaimPlan): Promise<Omit<Tick, 'nextMs'>> {
     let [did, more] = [0, false]
     for (const { agentId, room } of limited) {
@@ -256,7 +256,7 @@ export class TurnsService implements Service, Runner {
     claim: ClaimedTurn,
     token: string,
     withdrawn: boolean,
-    slots?: readonly ParkedRow[],
+    slots?: readonly DeferredRow[],
   ): void {
     const { timeoutMs = 0, concurrency } = this.#options.agents.get(claim.agent_id) ?? {}
     const limited = concurrency !== undefined

@@ -214,7 +214,7 @@ export class WakesService implements Service {
     const { triggerId, userId, scheduledFor } = slot
     const what = { type: 'alarm', agentId: '', createdAt: now } as const
     const move = stops.judge({ ...what, triggerId, userId, scheduledFor })
-    return move === 'park' ? 'hold' : move
+    return move === 'defer' ? 'hold' : move
   }
 
   #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {

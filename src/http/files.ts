@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../api/contract.ts'
-import { inAnySlice } from '../api/slices.ts'
+import { inAnyShard } from '../api/shards.ts'
 import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
@@ -50,7 +50,7 @@ async function sendFile(
   const absent = () => new Refusal('not_found', 'there is no file of such a run')
   if (!isUuid(id) || !RUN_NUMBER.test(run_number)) throw absent()
   const { userId } = ctx.actor
-  const found = await inAnySlice(ctx, ({ db }) => findFile(db, id, Number(run_number), userId))
+  const found = await inAnyShard(ctx, ({ db }) => findFile(db, id, Number(run_number), userId))
   if (found === null) throw absent()
   const file = await files.open(found.file_key, ctx.signal())
   if (file === null) throw absent()

@@ -8,7 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { readJson, writeJson } from '../../packages/exact-json/src/index.ts'
 import type { Actor, Context, Operation } from '../api/contract.ts'
 import { requireAgent, sessionOf } from '../api/sessions/ref.ts'
-import { contextOf } from '../api/slices.ts'
+import { contextOf } from '../api/shards.ts'
 import { executeTraced } from '../api/traced.ts'
 import { isLoopback } from '../core/calls/address.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
@@ -187,7 +187,7 @@ function refuse(stream: Duplex, refusal: Refusal, id: string): void {
 /** `isGone`: it was sent away, and what it had said and was not answered yet is not taken any more. */
 type Serving = SocketOptions & { readonly isGone: () => boolean }
 
-/** From the slice of its person. */
+/** From the shard of its person. */
 async function headOf(ctx: Context, session: SessionRef) {
   return getSession(contextOf(ctx, session.userId).db, session)
 }

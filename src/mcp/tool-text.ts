@@ -148,10 +148,10 @@ export const sayPreview: Say = (view, args, now) => {
   )
 }
 
-/** Of a rehearsal so many are told one by one; the days are told in any case. */
-const REHEARSED_SHOWN = 40
+/** Of a forecast so many are told one by one; the days are told in any case. */
+const FORECAST_SHOWN = 40
 
-export const sayRehearsal: Say = (view, _args, now) => {
+export const sayForecast: Say = (view, _args, now) => {
   const zone = zoneOf(view)
   const all = list(view.occurrences)
   const line = (each: Fields) => {
@@ -162,13 +162,13 @@ export const sayRehearsal: Say = (view, _args, now) => {
     return `- ${at === null ? '' : dayText(at, zone, now)} ${text(trigger, 'kind')} ${quoted(text(trigger, 'name'))}${draft}: ${text(each, 'words')}${said === '' ? '' : ` ${quoted(said)}`}`
   }
   const counts = (each: Fields) =>
-    ['said', 'parked', 'gathered', 'dropped'].map((name) => `${number(each, name) ?? 0} ${name}`)
+    ['said', 'deferred', 'gathered', 'dropped'].map((name) => `${number(each, name) ?? 0} ${name}`)
   const cut = fields(view.cut)
-  const rest = all.length + (number(view, 'more') ?? 0) - Math.min(all.length, REHEARSED_SHOWN)
+  const rest = all.length + (number(view, 'more') ?? 0) - Math.min(all.length, FORECAST_SHOWN)
   return [
-    `Rehearsed, nothing was set or sent. All in all: ${counts(fields(view.totals)).join(', ')}.`,
+    `Forecast, nothing was set or sent. All in all: ${counts(fields(view.totals)).join(', ')}.`,
     ...list(view.by_day).map((each) => `${text(each, 'day')}: ${counts(each).join(', ')}`),
-    ...all.slice(0, REHEARSED_SHOWN).map(line),
+    ...all.slice(0, FORECAST_SHOWN).map(line),
     ...(rest > 0 ? [`… and ${rest} more.`] : []),
     ...(view.cut === null || view.cut === undefined
       ? []
@@ -298,15 +298,15 @@ export const sayLedger: Say = (answer, args, now) =>
 
 // People
 
-export const sayManners: Say = (view) => {
+export const sayPreferences: Say = (view) => {
   const said = Array.isArray(view.words)
     ? view.words.filter((each) => typeof each === 'string')
     : []
-  const parked = number(view, 'parked') ?? 0
+  const deferred = number(view, 'deferred') ?? 0
   return sentences(
     `${text(view, 'user_id')}:`,
     ...said,
-    parked > 0 && `${parked} parked until their moment comes.`,
+    deferred > 0 && `${deferred} deferred until their moment comes.`,
     notesText(view),
   )
 }

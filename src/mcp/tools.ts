@@ -12,15 +12,15 @@ import {
   sayCreatedWork,
   sayDeletedIntent,
   sayDeletedWork,
+  sayForecast,
   sayHeld,
   sayIntents,
   sayLedger,
-  sayManners,
+  sayPreferences,
   sayPreview,
   sayPromise,
   sayQuestion,
   sayQuestions,
-  sayRehearsal,
   saySetAlarm,
   sayStop,
   sayStops,
@@ -43,7 +43,7 @@ export interface ToolRow {
 
 /** Told to clients once, for the system prompt. */
 export const INSTRUCTIONS =
-  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, promise to tell somebody so and set it at once, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_manners and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
+  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, promise to tell somebody so and set it at once, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_preferences and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
 
 const PHRASES =
   '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'
@@ -155,25 +155,25 @@ const WORK: readonly ToolRow[] = [
 
 const PEOPLE: readonly ToolRow[] = [
   {
-    name: 'get_manners',
-    title: 'Look at manners',
+    name: 'get_preferences',
+    title: 'Look at preferences',
     description:
       'When, how often and by whom a person wants to be spoken to: time zone, quiet hours, most unasked messages a day, pause, muted agents, and how much waits for its moment. user_id "me" is whom the key stands for.',
-    say: sayManners,
+    say: sayPreferences,
   },
   {
-    name: 'set_manners',
-    title: 'Change manners',
+    name: 'set_preferences',
+    title: 'Change preferences',
     description:
       'Use it when somebody says when they want quiet ("quiet between 22:00 and 7:30"), how much is enough ("at most five messages a day"), which agent shall only answer, or where they are (timezone). Pass only what changes; null empties it. They hold across all agents and channels; nothing promised is lost, it comes later. Example: {"user_id":"me","quiet_hours":[{"from":"22:00","to":"07:30"}],"most_unasked_per_day":5}',
-    say: sayManners,
+    say: sayPreferences,
   },
   {
     name: 'pause',
     title: 'Pause',
     description:
       'Use it for "do not disturb me until tomorrow": nothing but answers and what is critical until then. Give exactly one of until (an instant or a phrase such as "tomorrow at 9am") and for ("2 hours"). Example: {"user_id":"me","until":"tomorrow at 9am"}',
-    say: sayManners,
+    say: sayPreferences,
   },
 ]
 
@@ -211,8 +211,7 @@ const STOPS: readonly ToolRow[] = [
   {
     name: 'list_stops',
     title: 'List stops',
-    description:
-      'What is stopped now, with the ids that get_stop, release_stop and drop_stop take.',
+    description: 'What is stopped now, with the ids that get_stop, resume_stop and drop_stop take.',
     say: sayStops,
   },
   {
@@ -222,7 +221,7 @@ const STOPS: readonly ToolRow[] = [
     say: sayHeld,
   },
   {
-    name: 'release_stop',
+    name: 'resume_stop',
     title: 'Let go',
     description: 'End a stop by its id; what it held runs now.',
     say: sayStop,
@@ -251,11 +250,11 @@ export const TOOLS: readonly ToolRow[] = [
     readOnly: true,
   },
   {
-    name: 'rehearse',
-    title: 'Rehearse the next days',
+    name: 'forecast',
+    title: 'Forecast the next days',
     description:
-      'What would the next days (14 unless said, at most 31) bring: what would be said, parked by quiet hours or limits, gathered into one message, or dropped, when and why? Use it before adding something ("would this be too much?"), with draft: {"alarms":[…],"intents":[…],"work":[…]}, each as set_alarm, create_intent and create_work take it; and to answer "what have I got coming?". facts feeds conditions: [{"at":"2030-01-31T09:00:00Z","signal":{"kind":"price","ticker":"NVDA","price":120}}]; without them conditions stay silent. Pass limit 30 to have no more than the first occurrences listed; counts by day are of all. Nothing is set, nobody is called, no message leaves.',
-    say: sayRehearsal,
+      'What would the next days (14 unless said, at most 31) bring: what would be said, deferred by quiet hours or limits, gathered into one message, or dropped, when and why? Use it before adding something ("would this be too much?"), with draft: {"alarms":[…],"intents":[…],"work":[…]}, each as set_alarm, create_intent and create_work take it; and to answer "what have I got coming?". facts feeds conditions: [{"at":"2030-01-31T09:00:00Z","signal":{"kind":"price","ticker":"NVDA","price":120}}]; without them conditions stay silent. Pass limit 30 to have no more than the first occurrences listed; counts by day are of all. user_id "me" is whom the key stands for. Nothing is set, nobody is called, no message leaves.',
+    say: sayForecast,
     readOnly: true,
   },
   {

@@ -139,23 +139,23 @@ export class Health {
   }
 }
 
-/** How often each of several slices is looked at. */
-export const SLICE_LOOK_MS = 10_000
+/** How often each of several shards is looked at. */
+export const SHARD_LOOK_MS = 10_000
 
-/** The health of several slices: one that is away takes nothing from the others, so the process is well while any answers. */
-export function healthOfSlices(slices: readonly Pick<Health, 'health'>[]) {
+/** The health of several shards: one that is away takes nothing from the others, so the process is well while any answers. */
+export function healthOfShards(shards: readonly Pick<Health, 'health'>[]) {
   return async () => {
-    const each = await Promise.all(slices.map((slice) => slice.health()))
+    const each = await Promise.all(shards.map((shard) => shard.health()))
     const [home] = each
-    const ok = each.some((slice) => slice.ok)
-    const shown = each.map(({ body }, slice) => {
+    const ok = each.some((shard) => shard.ok)
+    const shown = each.map(({ body }, shard) => {
       const { status, due_lag_ms } = body as { status: string; due_lag_ms?: Lags }
-      return { slice, status, ...(due_lag_ms === undefined ? {} : { due_lag_ms }) }
+      return { shard, status, ...(due_lag_ms === undefined ? {} : { due_lag_ms }) }
     })
-    const away = shown.filter((_, slice) => !each[slice]?.ok).map(({ slice }) => slice)
-    const status = away.length === 0 ? 'ok' : `away: slice ${away.join(', ')}`
-    const due_lag_ms = worstOf(shown.map((slice) => slice.due_lag_ms ?? {}))
-    return { ok, body: { ...home?.body, status, due_lag_ms, slices: shown } }
+    const away = shown.filter((_, shard) => !each[shard]?.ok).map(({ shard }) => shard)
+    const status = away.length === 0 ? 'ok' : `away: shard ${away.join(', ')}`
+    const due_lag_ms = worstOf(shown.map((shard) => shard.due_lag_ms ?? {}))
+    return { ok, body: { ...home?.body, status, due_lag_ms, shards: shown } }
   }
 }
 

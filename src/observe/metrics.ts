@@ -11,10 +11,10 @@ const READ_EVERY_MS = 5_000
 const LOOP_RESOLUTION_MS = 20
 const NS_PER_SECOND = 1e9
 
-/** What is asked of a slice's database. */
-export interface SliceGauges {
+/** What is asked of a shard's database. */
+export interface ShardGauges {
   /** The labels that tell it apart; none where it is the only one. */
-  readonly labels: { readonly slice?: string }
+  readonly labels: { readonly shard?: string }
   readonly pools: () => { name: string; total: number; idle: number; waiting: number }[]
   readonly dueLagMs: () => Promise<Record<string, number>>
   readonly outbox: () => Promise<{ status: string; depth: number; oldestMs: number }[]>
@@ -24,7 +24,7 @@ export interface SliceGauges {
 export interface Gauges {
   readonly running: () => number
   readonly sockets: () => number
-  readonly slices: readonly SliceGauges[]
+  readonly shards: readonly ShardGauges[]
   /** Told when a look at the database failed; the rest is shown all the same. */
   readonly onError: (error: unknown) => void
 }
@@ -133,8 +133,8 @@ const gauging =
 
 function watchProcess(registry: Registry, gauges: Gauges, loop: IntervalHistogram): void {
   const gauge = gauging(registry)
-  gauge('pool_connections', 'Database connections', ['pool', 'state', 'slice'], (each) => {
-    for (const { labels, pools } of gauges.slices)
+  gauge('pool_connections', 'Database connections', ['pool', 'state', 'shard'], (each) => {
+    for (const { labels, pools } of gauges.shards)
       for (const { name: pool, total, idle, waiting } of pools()) {
         each.set({ pool, state: 'busy', ...labels }, total - idle)
         each.set({ pool, state: 'idle', ...labels }, idle)
@@ -160,25 +160,25 @@ function watchProcess(registry: Registry, gauges: Gauges, loop: IntervalHistogra
 
 function watchDatabase(registry: Registry, gauges: Gauges): void {
   const gauge = gauging(registry)
-  const slices = gauges.slices.map(({ labels, dueLagMs, outbox, eventsWaiting }) => ({
+  const shards = gauges.shards.map(({ labels, dueLagMs, outbox, eventsWaiting }) => ({
     labels,
     lags: remembered(dueLagMs),
     outbox: remembered(outbox),
     waiting: remembered(eventsWaiting),
   }))
-  // Without its database a slice is left out: an old number would look like a living one.
+  // Without its database a shard is left out: an old number would look like a living one.
   const shown =
-    <L extends string>(show: (each: Gauge<L>, slice: (typeof slices)[number]) => Promise<void>) =>
+    <L extends string>(show: (each: Gauge<L>, shard: (typeof shards)[number]) => Promise<void>) =>
     async (each: Gauge<L>) => {
       each.reset()
       // A gauge without labels begins at 0 again, which would be a number, too.
       each.remove({})
-      await Promise.all(slices.map((slice) => show(each, slice).catch(gauges.onError)))
+      await Promise.all(shards.map((shard) => show(each, shard).catch(gauges.onError)))
     }
   gauge(
     'due_lag_seconds',
     'Age of the oldest due row that nobody has taken',
-    ['table', 'slice'],
+    ['table', 'shard'],
     shown(async (each, { labels, lags }) => {
       for (const [table, ms] of Object.entries(await lags()))
         each.set({ table, ...labels }, ms / 1000)
@@ -187,7 +187,7 @@ function watchDatabase(registry: Registry, gauges: Gauges): void {
   gauge(
     'events_waiting',
     'Events whose turn has not been yet, those under way included, of the 10000 sessions that wait longest',
-    ['slice'],
+    ['shard'],
     shown(async (each, { labels, waiting }) => {
       const events = await waiting()
       if (events !== null) each.set(labels, events)
@@ -196,7 +196,7 @@ function watchDatabase(registry: Registry, gauges: Gauges): void {
   gauge(
     'outbox_messages',
     'Messages not acknowledged yet: pending (nobody listens) and executing (sent); 10000 stands for that many or more',
-    ['status', 'slice'],
+    ['status', 'shard'],
     shown(async (each, { labels, outbox }) => {
       for (const { status, depth } of await outbox()) each.set({ status, ...labels }, depth)
     }),
@@ -204,7 +204,7 @@ function watchDatabase(registry: Registry, gauges: Gauges): void {
   gauge(
     'outbox_oldest_seconds',
     'Age of the oldest message not acknowledged yet',
-    ['status', 'slice'],
+    ['status', 'shard'],
     shown(async (each, { labels, outbox }) => {
       for (const { status, oldestMs } of await outbox())
         each.set({ status, ...labels }, oldestMs / 1000)

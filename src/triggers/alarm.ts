@@ -120,7 +120,7 @@ export const alarmTrigger: Trigger = {
 
 /** An agent with a name of its own owns what it sets, so that its key lists it. */
 async function ofTheirAgents(tx: Db, drafts: readonly AlarmDraft[]): Promise<AlarmDraft[]> {
-  // Keys are kept in one place, whichever slice this is.
+  // Keys are kept in one place, whichever shard this is.
   const dids = await agentDids(tx.home ?? tx, drafts)
   return drafts.map((draft) => {
     const ownerDid = dids.get(agentOf(draft))

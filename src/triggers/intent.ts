@@ -224,7 +224,7 @@ function fireOf(look: Look) {
 }
 
 /**
- * Conditions whose fire was parked, looked at again before they are released: by the id of their event, JSON text of what was
+ * Conditions whose fire was deferred, looked at again before they are released: by the id of their event, JSON text of what was
  * seen. Those that are known to hold no more are free to watch on; where nothing newer is known, what was promised is kept.
  */
 export async function lookAgain(

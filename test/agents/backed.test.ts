@@ -116,7 +116,7 @@ eachStore('announcements', (store) => {
 it('a judge that never answers is not waited for, and what was spent is told together', async () => {
   const answer = { wishes: [{ type: 'send_message', content: PROMISE } as const], points: [] }
   const agent: Agent = {
-    ...{ kind: 'function', timeoutMs: 100, rehearses: true },
+    ...{ kind: 'function', timeoutMs: 100, runsInForecasts: true },
     run: async () => ({ ...answer, checkpointId: null, spent: { tokens: 5, usd: 0.5 } }),
   }
   const input = { signal: new AbortController().signal } as TurnInput
@@ -134,7 +134,7 @@ it('a judge that never answers is not waited for, and what was spent is told tog
   const yes = { text: 'yes', model: '', cutOff: false, inputTokens: 0, outputTokens: 0 }
   const asked = backed(agent, { model: { ask: async () => yes }, trouble })
   expect((await asked.run(input)).spent).toEqual({ tokens: 10, usd: 1, calls: 2 })
-  expect(asked.rehearses).toBe(false)
+  expect(asked.runsInForecasts).toBe(false)
 })
 
 it('is refused at start where there is no model to ask', () => {

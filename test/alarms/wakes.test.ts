@@ -248,7 +248,7 @@ eachStore('wakes by HTTP', (store) => {
     await s.settle()
     const stop = await s.call('POST', '/v1/stops', { level: 'everything', reason: 'x' })
     await s.settle()
-    await s.call('POST', `/v1/stops/${stop.body.id}/release`, {})
+    await s.call('POST', `/v1/stops/${stop.body.id}/resume`, {})
     await s.settle()
     expect(hook.received).toHaveLength(0)
     const kept = { status: 'active', next_fire_at: '9999-01-01T00:00:00.000Z' }

@@ -1,4 +1,4 @@
-/** The console's page of a person: their manners, drawn and changed, and what is parked for them. */
+/** The console's page of a person: their preferences, drawn and changed, and what is deferred for them. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { stretchesOf, wallOf } from '../../console/src/people/stretches.ts'
@@ -21,7 +21,7 @@ async function ask(method: string, path: string, body?: object) {
   return JSON.parse(text)
 }
 
-async function parkNews(user: string, names: readonly string[]) {
+async function deferNews(user: string, names: readonly string[]) {
   for (const intent_name of names)
     await ask('POST', 'intents', {
       ...{ user_id: user, intent_name, agent_id: 'companion', thread_id: 'home' },
@@ -33,15 +33,15 @@ async function parkNews(user: string, names: readonly string[]) {
 
 const region = (page: Page, name: string) => page.getByRole('region', { name, exact: true })
 
-test('what is parked is shown with its rule and moment, and comes when it is released', async () => {
+test('what is deferred is shown with its rule and moment, and comes when it is released', async () => {
   await ask('PUT', 'people/ann', { timezone: 'UTC' })
   await ask('POST', 'people/ann/pause', { for: '50 hours' })
-  await parkNews('ann', ['Moon news', 'Moon weather'])
+  await deferNews('ann', ['Moon news', 'Moon weather'])
   const visit = await stage.visit({ viewport: { width: 1440, height: 900 } })
   const { page } = visit
   await page.goto(`${stage.url}/#/people/ann`)
   await region(page, 'Pause').getByText('Paused until').waitFor()
-  const rows = page.getByRole('list', { name: 'Parked' }).getByRole('listitem')
+  const rows = page.getByRole('list', { name: 'Deferred' }).getByRole('listitem')
   const news = rows.filter({ hasText: 'Moon news' })
   await news.getByText('paused').waitFor()
   await news.getByText(/Comes .*in 2 days/).waitFor()
@@ -51,14 +51,14 @@ test('what is parked is shown with its rule and moment, and comes when it is rel
   await news.waitFor({ state: 'detached' })
   expect(await rows.count()).toBe(1)
   await page.getByRole('button', { name: 'Release Moon weather' }).click()
-  await region(page, 'Parked').getByText('Nothing waits').waitFor()
-  const { data } = await ask('GET', 'people/ann/parked?status=any')
+  await region(page, 'Deferred').getByText('Nothing waits').waitFor()
+  const { data } = await ask('GET', 'people/ann/deferred?status=any')
   expect(data.map(({ status }: { status: string }) => status)).toEqual(['released', 'released'])
   await visit.close()
   expect([visit.complaints, visit.strangers]).toEqual([[], []])
 })
 
-test('manners are changed on a phone, refused where they are wrong, and a pause begins and ends', async () => {
+test('preferences are changed on a phone, refused where they are wrong, and a pause begins and ends', async () => {
   const visit = await stage.visit({ viewport: { width: 380, height: 800 }, colorScheme: 'dark' })
   const { page } = visit
   await page.goto(`${stage.url}/#/people`)

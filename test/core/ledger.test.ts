@@ -112,8 +112,8 @@ describe('the outcome of a slot', () => {
     ['condition', check({ seen: { reason: 'stale' } }), 'condition_false', 'stale'],
     ['condition reported', check({ reported: true }), 'condition_false', 'reported_not_met'],
     ['expired', check({ expired: true }), 'expired', 'expires_at_passed'],
-    ['gate', check({ status: 'gate_blocked', gate: { reason: 'quiet' } }), 'deferred', 'quiet'],
-    ['a gate without words', check({ status: 'gate_blocked' }), 'deferred', 'gate_blocked'],
+    ['gate', check({ status: 'gate_blocked', gate: { reason: 'quiet' } }), 'postponed', 'quiet'],
+    ['a gate without words', check({ status: 'gate_blocked' }), 'postponed', 'gate_blocked'],
     ['unreadable', check({ status: 'failed', error: 'x' }), 'failed', 'check_failed'],
     ['done outside', check({ status: 'success', reported: true }), 'delivered', null],
     ['taken', wake('taken'), 'delivered', null],
@@ -202,7 +202,9 @@ describe('the outcome of a slot', () => {
           const words = told(some, { kind, endedAt, missedCount })
           expect(words).toMatch(/^[A-Z].*\.$/s)
           expect(words).not.toMatch(/undefined|null|\[object/)
-          if (['suppressed', 'deferred', 'failed', 'cancelled', 'expired'].includes(judged.outcome))
+          if (
+            ['suppressed', 'postponed', 'failed', 'cancelled', 'expired'].includes(judged.outcome)
+          )
             expect(judged.reason?.rule).toBeTruthy()
         },
       ),

@@ -74,7 +74,7 @@ describe('the benchmark', () => {
     const text = page('docs/operations/scale.md')
     expect(text).toContain(`| one server: ${turns} a second |`)
     expect(text).toContain(
-      `${LOOKS.toLocaleString('en-US')} looks a second; one server does ${count(looks)} | the second: ${Math.ceil(LOOKS / looks)} slices`,
+      `${LOOKS.toLocaleString('en-US')} looks a second; one server does ${count(looks)} | the second: ${Math.ceil(LOOKS / looks)} shards`,
     )
   })
 })

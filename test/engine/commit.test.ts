@@ -224,7 +224,7 @@ eachStore('the commit of a turn', (store) => {
     ] as const) {
       const { db } = await emptiedStore(store, () => NOW)
       await db.query(
-        `insert into wakeful.people (bucket, user_id, timezone, most_unasked_per_day, mannered, created_at) values ($1, 'ann', 'UTC', 1, true, $2)`,
+        `insert into wakeful.people (bucket, user_id, timezone, most_unasked_per_day, has_preferences, created_at) values ($1, 'ann', 'UTC', 1, true, $2)`,
         [ref('ann:bot:a').bucket, NOW],
       )
       await slotsOf(db, ['ann:bot:z', 'ann:bot:a'], 'timer')

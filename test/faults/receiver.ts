@@ -18,7 +18,7 @@ const CHUNK = Buffer.alloc(64 * 1024, 'x')
 const BODY_BYTES = 1024 ** 3
 
 /** Each answers in its own bad way; the number is what the witness notes. */
-const MANNERS: Record<string, (request: IncomingMessage, response: ServerResponse) => number> = {
+const ANSWERS: Record<string, (request: IncomingMessage, response: ServerResponse) => number> = {
   hang: () => 0,
   drip(_, response) {
     response.writeHead(500, { 'content-type': 'text/plain' })
@@ -63,13 +63,13 @@ export async function receiver(witness: Witness<Received>): Promise<string> {
     })
     request.on('end', () => {
       const { alarm_id, scheduled_for, message } = JSON.parse(text) as Record<string, string>
-      const manner = MANNERS[message?.split(' ')[0] ?? '']
-      const answer = manner?.(request, response) ?? 200
+      const way = ANSWERS[message?.split(' ')[0] ?? '']
+      const answer = way?.(request, response) ?? 200
       witness.saw({
         ...{ alarm: alarm_id ?? '', slot: scheduled_for ?? '', answer },
         delivery: String(request.headers['webhook-id']),
       })
-      if (manner === undefined) plain(response, 200)
+      if (way === undefined) plain(response, 200)
     })
   })
   open.add(server)

@@ -136,16 +136,16 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
   ],
   list_subscriptions: [{ gives: 'nothing of bot' }],
   delete_subscription: [{ path: of('subscriptions', 'subscription'), gives: 'not_found' }],
-  get_manners: [{ path: () => '/v1/people/ann', gives: 'nothing of bot' }],
-  set_manners: [
+  get_preferences: [{ path: () => '/v1/people/ann', gives: 'nothing of bot' }],
+  set_preferences: [
     { path: () => '/v1/people/ann', body: { muted_agents: ['bot'] }, gives: 'not_found' },
     { path: () => '/v1/people/ann', body: { quiet_hours: [] }, gives: 'person' },
   ],
   pause: [{ path: () => '/v1/people/ann/pause', body: { for: '1 hour' }, gives: 'person' }],
   end_pause: [{ path: () => '/v1/people/ann/pause', gives: 'person' }],
-  list_parked: [{ path: () => '/v1/people/ann/parked', gives: 'nothing of bot' }],
-  release_parked: [
-    { path: () => '/v1/people/ann/parked/release', body: {}, gives: 'nothing of bot' },
+  list_deferred: [{ path: () => '/v1/people/ann/deferred', gives: 'nothing of bot' }],
+  release_deferred: [
+    { path: () => '/v1/people/ann/deferred/release', body: {}, gives: 'nothing of bot' },
   ],
   preview_schedule: [{ body: { schedule: 'daily at 9am' }, gives: 'nothing of bot' }],
   get_capabilities: [{ gives: 'nothing of bot' }],
@@ -175,9 +175,10 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
   delete_langgraph_cron: [{ path: ({ cron }) => `/runs/crons/${cron}`, gives: 'not_found' }],
   search_langgraph_crons: [{ body: {}, gives: 'nothing of bot' }],
   count_langgraph_crons: [{ body: {}, gives: 'nothing of bot' }],
-  rehearse: [
-    { body: { days: 2 }, gives: 'nothing of bot' },
+  forecast: [
+    { path: () => '/v1/people/ann/forecast', body: { days: 2 }, gives: 'nothing of bot' },
     {
+      path: () => '/v1/people/ann/forecast',
       body: {
         days: 1,
         draft: { alarms: [{ kind: 'once', delay_seconds: 9, wake_message: 'x', agent_id: 'bot' }] },

@@ -16,7 +16,7 @@ import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
 const UNOWNED: Record<string, string> = {
   agents: 'the operator’s, for all or for one; only admin and service reach them',
   channel_readers: 'where the reading of a bot stands',
-  slices: 'whose rows are where; owners have no rights on it at all',
+  shards: 'whose rows are where; owners have no rights on it at all',
   migrations: 'the state of the schema',
   settings: "the installation's own",
   api_keys: 'read before there is an owner; owners have no rights on it at all',
@@ -118,8 +118,8 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), newId(), user, at],
     ],
     [
-      `insert into wakeful.parked (bucket, id, user_id, session_key, event_seq, kind, scheduled_for, name, payload, reason, timed, critical,
-         held, rule, release_at, parked_at, updated_at)
+      `insert into wakeful.deferred (bucket, id, user_id, session_key, event_seq, kind, scheduled_for, name, payload, reason, timed, critical,
+         held, rule, release_at, deferred_at, updated_at)
        values ($1, $2, $3, $4, 1, 'alarm', $5, 'n', '{}', 'promise', true, false, true, 'paused', $5, $5, $5)`,
       [bucket, newId(), user, key, at],
     ],

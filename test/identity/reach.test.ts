@@ -11,8 +11,8 @@ eachStore('the reach of an operation', (store) => {
     const seenBy = async (owner?: string) => {
       const caller = { requestId: 'r', signal: new AbortController().signal }
       const ctx = w.app.context(localActor(owner), caller)
-      const { slices } = ctx
-      const each = w.app.stores.all.map((_, number) => slices?.within(ctx, number) ?? ctx)
+      const { shards } = ctx
+      const each = w.app.stores.all.map((_, number) => shards?.within(ctx, number) ?? ctx)
       const asked = each.map(({ db }) =>
         db.query<{ session_key: string }>('select session_key from wakeful.events'),
       )

@@ -30,7 +30,7 @@ const BODIES: Record<string, object> = {
     payload: { p: PLANTED },
   },
   preview_schedule: { schedule: 'every monday at 9am' },
-  rehearse: { days: 1 },
+  forecast: { days: 1 },
   create_key: { role: 'user', user_id: 'ann' },
   create_challenge: { did: 'did:matrix:ann:00000000000000aa' },
   verify_challenge: {
@@ -78,11 +78,11 @@ const BODIES: Record<string, object> = {
   poll_events: { name: 'alarm.due' },
   create_link: { channel: 'paper', session_key: 'ann:bot:t' },
   update_link: { first: true },
-  set_manners: { quiet_hours: [{ from: '22:00', to: '07:30' }], muted_agents: [PLANTED] },
+  set_preferences: { quiet_hours: [{ from: '22:00', to: '07:30' }], muted_agents: [PLANTED] },
   pause: { for: '1 hour' },
-  release_parked: {},
+  release_deferred: {},
   stop: { level: 'agent', target: 'nobody', reason: PLANTED },
-  release_stop: {},
+  resume_stop: {},
   drop_stop: {},
 }
 
@@ -142,7 +142,7 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
 /** Right requests that leave no entry in the audit log, and why. */
 const UNRECORDED: Record<string, string> = {
   preview_schedule: 'stores nothing',
-  rehearse: 'stores nothing',
+  forecast: 'stores nothing',
   poll_events: 'changes nothing',
   claim_pending_intents: 'a worker that polls would fill the log; its reports are in it',
   create_challenge: 'a nonce that nobody has used changes nothing',
@@ -166,7 +166,7 @@ const NOT_TRIED: Record<string, string> = {
   delete_link: 'as create_link',
   test_link: 'as create_link',
   stop: 'the same again changes nothing: see test/limits/stops.test.ts',
-  release_stop: 'as stop',
+  resume_stop: 'as stop',
   drop_stop: 'as stop',
   revoke_key: 'made where the key is revoked below',
 }

@@ -18,8 +18,8 @@ import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
 import type { Moment, Moments } from '../../src/engine/moments.ts'
 import { callsOf } from '../../src/index.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
+import { deferredTrigger } from '../../src/triggers/deferred.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
-import { parkedTrigger } from '../../src/triggers/parked.ts'
 import { timerTrigger } from '../../src/triggers/timer.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
 import { databaseEnv } from '../setup/stores.ts'
@@ -227,7 +227,7 @@ function engineOptions(app: App, recorder: Recorder, now: () => number): EngineO
   return {
     store: app.store,
     agents: work.agents,
-    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, parkedTrigger('UTC')],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, deferredTrigger('UTC')],
     channels: [recorder],
     wakes: {
       source: alarmWakes({ url: 'http://127.0.0.1:9/', bearer: null }),

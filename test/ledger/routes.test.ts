@@ -160,7 +160,7 @@ eachStore('the ledger', (store) => {
     const gate_result = { reason: 'quiet hours', defer_until: '2026-01-01T07:00:00Z' }
     const report = { status: 'gate_blocked', gate_result }
     await s.call('POST', `/v1/intents/${made.body.id}/fire`, report)
-    expect(await ledger(s, '?outcome=deferred')).toMatchObject([
+    expect(await ledger(s, '?outcome=postponed')).toMatchObject([
       {
         trigger: { kind: 'intent', id: made.body.id },
         reason: { rule: 'quiet hours', until: '2026-01-01T07:00:00.000Z' },

@@ -25,9 +25,7 @@ const stops: fc.Arbitrary<Stop> = fc
     name: fc.constantFrom(...NAMES),
     created_at: instants,
     after: fc.integer({ min: 0, max: 10 }),
-    ended: fc.option(
-      fc.constantFrom('released', 'dropped') as fc.Arbitrary<'released' | 'dropped'>,
-    ),
+    ended: fc.option(fc.constantFrom('resumed', 'dropped') as fc.Arbitrary<'resumed' | 'dropped'>),
   })
   .map(({ level, name, created_at, after, ended }) => ({
     ...{ id: 'x', level, created_at, ended },
@@ -41,7 +39,7 @@ describe('what a switch makes of a turn', () => {
       fc.property(fc.array(stops), turns, (all, turn) => {
         const released = all.map((stop) => ({
           ...stop,
-          ended: 'released' as const,
+          ended: 'resumed' as const,
           ended_at: stop.ended_at ?? stop.created_at,
         }))
         expect(judgeStops(released, turn)).toBe('run')
@@ -61,7 +59,7 @@ describe('what a switch makes of a turn', () => {
     )
   })
 
-  it('what people said and tools answered is held and never dropped or parked by a stop of others', () => {
+  it('what people said and tools answered is held and never dropped or deferred by a stop of others', () => {
     fc.assert(
       fc.property(fc.array(stops), turns, (all, turn) => {
         for (const type of ['user_message', 'tool_result'] as const) {
@@ -104,7 +102,7 @@ eachStore('the switch', (store) => {
     await at().settle()
     return answer.body
   }
-  const end = async (id: string, how: 'release' | 'drop') => {
+  const end = async (id: string, how: 'resume' | 'drop') => {
     const answer = await at().call('POST', `/v1/stops/${id}/${how}`)
     expect(answer.status, answer.text).toBe(200)
     await at().settle()
@@ -140,7 +138,7 @@ eachStore('the switch', (store) => {
       ['ann:bot:t', 'user_message'],
       ['local:bot:t', 'alarm'],
     ])
-    await end(id, 'release')
+    await end(id, 'resume')
     expect(await sent('ann:bot:t')).toEqual(['heard hello'])
     expect(await sent('local:bot:t')).toEqual(['heard tea'])
     expect((await at().call('GET', '/v1/stops')).body.data).toEqual([])
@@ -177,12 +175,12 @@ eachStore('the switch', (store) => {
     await say('local:bot:t', 'go on')
     expect(await sent('local:bot:t')).toEqual(['heard go on'])
     expect(await outcome(at(), trigger)).toMatchObject({
-      outcome: 'parked',
+      outcome: 'deferred',
       reason: { rule: 'stopped' },
     })
     const { held } = (await at().call('GET', `/v1/stops/${id}`)).body
     expect(held).toMatchObject([{ session_key: 'local:bot:t', kind: 'alarm', trigger_id: trigger }])
-    await end(id, 'release')
+    await end(id, 'resume')
     expect(await sent('local:bot:t')).toEqual(['heard go on', 'heard tea'])
   })
 
@@ -211,7 +209,7 @@ eachStore('the switch', (store) => {
     expect(await at().query('select 1 from wakeful.turns')).toEqual([])
     expect(await at().query('select 1 from wakeful.effects')).toEqual([])
     waiting = []
-    await at().call('POST', `/v1/stops/${answer.body.id}/release`)
+    await at().call('POST', `/v1/stops/${answer.body.id}/resume`)
     const again = at().settle()
     await expect.poll(() => waiting.length, { timeout: 30_000 }).toBe(1)
     waiting[0]?.go()
@@ -226,9 +224,9 @@ eachStore('the switch', (store) => {
     const { id } = await stop({ level: 'agent', target: 'bot' })
     const again = await at().call('POST', '/v1/stops', { level: 'agent', target: 'bot' })
     expect([again.status, again.body.id]).toEqual([200, id])
-    await end(id, 'release')
+    await end(id, 'resume')
     const entries = (await at().call('GET', `/v1/audit?object_id=${id}`)).body.data
-    expect(entries.map(({ operation }: Loose) => operation)).toEqual(['release_stop', 'stop'])
+    expect(entries.map(({ operation }: Loose) => operation)).toEqual(['resume_stop', 'stop'])
     for (const body of [{ level: 'agent' }, { level: 'everything', target: 'x' }])
       expect((await at().call('POST', '/v1/stops', body)).status).toBe(422)
     expect((await at().call('POST', '/v1/stops', { level: 'trigger', target: 'x' })).status).toBe(
@@ -248,7 +246,7 @@ eachStore('a stop and alarms that wake by a call', (store) => {
     await s.set({ kind: 'once', delay_seconds: 5, wake_message: 'tea' })
     await s.advanceBy(10 * SECOND)
     expect(hook.received).toEqual([])
-    await s.call('POST', `/v1/stops/${stop.body.id}/release`)
+    await s.call('POST', `/v1/stops/${stop.body.id}/resume`)
     await s.settle()
     expect(hook.received).toHaveLength(1)
   })

@@ -70,7 +70,7 @@ eachStore('over MCP', (store) => {
     expect(await sent()).toEqual(['Really?', 'You said Yes.'])
   })
 
-  it('a stopped agent is held, shown with what waits, and goes on when it is let go', async () => {
+  it('a stopped agent is held, shown with what waits, and goes on when it is resumed', async () => {
     const { w, call, promise, sent } = await open()
     await promise('in 10 minutes')
     const stop = (await call('stop', { level: 'agent', target: 'bot', reason: 'too loud' })).data
@@ -78,12 +78,12 @@ eachStore('over MCP', (store) => {
     expect(await sent()).toEqual([promised.text])
     const held = await call('get_stop', { id: stop.id })
     expect(held.data).toMatchObject({
-      words: expect.stringContaining('Nothing of it runs until it is let go'),
+      words: expect.stringContaining('Nothing of it runs until it is resumed'),
       held: [{ session_key: KEY, kind: 'alarm', waiting: 1 }],
     })
     const listed = (await call('list_stops')).data as Loose
     expect(listed.data).toMatchObject([{ level: 'agent', target: 'bot', reason: 'too loud' }])
-    expect((await call('release_stop', { id: stop.id })).data).toMatchObject({ ended: 'released' })
+    expect((await call('resume_stop', { id: stop.id })).data).toMatchObject({ ended: 'resumed' })
     await w.settle()
     expect(await sent()).toEqual([promised.text, 'It is time.'])
   })

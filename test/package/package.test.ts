@@ -72,13 +72,13 @@ describe('the package', () => {
     }
   })
 
-  it('rehearses, in a thread that finds the embedded store', async () => {
+  it('forecasts in a thread that finds the embedded store', async () => {
     const { bin, home } = installed
     const server = await Server.start({ DATABASE_URL: 'memory:' }, { bin, folder: home })
-    const answer = await fetch(`${server.url}/v1/rehearsals`, {
+    const answer = await fetch(`${server.url}/v1/people/me/forecast`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ user_id: 'me', days: 1 }),
+      body: JSON.stringify({ days: 1 }),
     })
     expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)])
   })

@@ -130,12 +130,12 @@ eachStore('catching up', (store) => {
       const late = data.filter(({ trigger }: Loose) => trigger.name !== 'busy')
       return Object.fromEntries(late.map((slot: Loose) => [slot.trigger.name, slot.outcome]))
     }
-    expect(await told()).toEqual({ a: 'parked', b: 'parked', c: 'parked', d: 'parked' })
+    expect(await told()).toEqual({ a: 'deferred', b: 'deferred', c: 'deferred', d: 'deferred' })
     await app.call('cancel_alarm', { id: ids.a })
     await app.call('delete_intent', { id: intent.id })
-    const after = { a: 'cancelled', b: 'parked', c: 'parked', d: 'cancelled' }
+    const after = { a: 'cancelled', b: 'deferred', c: 'deferred', d: 'cancelled' }
     expect(await told()).toEqual(after)
-    const waiting = (await app.call('list_parked', { user_id: 'me' })) as Loose
+    const waiting = (await app.call('list_deferred', { user_id: 'me' })) as Loose
     expect(waiting.data.map(({ name }: Loose) => name).sort()).toEqual(['b', 'c'])
     await app.advanceBy(MINUTE)
     expect(heard.at(-1)).toBe('digest b+c')
@@ -151,7 +151,7 @@ eachStore('catching up', (store) => {
       })
     await away(8 * HOUR)
     const waiting = async () => {
-      const { data } = (await app.call('list_parked', {
+      const { data } = (await app.call('list_deferred', {
         user_id: 'me',
         status: 'waiting',
       })) as Loose

@@ -22,7 +22,7 @@ eachStore('a fortnight', (store) => {
       agents: {
         bot: agent((turn) => {
           const payload = (turn.event.payload ?? {}) as Loose
-          const rule = payload.parked === undefined ? '' : `, ${payload.parked.rule}`
+          const rule = payload.deferred === undefined ? '' : `, ${payload.deferred.rule}`
           const missed = payload.missed === undefined ? '' : ', others missed'
           const names = payload.items?.map(({ name }: Loose) => name).join(' + ')
           const name =
@@ -51,7 +51,7 @@ eachStore('a fortnight', (store) => {
       await app.settle()
     }
 
-    await call('set_manners', {
+    await call('set_preferences', {
       ...{ user_id: 'ann', timezone: ZONE, most_unasked_per_day: 5 },
       quiet_hours: [{ from: '22:00', to: '07:30' }],
     })
@@ -115,7 +115,7 @@ eachStore('a fortnight', (store) => {
     const { data: slots } = await call('get_ledger', { user_id: 'ann', limit: 200 })
     const outcomes = new Set(slots.map(({ outcome }: Loose) => outcome))
     expect([...outcomes].filter((each) => !KNOWN.includes(String(each)))).toEqual([])
-    expect(await call('get_manners', { user_id: 'ann' })).toMatchObject({ parked: 0 })
+    expect(await call('get_preferences', { user_id: 'ann' })).toMatchObject({ deferred: 0 })
   })
 })
 
@@ -129,7 +129,7 @@ const TABLE: readonly string[] = [
   '10-27 02:00 alarm: stretch',
   '10-27 09:00 alarm: pill',
   '10-28 02:00 alarm: stretch',
-  // a notice of 06:30, parked until quiet hours ended
+  // a notice of 06:30, deferred until quiet hours ended
   '10-28 07:30 "report" is ready (run 1).',
   '10-28 09:00 alarm: pill',
   // critical

@@ -16,8 +16,8 @@ import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { bareStore } from '../store/stores.ts'
 
-const APP = fileURLToPath(new URL('../process/manners-app.mjs', import.meta.url))
-const RACES = Number(process.env.MANNERS_RACES ?? 8)
+const APP = fileURLToPath(new URL('../process/preferences-app.mjs', import.meta.url))
+const RACES = Number(process.env.PREFERENCES_RACES ?? 8)
 /** People whose races run at once. */
 const SIZE = Math.min(RACES, 25)
 const PROCESSES = 3
@@ -71,8 +71,8 @@ class Race {
     const ask = (method: string, path: string, body: object) =>
       this.#ask(nth, method, path, body, name)
     const [first, second, third] = this.#kits
-    const manners = { most_unasked_per_day: 1, muted_agents: ['three'], timezone: ZONE }
-    await this.#ask(nth, 'PUT', `/v1/people/${name}`, manners)
+    const preferences = { most_unasked_per_day: 1, muted_agents: ['three'], timezone: ZONE }
+    await this.#ask(nth, 'PUT', `/v1/people/${name}`, preferences)
     for (const [kit, session] of [
       [first, 'one:alarms-0'],
       [second, 'two:alarms-1'],
@@ -157,7 +157,7 @@ class Race {
     await until(
       'all is said',
       async () =>
-        (await this.#count(`wakeful.parked where status = 'waiting'`)) === 0 && this.#still(),
+        (await this.#count(`wakeful.deferred where status = 'waiting'`)) === 0 && this.#still(),
     )
     for (const person of people) await this.#judge(person, winners.get(person.name)?.[0] ?? '')
   }
@@ -174,14 +174,14 @@ class Race {
     expect(Object.fromEntries(slots.map((slot) => [slot.trigger.name, slot.outcome]))).toEqual(ends)
     expect(slots).toHaveLength(SLOTS)
     for (const { trigger, outcome, words, reason } of slots) {
-      const parked = /parked before \(enough was said that day\)/.test(words)
-      expect([trigger.name, parked]).toEqual([
+      const deferred = /deferred before \(enough was said that day\)/.test(words)
+      expect([trigger.name, deferred]).toEqual([
         trigger.name,
         outcome === 'delivered' && trigger.name !== winner,
       ])
       const how = /together with/.test(words)
         ? 'gathered into a digest'
-        : `${outcome}${parked ? ' after it was parked' : ''}${reason?.rule ? ` (${reason.rule})` : ''}`
+        : `${outcome}${deferred ? ' after it was deferred' : ''}${reason?.rule ? ` (${reason.rule})` : ''}`
       this.tally[how] = (this.tally[how] ?? 0) + 1
     }
   }
@@ -203,7 +203,7 @@ it(`${RACES} races: never more than one message of the day, and each of the othe
   const race = new Race(servers, kits, db)
   for (let round = 0; round * SIZE < RACES; round++) await race.run(round)
   const by = kits.map((kit) => `${kit.name} ${kit.attempts()}`)
-  if (process.env.MANNERS_RACES !== undefined) console.log(race.tally, by.join(', '))
+  if (process.env.PREFERENCES_RACES !== undefined) console.log(race.tally, by.join(', '))
   expect(race.tally['gathered into a digest']).toBeGreaterThanOrEqual(2 * RACES)
   expect(race.tally['suppressed (agent_muted)']).toBe(RACES)
   for (const kit of kits) expect(kit.attempts()).toBeGreaterThan(0)

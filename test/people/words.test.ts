@@ -1,4 +1,4 @@
-/** Word of what was done, a person's clock, and manners said in words: each as somebody meets it in a conversation. */
+/** Word of what was done, a person's clock, and preferences said in words: each as somebody meets it in a conversation. */
 import { expect, it } from 'vitest'
 import { companion } from '../../packages/companion/src/companion.ts'
 import { agent } from '../../src/agents/function.ts'
@@ -83,7 +83,7 @@ eachStore('words and clocks', (store) => {
       timezone: 'Europe/Berlin',
     })
     expect(answer).toMatch(/2026-11-17 09:00 Europe\/Berlin/)
-    const row = (await app.call('get_manners', { user_id: 'cal' })) as Loose
+    const row = (await app.call('get_preferences', { user_id: 'cal' })) as Loose
     expect(row).toMatchObject({ timezone: 'Europe/Berlin', timezone_known: true })
     const intent = (await app.call('create_intent', {
       ...{ user_id: 'cal', intent_name: 'x', trigger_type: 'cron', action_context: 'x' },
@@ -95,7 +95,7 @@ eachStore('words and clocks', (store) => {
     })
     // What a device says later does not change what is known.
     await say('cal:companion:t', 'hello', { timezone: 'Asia/Tokyo' })
-    expect(await app.call('get_manners', { user_id: 'cal' })).toMatchObject({
+    expect(await app.call('get_preferences', { user_id: 'cal' })).toMatchObject({
       timezone: 'Europe/Berlin',
     })
   })
@@ -118,7 +118,7 @@ eachStore('words and clocks', (store) => {
       /^Quiet from 22:00 to 07:30, Europe\/Berlin/,
     )
     expect(await say(key, 'at most five messages a day')).toMatch(/^At most 5 messages a day/)
-    expect(await app.call('get_manners', { user_id: 'eve' })).toMatchObject({
+    expect(await app.call('get_preferences', { user_id: 'eve' })).toMatchObject({
       quiet_hours: [{ from: '22:00', to: '07:30' }],
       most_unasked_per_day: 5,
     })
@@ -142,7 +142,7 @@ eachStore('words and clocks', (store) => {
     const { app, say } = await open()
     const key = 'fay:companion:t'
     const saturday = { days: ['sat'], from: '13:00', to: '15:00' }
-    await app.call('set_manners', {
+    await app.call('set_preferences', {
       ...{ user_id: 'fay', quiet_hours: [{ from: '23:00', to: '08:00' }, saturday] },
     })
     const answer = await say(key, 'quiet between 22:00 and 7:30')
@@ -151,7 +151,7 @@ eachStore('words and clocks', (store) => {
       /That is instead of 23:00 to 08:00\. You have quiet still from 13:00 to 15:00 on Saturday\.$/,
     )
     const known = async () =>
-      ((await app.call('get_manners', { user_id: 'fay' })) as Loose).quiet_hours
+      ((await app.call('get_preferences', { user_id: 'fay' })) as Loose).quiet_hours
     expect(await known()).toEqual([{ from: '22:00', to: '07:30' }, saturday])
     expect(await say(key, 'quiet between 22:00 and 7:30')).not.toMatch(/instead/)
     await say(key, 'no quiet hours')

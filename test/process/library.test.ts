@@ -51,7 +51,7 @@ eachStore('a library app without options', (store) => {
 describe('options of the library', () => {
   it('win over the environment', async () => {
     vi.stubEnv('DATABASE_URL', NOWHERE)
-    vi.stubEnv('WAKEFUL_SLICES', `${NOWHERE} ${NOWHERE}`)
+    vi.stubEnv('WAKEFUL_SHARDS', `${NOWHERE} ${NOWHERE}`)
     vi.stubEnv('PORT', '1')
     const app = await wakeful({ database: 'memory:', port: 0, agents, env: { LOG_LEVEL: 'warn' } })
     const url = await app.listen()

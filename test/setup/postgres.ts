@@ -5,7 +5,7 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { newId } from '../../src/core/ids.ts'
-import { schemaOf } from '../../src/core/slices/slices.ts'
+import { schemaOf } from '../../src/core/shards/shards.ts'
 import { migrateUp } from '../../src/store/db/migrate.ts'
 import { openServer } from '../../src/store/db/postgres.ts'
 import { startPostgres } from './server.ts'
@@ -13,7 +13,7 @@ import { startPostgres } from './server.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     postgres: string
-    /** Where some of the slices are. */
+    /** Where some of the shards are. */
     otherServer: string
   }
 }
@@ -30,7 +30,7 @@ export const SETTINGS = [
 export async function makeTemplate(
   base: string,
   name = 'template_wakeful',
-  slices: readonly number[] = [0],
+  shards: readonly number[] = [0],
 ): Promise<void> {
   const client = new pg.Client({ connectionString: `${base}/postgres` })
   await client.connect()
@@ -38,7 +38,7 @@ export async function makeTemplate(
   await client.query(`create database ${name}`)
   await client.end()
   const server = openServer(`${base}/${name}`, { now: () => null, onError: () => undefined })
-  const stores = slices.map((number) => server.store(schemaOf(number)))
+  const stores = shards.map((number) => server.store(schemaOf(number)))
   for (const { migrations } of stores) await migrateUp(migrations)
   await Promise.all(stores.map((store) => store.close()))
 }
@@ -62,10 +62,10 @@ export default async function setup(project: TestProject) {
       : { base: given, stop: async () => undefined }
   await makeTemplate(server.base)
   project.provide('postgres', server.base)
-  if (!project.vitest.projects.some(({ name }) => name === 'slices')) return () => server.stop()
+  if (!project.vitest.projects.some(({ name }) => name === 'shards')) return () => server.stop()
   const other = await startPostgres(SETTINGS)
-  await makeTemplate(server.base, 'template_slices', [0, 1])
-  await makeTemplate(other.base, 'template_slices', [2])
+  await makeTemplate(server.base, 'template_shards', [0, 1])
+  await makeTemplate(other.base, 'template_shards', [2])
   project.provide('otherServer', other.base)
   return async () => {
     await Promise.all([server.stop(), other.stop()])

@@ -1,6 +1,6 @@
 /**
  * One suite, several stores. `eachStore` runs its body once for PGlite and, but for quick runs, once for a database of
- * its own on the PostgreSQL that the global setup started; a part of the suite, or all of it on request, also on three slices.
+ * its own on the PostgreSQL that the global setup started; a part of the suite, or all of it on request, also on three shards.
  */
 import pg from 'pg'
 import { afterAll, describe, inject } from 'vitest'
@@ -9,7 +9,7 @@ import { newId } from '../../src/core/ids.ts'
 import { emptyCitus } from './citus.ts'
 import { copyOfTemplate } from './postgres.ts'
 
-export type StoreName = 'pglite' | 'postgres' | 'slices' | 'citus'
+export type StoreName = 'pglite' | 'postgres' | 'shards' | 'citus'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -50,50 +50,50 @@ export async function dropDatabases(made: readonly string[]): Promise<void> {
     for (const name of made) await client.query(`drop database if exists ${name} with (force)`)
   }
   await admin(drop)
-  if (inject('stores').includes('slices')) await admin(drop, inject('otherServer'))
+  if (inject('stores').includes('shards')) await admin(drop, inject('otherServer'))
 }
 
-/** By the address of the first: where each slice is. */
-const sliced = new Map<string, readonly string[]>()
+/** By the address of the first: where each shard is. */
+const sharded = new Map<string, readonly string[]>()
 
-/** Three slices, two of them on one server. Answers with the address of the first. */
-export async function slicedDatabase(made: string[] = []): Promise<string> {
+/** Three shards, two of them on one server. Answers with the address of the first. */
+export async function shardedDatabase(made: string[] = []): Promise<string> {
   const name = `t_${newId().replaceAll('-', '')}`
   const copy = (client: pg.Client) =>
-    client.query(`create database ${name} template template_slices strategy file_copy`)
+    client.query(`create database ${name} template template_shards strategy file_copy`)
   await Promise.all([admin(copy), admin(copy, inject('otherServer'))])
   made.push(name)
   const [here, there] = [inject('postgres'), inject('otherServer')].map((at) => `${at}/${name}`)
-  sliced.set(String(here), [String(here), String(here), String(there)])
+  sharded.set(String(here), [String(here), String(here), String(there)])
   return String(here)
 }
 
-/** Four slices behind the coordinator, spread over its nodes. There is one such database: a new one ends the last. */
+/** Four shards behind the coordinator, spread over its nodes. There is one such database: a new one ends the last. */
 async function citusDatabase(): Promise<string> {
   const url = await emptyCitus()
-  sliced.set(url, [url, url, url, url])
+  sharded.set(url, [url, url, url, url])
   return url
 }
 
-/** The settings by which an app finds this database, with all of its slices. */
+/** The settings by which an app finds this database, with all of its shards. */
 export function databaseEnv(database: string): Record<string, string> {
-  const slices = sliced.get(database)
+  const shards = sharded.get(database)
   return {
     DATABASE_URL: database,
-    ...(slices === undefined ? {} : { WAKEFUL_SLICES: slices.join(' ') }),
+    ...(shards === undefined ? {} : { WAKEFUL_SHARDS: shards.join(' ') }),
   }
 }
 
 const MAKERS: Record<StoreName, (made: string[]) => Promise<string>> = {
   pglite: async () => 'memory:',
   postgres: postgresDatabase,
-  slices: slicedDatabase,
+  shards: shardedDatabase,
   citus: citusDatabase,
 }
 
 const INSERTS = /^\s*(?:with\b[\s\S]*)?\binsert into\b/i
 
-/** Asks every slice. Where each has one row of numbers, as a count has, these are added up. Rows are put into the first. */
+/** Asks every shard. Where each has one row of numbers, as a count has, these are added up. Rows are put into the first. */
 export async function queryAll<R extends object>(
   { stores }: Pick<App, 'stores'>,
   text: string,

@@ -15,7 +15,7 @@ export function* wrongs(before: Snapshot, now: Snapshot, witness: Witness): Gene
   yield* timers(before, now)
   yield* acknowledged(before, now, witness)
   yield* outputs(now)
-  yield* parking(now)
+  yield* deferring(now)
 }
 
 function grouped<T, K>(rows: readonly T[], keyOf: (row: T) => K): Map<K, T[]> {
@@ -198,16 +198,16 @@ function* acknowledged(before: Snapshot, now: Snapshot, witness: Witness): Gener
   }
 }
 
-/** 11a: what is parked waits for its moment or was released as an event, and was not parked for nothing. */
-function* parking({ parked, turns, sessions }: Snapshot): Generator<string> {
+/** 11a: what is deferred waits for its moment or was released as an event, and was not deferred for nothing. */
+function* deferring({ deferred, turns, sessions }: Snapshot): Generator<string> {
   const last = new Map(sessions.map((session) => [session.key, session.last_seq]))
-  for (const { id, key, status, until, released_seq } of parked) {
+  for (const { id, key, status, until, released_seq } of deferred) {
     if ((status === 'waiting') !== (until !== null)) yield `11a: ${id} is ${status} until ${until}`
     if (released_seq !== null && released_seq > (last.get(key) ?? 0))
       yield `11a: ${id} was released as ${key} ${released_seq}, which is not there`
   }
   const held = turns.filter((turn) => turn.held === 'later').length
-  if (held > 0 && parked.length === 0) yield `11a: ${held} turns were parked and nothing is`
+  if (held > 0 && deferred.length === 0) yield `11a: ${held} turns were deferred and nothing is`
 }
 
 /** 4, 11: of each work runs are 1, 2, 3 …, one at a time, one for each slot. */
@@ -243,8 +243,8 @@ export function* unfinished(now: Snapshot, witness: Witness, nowMs: number): Gen
     if (status === 'pending' && fire_at <= nowMs) yield `stuck: timer ${timer_id} of ${key}`
   for (const { id, due, status } of now.alarms)
     if (status === 'active' && due !== null && due <= nowMs) yield `stuck: alarm ${id}`
-  for (const { id, key, until } of now.parked)
-    if (until !== null && until <= nowMs) yield `stuck: ${id} is parked in ${key}`
+  for (const { id, key, until } of now.deferred)
+    if (until !== null && until <= nowMs) yield `stuck: ${id} is deferred in ${key}`
   for (const { work_id, run_number, status } of now.outputs)
     if (status !== 'completed' && status !== 'failed')
       yield `stuck: run ${run_number} of ${work_id}`

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
-import { onlyStore } from '../../src/app/slices.ts'
+import { onlyStore } from '../../src/app/shards.ts'
 import { WorkRuntime } from '../../src/app/work-runtime.ts'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { WebSocketChannel } from '../../src/channels/websocket.ts'
@@ -15,8 +15,8 @@ import { callsOf } from '../../src/index.ts'
 import type { Store } from '../../src/store/db/open.ts'
 import { backToPending, positionOf } from '../../src/store/sessions/effects.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
+import { deferredTrigger } from '../../src/triggers/deferred.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
-import { parkedTrigger } from '../../src/triggers/parked.ts'
 import { timerTrigger } from '../../src/triggers/timer.ts'
 import { workTrigger } from '../../src/triggers/work.ts'
 import { botOf, scribeOf } from './agents.ts'
@@ -101,7 +101,7 @@ function engineOptions(
   return {
     store,
     agents: work.agents,
-    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, parkedTrigger('UTC')],
+    triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, deferredTrigger('UTC')],
     channels: [channel],
     pushChannels: [deviceOf(mortal, world)],
     wakes: {

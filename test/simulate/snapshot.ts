@@ -30,7 +30,7 @@ export interface TurnFact {
   readonly status: 'committed' | 'failed' | 'retrying'
   readonly cause: string | null
   readonly allowed: boolean[]
-  /** By manners: its slot comes later, or nothing is said. The agent was not woken, or not heard. */
+  /** By preferences: its slot comes later, or nothing is said. The agent was not woken, or not heard. */
   readonly held: 'later' | 'dropped' | null
 }
 export interface EffectFact {
@@ -58,7 +58,7 @@ export interface AlarmFact {
   readonly in_flight: boolean
 }
 /** A slot whose moment has not come. */
-export interface ParkedFact {
+export interface DeferredFact {
   readonly id: string
   readonly key: string
   readonly status: string
@@ -80,7 +80,7 @@ export interface Snapshot {
   readonly timers: readonly TimerFact[]
   readonly alarms: readonly AlarmFact[]
   readonly outputs: readonly OutputFact[]
-  readonly parked: readonly ParkedFact[]
+  readonly deferred: readonly DeferredFact[]
 }
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
@@ -114,8 +114,8 @@ const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
   turns: {
     what: `session_key as key, event_seq as seq, attempt, status, cause,
       coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed,
-      (select case when (v ->> 'parked')::boolean then 'later' else 'dropped' end
-       from json_array_elements(verdicts) v where (v -> 'parked') is not null limit 1) as held`,
+      (select case when (v ->> 'deferred')::boolean then 'later' else 'dropped' end
+       from json_array_elements(verdicts) v where (v -> 'deferred') is not null limit 1) as held`,
     from: 'turns',
     by: ['key', 'seq', 'attempt'],
   },
@@ -135,9 +135,9 @@ const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
     from: 'alarms',
     by: ['id'],
   },
-  parked: {
+  deferred: {
     what: `id, session_key as key, status, ${ms('release_at')} as until, released_seq`,
-    from: 'parked',
+    from: 'deferred',
     by: ['id'],
   },
   outputs: {

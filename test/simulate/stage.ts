@@ -15,7 +15,7 @@ interface Found {
 }
 
 /** Lives that are lived once before the first: they meet most of the statements. */
-const REHEARSED = [1, 2, 3].map((seed) => ({ seed, plan: planOf(seed, 100) }))
+const FORECAST = [1, 2, 3].map((seed) => ({ seed, plan: planOf(seed, 100) }))
 
 export class Stage {
   readonly #house: House
@@ -26,7 +26,7 @@ export class Stage {
     const house = await openHere(() => clock.now())
     const { db } = house.store
     await migrateUp(db)
-    for (const play of REHEARSED) await Simulation.run(house.store, clock, play)
+    for (const play of FORECAST) await Simulation.run(house.store, clock, play)
     await db.exec(`truncate ${await tablesOf(db)}`)
     await planAll(db)
     house.keep()

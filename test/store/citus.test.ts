@@ -1,9 +1,9 @@
 /** How statements are said on Citus: the same ones, in forms that it runs on the node that has the rows. */
 import { expect, it } from 'vitest'
-import { openSlices } from '../../src/store/db/open.ts'
+import { openShards } from '../../src/store/db/open.ts'
 import { LOCAL } from '../../src/store/db/reading.ts'
 import { promoteTimers } from '../../src/store/sessions/timers.ts'
-import { commandsOf, onItsNode } from '../../src/store/slices/citus.ts'
+import { commandsOf, onItsNode } from '../../src/store/shards/citus.ts'
 
 it('rows that are inserted are inserted by a part that gives something back, whatever is around it', () => {
   expect(onItsNode('insert into a (b) select c from unnest($1::int[]) i(c)')).toBe(
@@ -33,10 +33,10 @@ it('a migration comes apart into its commands, whatever is in its words and rema
   ).toEqual([`create table a (b text default 'x;''--y')`, 'drop table a'])
 })
 
-it('slices behind one coordinator have connections of their own, those of a plain server share them', async () => {
+it('shards behind one coordinator have connections of their own, those of a plain server share them', async () => {
   const options = { now: () => null, onError: () => undefined }
   const own = async (url: string) => {
-    const stores = await openSlices([url, url, url], options)
+    const stores = await openShards([url, url, url], options)
     await Promise.all(stores.map((each) => each.close()))
     return stores.map((each) => each.pools().length > 0)
   }

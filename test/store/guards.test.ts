@@ -11,7 +11,7 @@ import { keepTicket, takeTickets } from '../../src/store/identity/once.ts'
 import { holdSessions, holdWakes } from '../../src/store/limits/stops.ts'
 import { insertQuestions } from '../../src/store/questions/questions.ts'
 import { appendEvents } from '../../src/store/sessions/events.ts'
-import { holdSlice } from '../../src/store/slices/move.ts'
+import { holdShard } from '../../src/store/shards/move.ts'
 import { settleDeliveries } from '../../src/store/subscriptions/deliveries.ts'
 import { saveSubscription } from '../../src/store/subscriptions/subscriptions.ts'
 import { writeProgress } from '../../src/store/work/slots.ts'
@@ -64,15 +64,15 @@ eachStore('guards', (store) => {
       ['released', 2],
     ] as const)
       await db.query(
-        `insert into wakeful.parked (bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason,
-           timed, critical, held, rule, status, release_at, parked_at, updated_at)
+        `insert into wakeful.deferred (bucket, id, user_id, session_key, event_seq, kind, trigger_id, scheduled_for, name, payload, reason,
+           timed, critical, held, rule, status, release_at, deferred_at, updated_at)
          values ($1, $2, 'ann', $3, $4, 'alarm', $2, $5, 'tea', '{}', 'promise', true, false, true, 'quiet_hours', $6, case $6 when 'waiting' then $5::timestamptz end, $5, $5)`,
         [bucket, newId(), KEY, seq, OLD, status],
       )
     age()
     await pruneOlder(db, AGED, 100)
     expect(await db.query('select seq from wakeful.events')).toEqual([{ seq: 1 }])
-    expect(await db.query('select status from wakeful.parked')).toEqual([{ status: 'waiting' }])
+    expect(await db.query('select status from wakeful.deferred')).toEqual([{ status: 'waiting' }])
     expect(await db.query('select status from wakeful.questions')).toEqual([{ status: 'open' }])
     await db.query('update wakeful.sessions set done_seq = last_seq, due_at = null')
     await db.query(`update wakeful.questions set status = 'cancelled'`)
@@ -205,7 +205,7 @@ eachStore('guards', (store) => {
     const db = await open()
     await say(db)
     await db.tx(async (tx) => {
-      await holdSlice(tx)
+      await holdShard(tx)
       const modes = await tx.query<{ mode: string }>(
         `select mode from pg_locks where relation = 'wakeful.sessions'::regclass and pid = pg_backend_pid()`,
       )

@@ -172,8 +172,8 @@ it('what happens rarely is counted, too', async () => {
     reads++
     throw new Error('the database is away')
   }
-  const slice = { labels: {}, pools: () => [], dueLagMs: read, outbox: read, eventsWaiting: read }
-  watch({ running: () => 0, sockets: () => 0, slices: [slice] })
+  const shard = { labels: {}, pools: () => [], dueLagMs: read, outbox: read, eventsWaiting: read }
+  watch({ running: () => 0, sockets: () => 0, shards: [shard] })
   meter.leasesLost(2)
   meter.polled('prices', 'ok', 20)
   meter.polled('prices', 'failed', 30)

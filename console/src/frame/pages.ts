@@ -16,7 +16,7 @@ export const PAGES: readonly PageEntry[] = [
   { href: '/trends', label: 'Trends', letter: 't' },
   { href: '/rules', label: 'Rules', letter: 'r' },
   { href: '/people', label: 'People', letter: 'p' },
-  { href: '/rehearsal', label: 'Rehearsal', letter: 'e' },
+  { href: '/forecast', label: 'Forecast', letter: 'e' },
   { href: '/links', label: 'Links', letter: 'l' },
   { href: '/keys', label: 'Keys', letter: 'k' },
   { href: '/health', label: 'Health', letter: 'h' },

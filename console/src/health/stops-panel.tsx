@@ -179,7 +179,7 @@ function StopForm() {
       {asking && (
         <Confirm
           title={`Stop ${nameOf(what)}?`}
-          words="Within a second nothing of it runs, in any process. What runs now is aborted; everything waits until it is let go."
+          words="Within a second nothing of it runs, in any process. What runs now is aborted; everything waits until it is resumed."
           action="Stop"
           onNo={() => setAsking(false)}
           onYes={stop}

@@ -76,7 +76,7 @@ const LOOKS: readonly Look[] = ['failed', 'held', 'good', 'quiet', 'coming', 'ch
 export function lookOf({ past, checks }: Mark): Look {
   if (past === null) return checks ? 'check' : 'coming'
   if (past.outcome === 'failed') return 'failed'
-  if (past.outcome === 'suppressed' || past.outcome === 'deferred' || past.outcome === 'parked')
+  if (past.outcome === 'suppressed' || past.outcome === 'postponed' || past.outcome === 'deferred')
     return 'held'
   return past.outcome === 'delivered' || past.outcome === 'sent' ? 'good' : 'quiet'
 }

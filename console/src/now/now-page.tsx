@@ -92,7 +92,7 @@ function moreOf({ lanes }: Overview): Readonly<Record<Kind, string>> {
 }
 
 function isHeld({ past }: Mark): boolean {
-  return past?.outcome === 'suppressed' || past?.outcome === 'deferred'
+  return past?.outcome === 'suppressed' || past?.outcome === 'postponed'
 }
 
 function SpanChoice({ span, onChoose }: { span: Span; onChoose: (span: Span) => void }) {

@@ -9,9 +9,9 @@ import { seesAll, useMe } from '../frame/me.ts'
 import { Badge, Button, Heading } from '../parts/parts.tsx'
 import { whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
-import { MannersForm } from './manners-form.tsx'
-import { ParkedPanel } from './parked-panel.tsx'
+import { DeferredPanel } from './deferred-panel.tsx'
 import { PausePanel } from './pause-panel.tsx'
+import { PreferencesForm } from './preferences-form.tsx'
 import { LOOK_MS, PERSON, type Person, pathOf } from './shapes.ts'
 
 /** `named`: in the address. */
@@ -87,9 +87,9 @@ function OnePerson({ user }: { user: string }) {
         </p>
       )}
       <div className="grid grid-cols-1 items-start gap-5 xl:grid-cols-2">
-        <MannersForm person={data} />
+        <PreferencesForm person={data} />
         <div className="flex min-w-0 flex-col gap-5">
-          <ParkedPanel person={data} />
+          <DeferredPanel person={data} />
           <PausePanel person={data} />
         </div>
       </div>

@@ -25,11 +25,11 @@ export interface Person {
   readonly muted_agents: readonly string[]
   readonly quiet_until: string | null
   readonly unasked_today: number
-  readonly parked: number
+  readonly deferred: number
   readonly notes?: readonly string[]
 }
 
-export interface Parked {
+export interface Deferred {
   readonly id: string
   readonly session_key: string
   readonly kind: string
@@ -37,7 +37,7 @@ export interface Parked {
   readonly scheduled_for: string
   readonly why: string
   readonly release_at: string | null
-  readonly parked_at: string
+  readonly deferred_at: string
 }
 
 export const pathOf = (userId: string) => `v1/people/${encodeURIComponent(userId)}`

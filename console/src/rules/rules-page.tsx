@@ -60,11 +60,11 @@ export function RulesPage() {
 /** A follow-up that was held back for good, and an intent that its worker's gate put off. */
 async function readHeld(signal: AbortSignal): Promise<LedgerEntry[]> {
   const from = new Date(serverNow() - WEEK_MS).toISOString()
-  const [suppressed, deferred] = await Promise.all([
+  const [suppressed, postponed] = await Promise.all([
     readLedger({ outcome: 'suppressed', from, limit: SHOWN }, signal),
-    readLedger({ outcome: 'deferred', from, limit: SHOWN }, signal),
+    readLedger({ outcome: 'postponed', from, limit: SHOWN }, signal),
   ])
-  return [...suppressed.data, ...deferred.data]
+  return [...suppressed.data, ...postponed.data]
     .sort((a, b) => (a.at < b.at ? 1 : -1))
     .slice(0, SHOWN)
 }

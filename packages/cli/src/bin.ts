@@ -29,9 +29,9 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     'bring the database schema up, down, or show it',
     async () => (await import('./migrate.ts')).migrateCommand(),
   ],
-  slices: [
+  shards: [
     'where the rows of people are, and moving them',
-    async () => (await import('./slices.ts')).slicesCommand(),
+    async () => (await import('./shards.ts')).shardsCommand(),
   ],
   doctor: [
     'examine the installation, and say what to do',
@@ -41,9 +41,9 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     'watch what fires, and what came of it',
     async () => (await import('./tail.ts')).tailCommand(),
   ],
-  rehearse: [
+  forecast: [
     'what the next days would bring, without anything happening',
-    async () => (await import('./rehearse.ts')).rehearseCommand(),
+    async () => (await import('./forecast.ts')).forecastCommand(),
   ],
   chat: ['talk to an agent', async () => (await import('./chat.ts')).chatCommand()],
   import: [

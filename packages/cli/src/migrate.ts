@@ -4,7 +4,7 @@ import { readConfig } from '../../../src/app/packs.ts'
 import { environment } from '../../../src/config.ts'
 import type { Db } from '../../../src/store/db/db.ts'
 import { ensureMigrated, migrateDown, migrationStatus } from '../../../src/store/db/migrate.ts'
-import { openSlices } from '../../../src/store/db/open.ts'
+import { openShards } from '../../../src/store/db/open.ts'
 import { UsageError } from './exit.ts'
 
 export function migrateCommand(): Command {
@@ -15,7 +15,7 @@ export function migrateCommand(): Command {
     .command('up')
     .description('apply what is missing')
     .action(() =>
-      withEach(async (db, slice) => say(`${slice}applied`, await ensureMigrated(db, 'auto'))),
+      withEach(async (db, shard) => say(`${shard}applied`, await ensureMigrated(db, 'auto'))),
     )
   migrate
     .command('down')
@@ -30,19 +30,19 @@ export function migrateCommand(): Command {
       if (!options.yes) {
         throw new UsageError('migrate down deletes data: say --yes if you mean it')
       }
-      return withEach(async (db, slice) => say(`${slice}taken back`, await migrateDown(db, steps)))
+      return withEach(async (db, shard) => say(`${shard}taken back`, await migrateDown(db, steps)))
     })
   migrate
     .command('status')
     .description('which migrations are applied')
     .option('--json', 'for programs')
     .action((options: { json?: boolean }) =>
-      withEach(async (db, slice) => {
+      withEach(async (db, shard) => {
         const states = await migrationStatus(db)
         if (options.json) process.stdout.write(`${JSON.stringify(states)}\n`)
         else
           for (const { name, appliedAt } of states)
-            process.stdout.write(`${slice}${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
+            process.stdout.write(`${shard}${name}  ${appliedAt?.toISOString() ?? 'not applied'}\n`)
       }),
     )
   return migrate
@@ -52,16 +52,16 @@ function say(what: string, names: string[]): void {
   process.stdout.write(names.length === 0 ? 'nothing to do\n' : `${what}: ${names.join(', ')}\n`)
 }
 
-/** One slice after the other; where there are several, each is named. */
-async function withEach(work: (db: Db, slice: string) => Promise<void>): Promise<void> {
-  const { slices } = readConfig(environment())
-  const stores = await openSlices(slices, {
+/** One shard after the other; where there are several, each is named. */
+async function withEach(work: (db: Db, shard: string) => Promise<void>): Promise<void> {
+  const { shards } = readConfig(environment())
+  const stores = await openShards(shards, {
     now: () => null,
     onError: (error) => process.stderr.write(`${error.message}\n`),
   })
   try {
     for (const [number, { migrations }] of stores.entries())
-      await work(migrations, stores.length === 1 ? '' : `slice ${number}  `)
+      await work(migrations, stores.length === 1 ? '' : `shard ${number}  `)
   } finally {
     await Promise.all(stores.map((store) => store.close()))
   }

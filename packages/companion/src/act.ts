@@ -4,14 +4,14 @@ import type { Turn } from '../../../src/agents/function.ts'
 import { LABEL_MAX } from '../../../src/core/alarms/fields.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
-import { besideOthers } from './manners.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
+import { besideOthers } from './preferences.ts'
 import {
   helpText,
-  mannersText,
   missedText,
   notesText,
+  preferencesText,
   quoted,
   timeText,
   whyText,
@@ -64,17 +64,17 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
       return watch(turn, meaning, place)
     case 'zone':
       turn.state.timezone = meaning.zone
-      turn.setManners({ timezone: meaning.zone })
+      turn.setPreferences({ timezone: meaning.zone })
       return saying(
         `From now on I read times in ${meaning.zone}. What is planned already stays as it is.`,
       )
-    case 'manners': {
+    case 'preferences': {
       const asked = besideOthers(meaning.wish, turn.person.quietHours)
-      turn.setManners({ ...asked.wish, ...knownZone(turn, place) })
-      return { text: mannersText(asked, place), checkIn: false }
+      turn.setPreferences({ ...asked.wish, ...knownZone(turn, place) })
+      return { text: preferencesText(asked, place), checkIn: false }
     }
     case 'missed':
-      return { text: missedText(await turn.parked(), place), checkIn: false }
+      return { text: missedText(await turn.deferred(), place), checkIn: false }
     case 'planned':
       return tell(turn, meaning, place)
     case 'why':

@@ -30,7 +30,7 @@ const NO_WRITER =
 export function createCompanion(mind: ModelMind | null = null): Agent {
   return agent(
     (turn) => (turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind)),
-    { rehearses: mind === null },
+    { runsInForecasts: mind === null },
   )
 }
 

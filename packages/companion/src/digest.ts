@@ -23,7 +23,7 @@ interface Item {
 /** What an event says of the time it was meant for. */
 export interface Waited {
   readonly scheduled_for: string
-  readonly parked?: { readonly from: string }
+  readonly deferred?: { readonly from: string }
 }
 
 /** A slot up to 15 minutes late counts as on time. */
@@ -31,11 +31,11 @@ const LATE_MS = 15 * 60_000
 
 /** A promise that comes late says so. */
 export function lateText(
-  { parked, scheduled_for: slot }: Waited,
+  { deferred, scheduled_for: slot }: Waited,
   { now, timezone }: Place,
 ): string {
   const late = now.getTime() - Date.parse(slot) > LATE_MS
-  const from = parked?.from ?? (late ? slot : undefined)
+  const from = deferred?.from ?? (late ? slot : undefined)
   return from === undefined ? '' : ` (it was for ${formatLocal(Date.parse(from), timezone)})`
 }
 

@@ -1,5 +1,5 @@
 /** What a sentence can mean to the companion. */
-import type { MannerRequest } from '../../../src/agents/manners.ts'
+import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
 import type { Operator } from '../../../src/core/intents/intent.ts'
 import type { Parsed } from '../../schedule/src/index.ts'
 
@@ -43,7 +43,7 @@ export type Meaning =
   | { readonly is: 'news'; readonly keywords: readonly string[] }
   | { readonly is: 'zone'; readonly zone: string }
   /** When and how often they want to be written to. */
-  | { readonly is: 'manners'; readonly wish: MannerRequest }
+  | { readonly is: 'preferences'; readonly wish: PreferenceRequest }
   | { readonly is: 'missed' }
   | ({ readonly is: 'cancel' | 'pause' | 'resume' | 'outputs' } & Target)
   /** To a time of its own, or later by a span. */

@@ -1,12 +1,12 @@
 /** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
 
-import type { Parked } from '../../../src/agents/manners.ts'
 import type { Explained, Planned } from '../../../src/agents/planned.ts'
+import type { Deferred } from '../../../src/agents/preferences.ts'
 import type { QuietWindow } from '../../../src/core/people/quiet.ts'
 import { RULE_WORDS, windowWords } from '../../../src/core/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../schedule/src/index.ts'
-import type { besideOthers } from './manners.ts'
 import type { Place } from './meaning.ts'
+import type { besideOthers } from './preferences.ts'
 
 const QUOTED_MAX = 200
 const LISTED_MAX = 20
@@ -111,7 +111,7 @@ function outcomeText({ outcome, reason, verdict }: Explained, timezone: string):
   if (outcome === 'failed') return `failed: ${reason.slice(0, QUOTED_MAX)}`
   if (outcome === 'silent') return 'I had nothing to say'
   if (outcome === 'cancelled') return 'cancelled before I could write'
-  if (outcome === 'deferred') return `held back: ${conditionText(reason.slice(0, QUOTED_MAX))}`
+  if (outcome === 'postponed') return `held back: ${conditionText(reason.slice(0, QUOTED_MAX))}`
   if (verdict === null) return 'written'
   if (verdict.rule === 'promised') return 'written, as promised'
   if (verdict.rule === 'unbacked') return 'written, with nothing set for what it says will come'
@@ -120,8 +120,8 @@ function outcomeText({ outcome, reason, verdict }: Explained, timezone: string):
     return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
   const until =
     verdict.until === undefined ? '' : formatLocal(new Date(verdict.until).getTime(), timezone)
-  if ('parked' in verdict)
-    return verdict.parked
+  if ('deferred' in verdict)
+    return verdict.deferred
       ? `kept for ${until}: ${RULE_WORDS[verdict.rule]}`
       : `not said: ${RULE_WORDS[verdict.rule]}`
   return `held back: too soon after my last message, the gate was closed until ${until}`
@@ -148,7 +148,7 @@ export function zoneText(timezone: string, known: boolean): string {
 }
 
 /** What was understood, with its times. */
-export function mannersText(
+export function preferencesText(
   { wish, kept, replaced }: ReturnType<typeof besideOthers>,
   { timezone }: Place,
 ): string {
@@ -175,10 +175,10 @@ export function mannersText(
 
 const windowsText = (windows: readonly QuietWindow[]) => windows.map(windowWords).join(' and from ')
 
-export function missedText(parked: readonly Parked[], { timezone }: Place): string {
-  if (parked.length === 0) return 'Nothing waits for you.'
+export function missedText(deferred: readonly Deferred[], { timezone }: Place): string {
+  if (deferred.length === 0) return 'Nothing waits for you.'
   const local = (at: Date) => formatLocal(Math.floor(at.getTime() / 1000) * 1000, timezone)
-  const lines = parked.map(({ name, scheduledFor, why, releaseAt }, index) => {
+  const lines = deferred.map(({ name, scheduledFor, why, releaseAt }, index) => {
     const comes = releaseAt === null ? '' : `, comes at ${local(releaseAt)}`
     return `${index + 1}. ${quoted(name)}, due ${local(scheduledFor)} (${why}${comes})`
   })

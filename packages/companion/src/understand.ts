@@ -4,8 +4,8 @@
  */
 import { cancelling, moving, negation, tending } from './change.ts'
 import { asked, command } from './commands.ts'
-import { mannerly } from './manners.ts'
 import { type Meaning, type Place, UNCLEAR } from './meaning.ts'
+import { preferenceAsked } from './preferences.ts'
 import { reporting } from './report.ts'
 import { framed } from './sentence.ts'
 import { setting } from './set.ts'
@@ -21,7 +21,7 @@ export function understand(text: string, place: Place): Meaning {
   const sentence = framed(said)
   const { text: plain } = sentence
   return (
-    mannerly(plain, place) ??
+    preferenceAsked(plain, place) ??
     command(plain, said) ??
     negation(plain, place) ??
     standing(plain) ??

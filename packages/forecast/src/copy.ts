@@ -1,4 +1,4 @@
-/** What a rehearsal knows of somebody: their rows that can still become something, read in one statement and so as of one instant. */
+/** What a forecast knows of somebody: their rows that can still become something, read in one statement and so as of one instant. */
 import { Refusal } from '../../../src/core/errors.ts'
 import { tickerKey } from '../../../src/core/intents/signal.ts'
 import { bucketOf } from '../../../src/core/sessions/session.ts'
@@ -18,8 +18,8 @@ const mine = (t: string) => `${t}.bucket = $1::smallint and ${t}.user_id = $2::t
 const mySessions = (t: string) =>
   `${t}.bucket = $1::smallint and ${t}.session_key >= $2::text || ':' and ${t}.session_key < $2::text || ';'`
 const enabledIntent = `exists (select 1 from wakeful.scheduled_intents i where i.bucket = t.bucket and i.id = t.intent_id and i.enabled)`
-/** Parked and not yet said. */
-const openParked = `(select p.* from wakeful.parked p join wakeful.sessions s on s.bucket = p.bucket and s.session_key = p.session_key
+/** Deferred and not yet said. */
+const openDeferred = `(select p.* from wakeful.deferred p join wakeful.sessions s on s.bucket = p.bucket and s.session_key = p.session_key
   where ${mine('p')} and (p.status = 'waiting' or p.status = 'released' and p.released_seq > s.done_seq))`
 const few = `limit ${TRIGGERS_MAX + 1}`
 const open = `status in ('pending', 'running')`
@@ -47,18 +47,18 @@ export const COPIED: Readonly<Record<string, string>> = {
       select 1 from wakeful.work_outputs o where o.bucket = t.bucket and o.work_id = t.id and o.${open})) ${few}`,
   work_outputs: `select * from wakeful.work_outputs t where ${mine('t')} and ${open}`,
   autonomy_timers: `select * from wakeful.autonomy_timers t where ${mySessions('t')} and status = 'pending' ${few}`,
-  parked: `select * from ${openParked} p ${few}`,
+  deferred: `select * from ${openDeferred} p ${few}`,
   questions: `select * from wakeful.questions t where ${mine('t')} and status = 'open' ${few}`,
   budgets: `select * from wakeful.budgets t where ${mine('t')} and day >= ($5::timestamptz at time zone 'UTC')::date`,
   // Of what has had its turn only the words are history: it is no slot of the days to come.
-  events: `select e.* from ${openParked} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq
+  events: `select e.* from ${openDeferred} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq
     union all
     select e.bucket, e.session_key, e.seq, e.id, e.type, e.payload, e.client_id, e.trigger_id,
       case when e.seq > s.done_seq then e.scheduled_for end, e.traceparent, e.created_at, e.lineage
     from wakeful.sessions s join wakeful.events e on e.bucket = s.bucket and e.session_key = s.session_key
       and e.seq > least(s.done_seq, s.last_seq - case when $4::boolean then ${HISTORY_MAX} else 0 end)
     where ${mySessions('s')} and (s.due_at is not null or $4::boolean)`,
-  turns: `select t.* from ${openParked} p
+  turns: `select t.* from ${openDeferred} p
     join wakeful.turns t on t.bucket = p.bucket and t.session_key = p.session_key and t.event_seq = p.event_seq`,
   checkpoints: `select c.* from wakeful.sessions s join wakeful.checkpoints c on c.bucket = s.bucket and c.thread_id = s.session_key
       and c.checkpoint_ns = '' and c.checkpoint_id = s.checkpoint_id where ${mine('s')} and $4::boolean`,
@@ -69,7 +69,7 @@ export const COPIED: Readonly<Record<string, string>> = {
       and coalesce(s.user_id, '') = o.owner order by s.at desc limit 1) s
     union all ${facts('news', 'at desc')} union all ${facts('event', 'at desc')} union all ${facts('calendar', 'at')}`,
 }
-const TRIGGERS = ['scheduled_intents', 'alarms', 'work', 'autonomy_timers', 'parked', 'questions']
+const TRIGGERS = ['scheduled_intents', 'alarms', 'work', 'autonomy_timers', 'deferred', 'questions']
 
 const READ = Object.entries(COPIED)
   .map(
@@ -80,7 +80,7 @@ const READ = Object.entries(COPIED)
 /** Their rows as JSON, by table. */
 export type Copy = ReadonlyMap<string, readonly string[]>
 
-/** `tickers`: what is to be rehearsed asks for prices of these, too. `history`: agents run, and may look back. */
+/** `tickers`: what is to be forecast asks for prices of these, too. `history`: agents run, and may look back. */
 export async function readCopy(
   db: Db,
   userId: string,
@@ -99,7 +99,7 @@ export async function readCopy(
   if (triggers > TRIGGERS_MAX)
     throw new Refusal(
       'rule',
-      `${userId} has more than ${TRIGGERS_MAX} timers, alarms, intents, works and questions; a rehearsal takes no more`,
+      `${userId} has more than ${TRIGGERS_MAX} timers, alarms, intents, works and questions; a forecast takes no more`,
     )
   return copy
 }
@@ -116,7 +116,7 @@ export function openEvents(copy: Copy): Set<string> {
   const waiting = read<{ id: string; session_key: string; seq: number }>('events').filter(
     ({ session_key, seq }) => seq > (done.get(session_key) ?? 0),
   )
-  return new Set([...waiting, ...read<{ id: string }>('parked')].map(({ id }) => id))
+  return new Set([...waiting, ...read<{ id: string }>('deferred')].map(({ id }) => id))
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What a rehearsal is told while it is played: bits in memory that both threads see. */
+/** What a forecast is told while it is played: bits in memory that both threads see. */
 
 export const BROKEN_OFF = 1
 /** Somebody else waits for their turn. */

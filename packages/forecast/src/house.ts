@@ -1,6 +1,6 @@
 /**
- * Where rehearsals happen: one store in memory, in a thread of its own, opened by the first of them (a second), emptied after each (some
- * milliseconds), and closed when nobody has rehearsed for a while, since it holds some 250 MB. They are played in that thread, unless
+ * Where forecasts happen: one store in memory, in a thread of its own, opened by the first of them (a second), emptied after each (some
+ * milliseconds), and closed when nobody has forecast for a while, since it holds some 250 MB. They are played in that thread, unless
  * agents of this one run. One at a time, one of each person, and few wait. While others wait it ends sooner.
  */
 import { Refusal } from '../../../src/core/errors.ts'
@@ -16,10 +16,10 @@ const IDLE_MS = 5 * 60_000
 const RETRY_MS = 5_000
 export const PLAYER: Beside = {
   source: 'packages/forecast/src/thread.ts',
-  bundled: 'dist/rehearsal-thread.js',
+  bundled: 'dist/forecast-thread.js',
 }
 
-/** What a rehearsal has for itself. */
+/** What a forecast has for itself. */
 export interface Room {
   /** Empty. */
   readonly store: Store
@@ -38,7 +38,7 @@ export class House {
   readonly #clock: Clock = { now: new Date(0) }
   #apart: Promise<Apart> | null = null
   #last: Promise<unknown> = Promise.resolve()
-  /** Whose rehearsals are held or wait, the one that is held first. */
+  /** Whose forecasts are held or wait, the one that is held first. */
   readonly #people = new Set<string>()
   #flag = newFlag()
   #idle: NodeJS.Timeout | null = null
@@ -49,15 +49,13 @@ export class House {
   }
 
   /** When those before have ended. */
-  async rehearse<T>(userId: string, work: (room: Room) => Promise<T>): Promise<T> {
+  async forecast<T>(userId: string, work: (room: Room) => Promise<T>): Promise<T> {
     if (this.#closing.signal.aborted)
       throw new Refusal('unavailable', 'this process is about to stop')
     if (this.#people.has(userId))
-      throw busy(`a rehearsal of ${userId} is running or waits; try again when it has ended`)
+      throw busy(`a forecast of ${userId} is running or waits; try again when it has ended`)
     if (this.#people.size > WAITING_MAX)
-      throw busy(
-        `${WAITING_MAX} rehearsals wait already, and one is held at a time; try again soon`,
-      )
+      throw busy(`${WAITING_MAX} forecasts wait already, and one is held at a time; try again soon`)
     this.#people.add(userId)
     if (this.#people.size > 1) raise(this.#flag, OTHERS_WAIT)
     const before = this.#last
@@ -94,7 +92,7 @@ export class House {
     return this.#apart
   }
 
-  readonly #onError = (error: unknown) => this.#trouble('rehearsals', error)
+  readonly #onError = (error: unknown) => this.#trouble('forecasts', error)
 
   /** One that cannot be emptied is not used again. */
   async #empty(store: Store): Promise<void> {
@@ -113,7 +111,7 @@ export class House {
     await (await apart)?.store.close().catch(this.#onError)
   }
 
-  /** Whoever rehearses is told so. */
+  /** The caller of the forecast hears of it. */
   async close(): Promise<void> {
     this.#closing.abort()
     if (this.#idle !== null) clearTimeout(this.#idle)

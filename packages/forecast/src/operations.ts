@@ -1,21 +1,21 @@
-/** `POST /v1/rehearsals`: what would happen in the next days, or would if this were added. Nothing is stored, nobody is called. */
+/** `POST /v1/people/{user_id}/forecast`: what would happen in the next days, or would if this were added. Nothing is stored, nobody is called. */
 import { z } from 'zod'
 import { alarms } from '../../../src/api/alarms/alarms.ts'
-import { type Context, type Operation, operation, ownerOf } from '../../../src/api/contract.ts'
+import { type Context, type Operation, operation } from '../../../src/api/contract.ts'
 import { intents } from '../../../src/api/intents/reports.ts'
 import { signals } from '../../../src/api/intents/signals.ts'
+import { personOf, personParams } from '../../../src/api/people/people.ts'
 import { zoneFor } from '../../../src/api/people/zone.ts'
 import { wrapOpaque } from '../../../src/api/shape.ts'
 import { work } from '../../../src/api/work/work.ts'
 import { Refusal } from '../../../src/core/errors.ts'
-import { instant, keyPart } from '../../../src/core/fields.ts'
+import { instant } from '../../../src/core/fields.ts'
 import { OUTCOMES, TRIGGER_KINDS } from '../../../src/core/ledger/ledger.ts'
-import { LOCAL_USER } from '../../../src/core/sessions/session.ts'
 import { databaseNow } from '../../../src/store/db/due.ts'
 import { instantIn } from '../../schedule/src/index.ts'
 import { readCopy } from './copy.ts'
-import type { Rehearsals } from './pack.ts'
-import { type Asked, OCCURRENCES_MAX, type Plan } from './rehearse.ts'
+import { type Asked, OCCURRENCES_MAX, type Plan } from './forecast.ts'
+import type { Forecasts } from './pack.ts'
 
 const DAYS_MAX = 31
 const DAYS_DEFAULT = 14
@@ -48,9 +48,6 @@ const fact = z.strictObject({
 })
 
 const body = z.object({
-  user_id: keyPart
-    .optional()
-    .describe('Whose days; admin and service only, others have their own.'),
   days: z.int().min(1).max(DAYS_MAX).default(DAYS_DEFAULT),
   draft: z
     .strictObject({
@@ -75,7 +72,7 @@ const body = z.object({
     .enum(['recorded', 'run'])
     .default('recorded')
     .describe(
-      '"recorded": in the place of each agent something says one message whenever it is woken. "run": agents of this process that were made with `rehearses` run, and what they say is told.',
+      '"recorded": in the place of each agent something says one message whenever it is woken. "run": agents of this process that were made with `runsInForecasts` run, and what they say is told.',
     ),
 })
 type Body = z.output<typeof body>
@@ -83,7 +80,7 @@ type Body = z.output<typeof body>
 const when = z.iso.datetime()
 const counts = {
   said: z.int(),
-  parked: z.int(),
+  deferred: z.int(),
   gathered: z.int(),
   dropped: z.int(),
   outcomes: z.partialRecord(z.enum(OUTCOMES), z.int()),
@@ -105,7 +102,7 @@ const occurrence = z.object({
   words: z.string(),
   said_at: when.nullable().describe('When a message would be sent.'),
   text: z.string().optional().describe('What the agent said, where it ran.'),
-  parked: z
+  deferred: z
     .object({ rule: z.string(), from: when, until: when.nullable() })
     .optional()
     .describe('It waited for its moment.'),
@@ -157,7 +154,7 @@ function draftOf({ draft }: Body, userId: string): Asked[] {
   return Object.entries(DRAFTED).flatMap(([name, op]) =>
     (draft?.[name as keyof typeof DRAFTED] ?? []).map((item, place) => ({
       op,
-      // Whatever it says: a rehearsal is about one person.
+      // Whatever it says: a forecast is about one person.
       body: name === 'alarms' ? item : { ...item, user_id: userId },
       where: `draft.${name}[${place}]`,
     })),
@@ -171,8 +168,11 @@ function tickersIn({ draft }: Body): string[] {
   })
 }
 
-async function planOf(ctx: Context, body: Body): Promise<Plan & { timezone: string }> {
-  const userId = ownerOf(ctx.actor, body.user_id) ?? LOCAL_USER
+async function planOf(
+  ctx: Context,
+  userId: string,
+  body: Body,
+): Promise<Plan & { timezone: string }> {
   const from = new Date(Math.ceil((await databaseNow(ctx.db)).getTime()))
   const to = new Date(from.getTime() + body.days * DAY_MS)
   const timezone = await zoneFor(ctx, userId)
@@ -185,24 +185,25 @@ async function planOf(ctx: Context, body: Body): Promise<Plan & { timezone: stri
 
 export const operations = [
   operation({
-    name: 'rehearse',
+    name: 'forecast',
     method: 'POST',
-    path: '/v1/rehearsals',
-    tag: 'Rehearsals',
+    path: '/v1/people/{user_id}/forecast',
+    tag: 'Forecasts',
     summary:
-      'Say what the next days would bring: what would be said, parked, gathered, dropped, and why',
-    description: `A copy of the person's state is played on a clock of its own, gates and manners on; conditions hear the facts given here and nothing else. Nothing is stored, nobody is called, no message leaves. At most ${OCCURRENCES_MAX} occurrences and 20 seconds, 3 while somebody else waits: \`cut\` says where it ended before its time. A person has one rehearsal at a time; a second one is 429.`,
+      'Say what the next days would bring: what would be said, deferred, gathered, dropped, and why',
+    description: `A copy of the person's state is played on a clock of its own, gates and preferences on; conditions hear the facts given here and nothing else. Nothing is stored, nobody is called, no message leaves. At most ${OCCURRENCES_MAX} occurrences and 20 seconds, 3 while somebody else waits: \`cut\` says where it ended before its time. A person has one forecast at a time; a second one is 429.`,
+    params: personParams,
     body,
     audit: 'none',
     roles: ['admin', 'service', 'agent', 'user'],
     output,
-    async run(ctx, { body }) {
-      const plan = await planOf(ctx, body)
-      const { rehearsals } = ctx.app.packs as { rehearsals: Rehearsals }
+    async run(ctx, { params, body }) {
+      const plan = await planOf(ctx, personOf(ctx.actor, params.user_id), body)
+      const { forecasts } = ctx.app.packs as { forecasts: Forecasts }
       // What is played has nothing to ask of the transaction it was read in.
       return {
         body: null,
-        later: async () => ({ body: await rehearsals.hold(ctx, plan, body.limit) }),
+        later: async () => ({ body: await forecasts.hold(ctx, plan, body.limit) }),
       }
     },
   }),

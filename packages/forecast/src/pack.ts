@@ -1,25 +1,25 @@
-/** Rehearsals: what the next days would bring, on a copy of somebody's state and a clock of its own. */
+/** Forecasts: what the next days would bring, on a copy of somebody's state and a clock of its own. */
 import type { Context } from '../../../src/api/contract.ts'
 import type { Pack } from '../../../src/app/pack.ts'
 import type { Copy } from './copy.ts'
+import { hold, type Plan } from './forecast.ts'
 import { House } from './house.ts'
 import { operations } from './operations.ts'
-import { hold, type Plan } from './rehearse.ts'
 import { toldOf } from './told.ts'
 
 /** What the operation asks for. */
-export interface Rehearsals {
+export interface Forecasts {
   hold(ctx: Context, plan: Plan & { readonly timezone: string }, limit: number): Promise<object>
 }
 
-export const rehearsalPack = {
-  name: 'rehearsals',
+export const forecastPack = {
+  name: 'forecasts',
   operations,
   open: async (_, app) => {
     const house = new House((service, error) => app.meter.trouble(service, error))
-    const own: Rehearsals = {
+    const own: Forecasts = {
       hold: (ctx, plan, limit) =>
-        house.rehearse(plan.userId, async (room) => {
+        house.forecast(plan.userId, async (room) => {
           const held = await hold(app, ctx, plan, room)
           const told = await toldOf(room.store.db, plan, held, limit)
           const { userId: user_id, from, timezone } = plan

@@ -1,4 +1,4 @@
-/** One stretch of a rehearsal: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
+/** One stretch of a forecast: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
 import { openPlay, type Setting } from '../../../src/app/pack.ts'
 import type { Store } from '../../../src/store/db/open.ts'
 import { skipIdleChecks } from './copy.ts'

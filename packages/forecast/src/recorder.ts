@@ -1,4 +1,4 @@
-/** Who takes the turns of a rehearsal: a recorder in the place of each agent, or the agent itself where that was asked for and may be. */
+/** Who takes the turns of a forecast: a recorder in the place of each agent, or the agent itself where that was asked for and may be. */
 import type { Agent } from '../../../src/agents/agent.ts'
 import { executorAgent } from '../../../src/agents/executor.ts'
 import { withNotices } from '../../../src/agents/notice.ts'
@@ -12,7 +12,7 @@ export interface Cast {
 
 const TIMEOUT_MS = 10_000
 
-/** Says one message to whatever it is woken for, so that gates and manners have something to judge. */
+/** Says one message to whatever it is woken for, so that gates and preferences have something to judge. */
 const recorder: Agent = {
   kind: 'recorder',
   timeoutMs: TIMEOUT_MS,
@@ -28,7 +28,7 @@ const runRecorder = executorAgent(
   async ({ task }) => ({ title: task.slice(0, 200), content: '' }),
   {
     report: async () => undefined,
-    files: { put: () => Promise.reject(new Error('a rehearsal keeps no files')) },
+    files: { put: () => Promise.reject(new Error('a forecast keeps no files')) },
     trouble: () => undefined,
   },
 )
@@ -63,7 +63,7 @@ export function castOf({ names, removed, executors }: Roles, real: Cast | null):
       if (gone.has(id)) return removedAgent(id)
       if (doing.has(id)) return runRecorder
       const agent = real?.get(id)
-      return agent?.rehearses === true ? agent : told
+      return agent?.runsInForecasts === true ? agent : told
     },
   }
 }

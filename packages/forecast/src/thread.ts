@@ -1,4 +1,4 @@
-/** In the thread of the store that rehearsals have: plays what it is told, beside the store. */
+/** In the thread of the store that forecasts have: plays what it is told, beside the store. */
 import type { Begin } from '../../../src/store/db/apart.ts'
 import { embeddedStore } from '../../../src/store/db/pglite.ts'
 import { Wire } from '../../../src/store/db/wire.ts'
@@ -23,7 +23,7 @@ export const begin: Begin = (port, ask) => {
   const report = (said: Report) => port.postMessage(said)
   const store = embeddedStore({ wire: () => new Wire(ask) }, async () => undefined, {
     now: () => clock.now,
-    onError: (error) => report({ trouble: ['rehearsals', error] }),
+    onError: (error) => report({ trouble: ['forecasts', error] }),
     ordered: true,
     joins: true,
   })

@@ -1,4 +1,4 @@
-/** What a rehearsal came to, read from the ledger of its store: what would be said, parked, gathered and dropped, when and why. */
+/** What a forecast came to, read from the ledger of its store: what would be said, deferred, gathered and dropped, when and why. */
 import { entryOf } from '../../../src/api/ledger/entry.ts'
 import { grouped } from '../../../src/api/ledger/events.ts'
 import { readLedger } from '../../../src/api/ledger/page.ts'
@@ -7,28 +7,28 @@ import { OUTCOMES, type Outcome } from '../../../src/core/ledger/ledger.ts'
 import type { Db } from '../../../src/store/db/db.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
 import { openEvents } from './copy.ts'
-import type { Held, Plan } from './rehearse.ts'
+import type { Held, Plan } from './forecast.ts'
 
 const PAGE = 1000
 
 type Entry = ReturnType<typeof entryOf>
 
 /** Where a slot waited, and the event it came as. */
-interface ParkedRow {
+interface DeferredRow {
   readonly id: string
   readonly rule: string
-  readonly parked_at: Date
+  readonly deferred_at: Date
   readonly event_id: string | null
   readonly event_at: Date | null
   readonly together: number
 }
 
 /** By the ids of the events that the slots were first. */
-async function parkedRows(db: Db): Promise<Map<string, ParkedRow>> {
-  const rows = await db.query<ParkedRow>(
-    `select p.id, p.rule, p.parked_at, e.id as event_id, e.created_at as event_at,
+async function deferredRows(db: Db): Promise<Map<string, DeferredRow>> {
+  const rows = await db.query<DeferredRow>(
+    `select p.id, p.rule, p.deferred_at, e.id as event_id, e.created_at as event_at,
        count(*) over (partition by p.session_key, p.released_seq)::int as together
-     from wakeful.parked p
+     from wakeful.deferred p
      left join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.released_seq`,
   )
   return new Map(rows.map((row) => [row.id, row]))
@@ -41,19 +41,19 @@ interface NoticeRow {
   readonly said_at: Date | null
 }
 
-/** The first of each run; where it was parked it is said when it is released. */
+/** The first of each run; where it was deferred it is said when it is released. */
 async function noticeRows(db: Db): Promise<Map<string, NoticeRow>> {
   const rows = await db.query<NoticeRow>(
     `select e.id, (e.payload ->> 'work_id') || ' ' || (e.payload ->> 'run_number') as run,
        (select f.created_at from wakeful.effects f where f.bucket = e.bucket and f.session_key = e.session_key
           and f.event_seq = coalesce(p.released_seq, e.seq) and f.type = 'send_message' order by f.position limit 1) as said_at
-     from wakeful.events e left join wakeful.parked p on p.bucket = e.bucket and p.id = e.id
+     from wakeful.events e left join wakeful.deferred p on p.bucket = e.bucket and p.id = e.id
      where e.type = 'work' and e.payload ->> 'notice' = 'true' order by e.created_at desc, e.seq desc`,
   )
   return new Map(rows.map((row) => [row.run, row]))
 }
 
-/** Every slot that was taken up in the rehearsal, or was open when it began; oldest first. */
+/** Every slot that was taken up in the forecast, or was open when it began; oldest first. */
 async function slotsIn(db: Db, { userId, from, copy }: Plan): Promise<Slot[]> {
   const open = openEvents(copy)
   const all: Slot[] = []
@@ -77,11 +77,11 @@ export async function toldOf(
 ) {
   const { timezone } = plan
   const slots = await slotsIn(db, plan)
-  const [parked, notices] = [await parkedRows(db), await noticeRows(db)]
+  const [deferred, notices] = [await deferredRows(db), await noticeRows(db)]
   const occurrences = slots.map((slot) => {
     const entry = entryOf(slot, timezone, held.to)
     const notice = notices.get(`${entry.trigger.id} ${entry.output?.run_number}`)
-    const waited = parked.get(notice?.id ?? entry.id)
+    const waited = deferred.get(notice?.id ?? entry.id)
     return occurrence(entry, waited, { ...plan, ...held, said: notice?.said_at ?? saidAt(entry) })
   })
   return {
@@ -99,7 +99,7 @@ function saidAt({ effects, turn }: Entry): Date | null {
 
 function occurrence(
   entry: Entry,
-  parked: ParkedRow | undefined,
+  deferred: DeferredRow | undefined,
   { run, drafted, said }: Pick<Plan, 'run'> & Pick<Held, 'drafted'> & { said: Date | null },
 ) {
   const { trigger, effects } = entry
@@ -109,14 +109,14 @@ function occurrence(
     session_key: entry.session_key,
     ...{ outcome: entry.outcome, reason: entry.reason, words: entry.words, said_at: said },
     text: run && effects.length > 0 ? effects.map(({ preview }) => preview).join('\n') : undefined,
-    parked:
-      parked === undefined
+    deferred:
+      deferred === undefined
         ? undefined
-        : { rule: parked.rule, from: parked.parked_at, until: parked.event_at },
+        : { rule: deferred.rule, from: deferred.deferred_at, until: deferred.event_at },
     gathered:
-      parked === undefined || parked.event_id === null || parked.together < 2
+      deferred === undefined || deferred.event_id === null || deferred.together < 2
         ? undefined
-        : { into: parked.event_id, together: parked.together },
+        : { into: deferred.event_id, together: deferred.together },
     missed_count: entry.missed_count,
     ...{ seen: entry.seen, repeats: entry.repeats },
   }
@@ -130,7 +130,7 @@ function countsOf(all: readonly Occurrence[]) {
   const outcomes = OUTCOMES.map((name) => [name, all.filter((o) => o.outcome === name).length])
   return {
     said: all.filter(({ said_at }) => said_at !== null).length,
-    parked: all.filter(({ parked }) => parked !== undefined).length,
+    deferred: all.filter(({ deferred }) => deferred !== undefined).length,
     gathered: all.filter(({ gathered }) => gathered !== undefined).length,
     dropped: all.filter(({ outcome }) => DROPPED.has(outcome)).length,
     outcomes: Object.fromEntries(outcomes.filter(([, count]) => count !== 0)),

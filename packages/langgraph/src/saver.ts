@@ -159,9 +159,9 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     else if (row !== undefined) await writeGraphRows(this.#at(row.bucket), rows)
   }
 
-  /** A turn's own store is that of its person; outside of turns there may be several slices. */
+  /** A turn's own store is that of its person; outside of turns there may be several shards. */
   #at(bucket: number): Db {
-    return this.#db.slices?.ofBucket(bucket) ?? this.#db
+    return this.#db.shards?.ofBucket(bucket) ?? this.#db
   }
 
   /** Null where there is nothing to see: no thread is named, or not the turn's own. */
@@ -233,7 +233,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
       if (page.id !== null && point.id !== page.id) continue
       if (page.beforeId === null || point.id < page.beforeId) yield point
     }
-    const dbs = place === null ? (this.#db.slices?.all ?? [this.#db]) : [this.#at(place.bucket)]
+    const dbs = place === null ? (this.#db.shards?.all ?? [this.#db]) : [this.#at(place.bucket)]
     for (const db of dbs)
       for await (const row of pointsIn(db, page)) {
         const point = asWrite(row)

@@ -32,7 +32,7 @@ export function backed(agent: Agent, backing: Backing): Agent {
     timeoutMs: 2 * (agent.timeoutMs + JUDGE_MS),
     concurrency: agent.concurrency,
     // It asks a model, which is outside.
-    rehearses: false,
+    runsInForecasts: false,
     async run(input) {
       const first = await agent.run(input)
       if (!(await isUnbacked(first, input, backing))) return first

@@ -32,7 +32,7 @@ import {
 } from '../contract.ts'
 import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
-import { mergedArrays } from '../slices.ts'
+import { mergedArrays } from '../shards.ts'
 import { createBody, intentView, type UpdateBody, updateBody, viewOf } from './shapes.ts'
 
 const OFFSET_MAX = 1_000_000

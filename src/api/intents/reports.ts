@@ -19,7 +19,7 @@ import {
   writeReport,
 } from '../../store/intents/reports.ts'
 import { type Across, idParam, opaqueJson, operation, ownerOf } from '../contract.ts'
-import { mergedArrays } from '../slices.ts'
+import { mergedArrays } from '../shards.ts'
 import { intentNotFound, ownIntents, page } from './intents.ts'
 import { executionOf, executionView, intentView, viewOf } from './shapes.ts'
 
@@ -39,13 +39,13 @@ function claimOf({ claim_token, claimed_until }: IntentRow) {
 }
 
 /** One shard after the other until there are enough, starting at a random one, so that none is always last. */
-const claimAcross: Across = async (slices, ask, input) => {
+const claimAcross: Across = async (shards, ask, input) => {
   const { limit, ...asked } = input.body as { limit: number }
-  const start = randomInt(slices)
+  const start = randomInt(shards)
   const taken: unknown[] = []
-  for (let n = 0; n < slices && taken.length < limit; n++) {
+  for (let n = 0; n < shards && taken.length < limit; n++) {
     const left = { ...asked, limit: limit - taken.length }
-    const { body } = await ask((start + n) % slices, { ...input, body: left })
+    const { body } = await ask((start + n) % shards, { ...input, body: left })
     taken.push(...(body as unknown[]))
   }
   return { body: taken }

@@ -11,7 +11,7 @@ import {
   TURNS_LOOKED_AT,
 } from '../../store/ledger/activity.ts'
 import { type Across, operation, ownerOf } from '../contract.ts'
-import { everywhere } from '../slices.ts'
+import { everywhere } from '../shards.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
@@ -54,15 +54,15 @@ const output = z.object({
 
 type Activity = z.input<typeof output>
 
-/** By their hours, and within one by their names, as each slice tells them. */
+/** By their hours, and within one by their names, as each shard tells them. */
 function inOrder<T>(found: ReadonlyMap<string, T>): T[] {
   const ordered = [...found].sort(([a], [b]) => (a < b ? -1 : 1))
   return ordered.map(([, each]) => each)
 }
 
-/** What each slice says, as one: hours added up, the latest of all, runs one after the other. */
-const mergedActivity: Across = async (slices, ask) => {
-  const all = (await everywhere(slices, ask)).map(({ body }) => body as Activity)
+/** What each shard says, as one: hours added up, the latest of all, runs one after the other. */
+const mergedActivity: Across = async (shards, ask) => {
+  const all = (await everywhere(shards, ask)).map(({ body }) => body as Activity)
   const slots = new Map<string, Activity['slots'][number]>()
   for (const each of all.flatMap(({ slots }) => slots)) {
     const key = `${+new Date(each.at)} ${each.kind}`

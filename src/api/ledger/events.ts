@@ -3,14 +3,14 @@ import { type MessageFact, readVerdicts, type TurnFact } from '../../core/ledger
 import type { Db } from '../../store/db/db.ts'
 import {
   type ChainPart,
+  type DeferredPart,
+  deferredParts,
   type EventPart,
   eventParts,
   laterParts,
   messageParts,
   type OutputPart,
   outputParts,
-  type ParkedPart,
-  parkedParts,
   type ReplyPart,
   replyParts,
   type TurnPart,
@@ -26,7 +26,7 @@ export interface EventStory {
   readonly output: OutputPart | null
   readonly reply: ReplyPart | null
   /** Where it waited for its moment. */
-  readonly parked: ParkedPart | null
+  readonly deferred: DeferredPart | null
 }
 
 type At = { readonly session_key: string; readonly seq: number }
@@ -53,9 +53,9 @@ export async function eventStories(
   const found = rows.filter(({ id }) => first.has(id))
   const turns = grouped(await turnParts(db, found), partKey)
   const chains = new Map(found.map(({ id }) => [id, [first.get(id) as EventPart]]))
-  const parked = await released(db, chains, turns)
+  const deferred = await released(db, chains, turns)
   await followed(db, found, chains, turns)
-  for (const [id, part] of await released(db, chains, turns)) parked.set(id, part)
+  for (const [id, part] of await released(db, chains, turns)) deferred.set(id, part)
   const all = [...chains.values()].flat()
   const messages = grouped(await messageParts(db, all), partKey)
   const said = all.filter((event) => messages.has(keyOf(event)))
@@ -73,7 +73,7 @@ export async function eventStories(
         turns: attempts.map((turn) => ({ ...turn, verdicts: readVerdicts(turn.verdicts) })),
         messages: events.flatMap((event) => messages.get(keyOf(event)) ?? []),
         output: outputs.get(row.id) ?? null,
-        parked: events.map(({ id }) => parked.get(id)).findLast((each) => each) ?? null,
+        deferred: events.map(({ id }) => deferred.get(id)).findLast((each) => each) ?? null,
         reply: events.map((event) => replies.get(keyOf(event))).find((each) => each) ?? null,
       }
       return [row.id, story]
@@ -83,36 +83,36 @@ export async function eventStories(
 
 type Turns = Map<string, TurnPart[]>
 
-/** A mark of verdicts that parked something, in the JSON of a turn. */
-const PARKED = '"parked":true'
+/** A mark of verdicts that deferred something, in the JSON of a turn. */
+const DEFERRED = '"deferred":true'
 
-/** What was parked goes on in the event it was released as: the chains that end so grow by it, and `turns` by its own. */
+/** What was deferred goes on in the event it was released as: the chains that end so grow by it, and `turns` by its own. */
 async function released(
   db: Db,
   chains: ReadonlyMap<string, EventPart[]>,
   turns: Turns,
-): Promise<Map<string, ParkedPart>> {
+): Promise<Map<string, DeferredPart>> {
   const ends = [...chains.values()].flatMap((chain) => {
     const last = chain.at(-1)
     const turn = last === undefined ? undefined : turns.get(keyOf(last))?.at(-1)
-    return last !== undefined && turn?.verdicts.includes(PARKED) ? [{ chain, last }] : []
+    return last !== undefined && turn?.verdicts.includes(DEFERRED) ? [{ chain, last }] : []
   })
-  const parts = await parkedParts(
+  const parts = await deferredParts(
     db,
     ends.map(({ last }) => last),
   )
-  const parked = new Map(parts.map((part) => [part.id, part]))
+  const deferred = new Map(parts.map((part) => [part.id, part]))
   const keys = parts.map(({ bucket, session_key, released_seq: seq }) => ({
     ...{ bucket, session_key, seq },
   }))
   const events = new Map((await eventParts(db, keys)).map((part) => [keyOf(part), part]))
   for (const [key, all] of grouped(await turnParts(db, keys), partKey)) turns.set(key, all)
   for (const { chain, last } of ends) {
-    const seq = parked.get(last.id)?.released_seq ?? -1
+    const seq = deferred.get(last.id)?.released_seq ?? -1
     const event = events.get(keyOf({ ...last, seq }))
     if (event !== undefined) chain.push(event)
   }
-  return parked
+  return deferred
 }
 
 /** Only where the first attempt did not get through can there be another: chains and `turns` grow by the others. */

@@ -21,7 +21,7 @@ import {
   type Window,
 } from '../../store/ledger/upcoming.ts'
 import { type Across, type Operation, operation, ownerOf, ROLES } from '../contract.ts'
-import { everywhere } from '../slices.ts'
+import { everywhere } from '../shards.ts'
 
 const SLOTS_PER_LANE_MAX = 200
 const DAY_MS = 86_400_000
@@ -123,9 +123,9 @@ function laneView({ rows, total }: Lane, now: Date, to: Date) {
 type Overview = z.input<typeof overview>
 type LaneView = Overview['lanes']['timer']
 
-/** What each slice says, as one: what is to come merged by time, what waits added up. */
-const mergedOverview: Across = async (slices, ask) => {
-  const answers = await everywhere(slices, ask)
+/** What each shard says, as one: what is to come merged by time, what waits added up. */
+const mergedOverview: Across = async (shards, ask) => {
+  const answers = await everywhere(shards, ask)
   const all = answers.map(({ body }) => body as Overview)
   const [first] = all
   const lane = (kind: (typeof TRIGGER_KINDS)[number]) =>

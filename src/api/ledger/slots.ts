@@ -12,12 +12,12 @@ import {
   alarmParts,
   type CheckPart,
   checkParts,
+  type DeferredPart,
   type EventPart,
   type IntentPart,
   intentParts,
   type MissedPart,
   missedParts,
-  type ParkedPart,
   type QuestionPart,
   questionParts,
   type TimerPart,
@@ -124,7 +124,7 @@ function userOf(sessionKey: string | null): string {
 function ofEvent(row: SlotRow, parts: Parts): Slot | null {
   const story = parts.stories.get(row.id)
   if (story === undefined) return null
-  const { turns, messages, output, events, parked } = story
+  const { turns, messages, output, events, deferred } = story
   const lastEvent = events.at(-1) as EventPart
   const lastTurn = turns.at(-1)
   const held = heldBy(row, parts)
@@ -133,10 +133,10 @@ function ofEvent(row: SlotRow, parts: Parts): Slot | null {
     ...{ turns, messages, passed: lastEvent.passed },
     ...{ again: held.again, cancelled: held.cancelled },
     ...(row.kind === 'work' ? { output } : {}),
-    ...(parked === null ? {} : { parked: parkedFact(parked) }),
+    ...(deferred === null ? {} : { deferred: deferredFact(deferred) }),
   }
-  const waiting = parked?.status === 'waiting' && !held.cancelled
-  const waits = waiting || (parked?.status === 'released' && events.length < 2)
+  const waiting = deferred?.status === 'waiting' && !held.cancelled
+  const waits = waiting || (deferred?.status === 'released' && events.length < 2)
   const finished = lastTurn?.status === 'retrying' ? undefined : lastTurn?.finishedAt
   const ended = held.again === null && finished !== undefined && !waits
   const later = ended ? passedBy(row, parts, finished) : 0
@@ -144,7 +144,7 @@ function ofEvent(row: SlotRow, parts: Parts): Slot | null {
     ...{ row, facts, name: lastEvent.name || (events[0]?.name ?? '') },
     userId: userOf(row.session_key),
     sessionKey: row.session_key,
-    endedAt: ended ? endOf(messages, parkedEnd(parked) ?? finished) : null,
+    endedAt: ended ? endOf(messages, deferredEnd(deferred) ?? finished) : null,
     missedCount: output?.missed_count ?? Math.max(lastEvent.missed_count, later),
     attempts: turns.length,
     seen: lastEvent.trigger_data,
@@ -152,15 +152,15 @@ function ofEvent(row: SlotRow, parts: Parts): Slot | null {
   }
 }
 
-function parkedFact({ status, rule, release_at: until, updated_at: at, together }: ParkedPart) {
+function deferredFact({ status, rule, release_at: until, updated_at: at, together }: DeferredPart) {
   return { status, rule, until, at, together }
 }
 
 /** Where nothing came of it any more. */
-function parkedEnd(parked: ParkedPart | null): Date | null {
-  return parked === null || parked.status === 'waiting' || parked.status === 'released'
+function deferredEnd(deferred: DeferredPart | null): Date | null {
+  return deferred === null || deferred.status === 'waiting' || deferred.status === 'released'
     ? null
-    : parked.updated_at
+    : deferred.updated_at
 }
 
 /** With the receipt of a message, if there was one to wait for; open until then. */

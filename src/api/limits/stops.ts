@@ -23,7 +23,7 @@ import {
   operation,
   pageOf,
 } from '../contract.ts'
-import { everywhere } from '../slices.ts'
+import { everywhere } from '../shards.ts'
 
 const REASON_MAX = 500
 const TARGET_MAX = 128
@@ -57,8 +57,8 @@ function viewOf(row: StopRow) {
 
 function wordsOf(stop: StopRow): string {
   const what = stopWords(stop)
-  if (stop.ended === null) return `Stopped: ${what}. Nothing of it runs until it is let go.`
-  return stop.ended === 'released'
+  if (stop.ended === null) return `Stopped: ${what}. Nothing of it runs until it is resumed.`
+  return stop.ended === 'resumed'
     ? `Let go: ${what}. What was held runs.`
     : `Let go: ${what}. The fires that were held are dropped; messages of people are answered.`
 }
@@ -135,9 +135,9 @@ const listOp = operation({
   },
 })
 
-/** The first slice knows the stop, each slice what it holds there. */
-const ofAllSlices: Across = async (slices, ask) => {
-  const answers = await everywhere(slices, ask)
+/** The first shard knows the stop, each shard what it holds there. */
+const ofAllShards: Across = async (shards, ask) => {
+  const answers = await everywhere(shards, ask)
   const bodies = answers.map(({ body }) => body as { held: { since: Date }[] })
   const rows = bodies.flatMap(({ held }) => held)
   const first = rows.toSorted((a, b) => a.since.getTime() - b.since.getTime())
@@ -153,7 +153,7 @@ const getOp = operation({
   description: `At most ${HELD_SHOWN} of what waits, longest first.`,
   params: z.object({ id: idParam }),
   unowned: true,
-  across: ofAllSlices,
+  across: ofAllShards,
   roles,
   output: view.extend({ held: z.array(held) }),
   async run(ctx, { params }) {
@@ -175,16 +175,16 @@ async function end(ctx: Context, id: string, how: StopEnd) {
 }
 
 const releaseOp = operation({
-  name: 'release_stop',
+  name: 'resume_stop',
   method: 'POST',
-  path: '/v1/stops/{id}/release',
+  path: '/v1/stops/{id}/resume',
   tag: 'Stops',
   summary: 'End a stop; what it held runs',
   params: z.object({ id: idParam }),
   unowned: true,
   roles,
   output: view,
-  run: (ctx, { params }) => end(ctx, params.id, 'released'),
+  run: (ctx, { params }) => end(ctx, params.id, 'resumed'),
 })
 
 const dropOp = operation({

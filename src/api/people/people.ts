@@ -1,13 +1,18 @@
-/** People: their manners, pauses, and what is parked for them. */
+/** People: their preferences, pauses, and what is deferred for them. */
 import { z } from 'zod'
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
-import { type MannerWish, pauseEnd } from '../../core/people/change.ts'
-import { mannerFields, mannersOf, type PersonRow, quietWindow } from '../../core/people/fields.ts'
-import { PARK_RULES, unaskedToday } from '../../core/people/manners.ts'
+import { type PreferenceWish, pauseEnd } from '../../core/people/change.ts'
+import {
+  type PersonRow,
+  preferenceFields,
+  preferencesOf,
+  quietWindow,
+} from '../../core/people/fields.ts'
+import { DEFER_RULES, unaskedToday } from '../../core/people/preferences.ts'
 import { quietUntil } from '../../core/people/quiet.ts'
-import { mannerWords, RULE_WORDS } from '../../core/people/words.ts'
+import { preferenceWords, RULE_WORDS } from '../../core/people/words.ts'
 import { REASONS } from '../../core/sessions/reason.ts'
 import { KEY_PART, KEY_PART_FORM, LOCAL_USER } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
@@ -15,13 +20,13 @@ import { databaseNow } from '../../store/db/due.ts'
 import { asPerson } from '../../store/db/owned.ts'
 import { changePerson } from '../../store/people/change.ts'
 import {
-  askForParked,
-  listParked,
+  askForDeferred,
+  DEFERRED_KINDS,
+  DEFERRED_STATUSES,
+  type DeferredRow,
+  listDeferred,
   type Moved,
-  PARKED_KINDS,
-  PARKED_STATUSES,
-  type ParkedRow,
-} from '../../store/people/parked.ts'
+} from '../../store/people/deferred.ts'
 import { getPerson } from '../../store/people/people.ts'
 import {
   type Actor,
@@ -38,7 +43,7 @@ const ME = 'me'
 const PHRASE_MAX = 200
 const IDS_MAX = 500
 
-const params = z.object({
+export const personParams = z.object({
   user_id: z
     .string()
     .regex(KEY_PART, KEY_PART_FORM)
@@ -56,14 +61,14 @@ const view = z.object({
   muted_agents: z.array(z.string()),
   quiet_until: z.iso.datetime().nullable().describe('Of the quiet hours that are now.'),
   unasked_today: z.int(),
-  parked: z.int().describe('How many slots wait for their moment; at most 1,000 are counted.'),
+  deferred: z.int().describe('How many slots wait for their moment; at most 1,000 are counted.'),
   words: z.array(z.string()),
   notes: z.array(z.string()).optional(),
 })
 
 const COUNTED_MAX = 1_000
 
-function personOf(actor: Actor, named: string): string {
+export function personOf(actor: Actor, named: string): string {
   const userId = named === ME ? (actor.userId ?? LOCAL_USER) : named
   if (actor.userId !== null && actor.userId !== userId)
     throw new Refusal('not_found', `there is no person ${named}`)
@@ -75,24 +80,24 @@ const serverZone = ({ app }: Context) => app.policy.timezone ?? 'UTC'
 async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly string[] = []) {
   const row = (await getPerson(db, userId)) ?? nobody(userId)
   const now = await databaseNow(db)
-  const wanted = mannersOf(row, serverZone(ctx))
-  const manners = { ...wanted, mutedAgents: mutedFor(ctx.actor, wanted.mutedAgents) }
-  const waiting = await listParked(db, {
+  const wanted = preferencesOf(row, serverZone(ctx))
+  const preferences = { ...wanted, mutedAgents: mutedFor(ctx.actor, wanted.mutedAgents) }
+  const waiting = await listDeferred(db, {
     ...{ userId, status: 'waiting', limit: COUNTED_MAX, after: null },
   })
-  const { pausedUntil } = manners
+  const { pausedUntil } = preferences
   return {
     user_id: userId,
-    timezone: manners.timezone,
+    timezone: preferences.timezone,
     timezone_known: row.timezone !== null,
-    quiet_hours: manners.quietHours,
-    most_unasked_per_day: manners.mostUnaskedPerDay,
+    quiet_hours: preferences.quietHours,
+    most_unasked_per_day: preferences.mostUnaskedPerDay,
     paused_until: pausedUntil !== null && pausedUntil > now ? pausedUntil : null,
-    muted_agents: manners.mutedAgents,
-    quiet_until: quietUntil(manners.quietHours, manners.timezone, now),
-    unasked_today: unaskedToday(manners, now),
-    parked: waiting.length,
-    words: mannerWords(manners, row.timezone !== null, now),
+    muted_agents: preferences.mutedAgents,
+    quiet_until: quietUntil(preferences.quietHours, preferences.timezone, now),
+    unasked_today: unaskedToday(preferences, now),
+    deferred: waiting.length,
+    words: preferenceWords(preferences, row.timezone !== null, now),
     ...(notes.length > 0 && { notes }),
   }
 }
@@ -102,7 +107,7 @@ function mutedFor({ agentId }: Actor, muted: readonly string[]): readonly string
   return agentId === null ? muted : muted.filter((each) => each === agentId)
 }
 
-function mutedBy({ agentId }: Actor, wish: MannerWish, row: PersonRow): MannerWish {
+function mutedBy({ agentId }: Actor, wish: PreferenceWish, row: PersonRow): PreferenceWish {
   if (agentId === null || wish.muted_agents === undefined) return wish
   const other = wish.muted_agents?.find((each) => each !== agentId)
   if (other !== undefined)
@@ -114,28 +119,28 @@ function mutedBy({ agentId }: Actor, wish: MannerWish, row: PersonRow): MannerWi
 function nobody(userId: string): PersonRow {
   return {
     ...{ bucket: 0, user_id: userId, timezone: null, quiet_hours: [], most_unasked_per_day: null },
-    ...{ paused_until: null, muted_agents: [], mannered: false },
+    ...{ paused_until: null, muted_agents: [], has_preferences: false },
     ...{ unasked_day: null, unasked_count: 0 },
   }
 }
 
-/** Changes what somebody wants, and with it the moments of what is parked for them. */
+/** Changes what somebody wants, and with it the moments of what is deferred for them. */
 async function change(
   ctx: Context,
   userId: string,
-  wishOf: (row: PersonRow, now: Date) => { wish: MannerWish; notes?: readonly string[] },
+  wishOf: (row: PersonRow, now: Date) => { wish: PreferenceWish; notes?: readonly string[] },
 ) {
   let notes: readonly string[] = []
   const body = await ctx.db.tx(async (tx) => {
-    // What they want holds for all their agents, also for what is parked by others.
-    const { manners, moved } = await asPerson(tx, ctx.actor.agentId, () =>
+    // What they want holds for all their agents, also for what is deferred by others.
+    const { preferences, moved } = await asPerson(tx, ctx.actor.agentId, () =>
       changePerson(tx, userId, serverZone(ctx), (row, now) => {
         const asked = wishOf(row, now)
         notes = asked.notes ?? []
         return mutedBy(ctx.actor, asked.wish, row)
       }),
     )
-    return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, manners.timezone)])
+    return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, preferences.timezone)])
   })
   ctx.app.changed('clock')
   return { body, about: { id: userId, owner: userId } }
@@ -148,16 +153,16 @@ function movedWords(moved: readonly Moved[], timezone: string): string[] {
       release_at === null ? '' : `released at ${formatLocal(release_at.getTime(), timezone)}`
     at.set(when, (at.get(when) ?? 0) + 1)
   }
-  return [...at].map(([when, count]) => `${count} parked, now ${when}`)
+  return [...at].map(([when, count]) => `${count} deferred, now ${when}`)
 }
 
 const getPersonOp = operation({
-  name: 'get_manners',
+  name: 'get_preferences',
   method: 'GET',
   path: '/v1/people/{user_id}',
   tag: 'People',
   summary: 'When, how often and by whom somebody wants to be spoken to',
-  params,
+  params: personParams,
   roles,
   output: view,
   async run(ctx, { params }) {
@@ -166,15 +171,15 @@ const getPersonOp = operation({
 })
 
 const putPersonOp = operation({
-  name: 'set_manners',
+  name: 'set_preferences',
   method: 'PUT',
   path: '/v1/people/{user_id}',
   tag: 'People',
   summary: 'Change when, how often and by whom somebody wants to be spoken to',
   description:
-    'What is left out stays as it is, null empties it. What is parked gets its moment anew, and `notes` says which.',
-  params,
-  body: z.object(mannerFields),
+    'What is left out stays as it is, null empties it. What is deferred gets its moment anew, and `notes` says which.',
+  params: personParams,
+  body: z.object(preferenceFields),
   roles,
   output: view,
   run: (ctx, { params, body }) =>
@@ -189,7 +194,7 @@ const pauseOp = operation({
   summary: 'Nothing but answers and what is critical for a while',
   description:
     'Takes exactly one of `until`, an instant or a phrase ("tomorrow at 9am"), and `for` ("2 hours").',
-  params,
+  params: personParams,
   body: z
     .object({
       until: z.string().min(1).max(PHRASE_MAX).optional(),
@@ -214,31 +219,31 @@ const resumeOp = operation({
   path: '/v1/people/{user_id}/pause',
   tag: 'People',
   summary: 'End a pause',
-  params,
+  params: personParams,
   roles,
   output: view,
   run: (ctx, { params }) =>
     change(ctx, personOf(ctx.actor, params.user_id), () => ({ wish: { paused_until: null } })),
 })
 
-const parkedView = z.object({
+const deferredView = z.object({
   id: z.uuid(),
   session_key: z.string(),
-  kind: z.enum(PARKED_KINDS),
+  kind: z.enum(DEFERRED_KINDS),
   trigger_id: z.uuid().nullable(),
   name: z.string(),
   scheduled_for: z.iso.datetime(),
   reason: z.enum(REASONS),
-  rule: z.enum(PARK_RULES),
+  rule: z.enum(DEFER_RULES),
   why: z.string(),
-  status: z.enum(PARKED_STATUSES),
+  status: z.enum(DEFERRED_STATUSES),
   release_at: z.iso.datetime().nullable(),
   released_seq: z.int().nullable().describe('The event of the session it was released as.'),
-  parked_at: z.iso.datetime(),
+  deferred_at: z.iso.datetime(),
   payload: z.unknown(),
 })
 
-function parkedViewOf(row: ParkedRow) {
+function deferredViewOf(row: DeferredRow) {
   const {
     bucket: _,
     user_id,
@@ -254,45 +259,45 @@ function parkedViewOf(row: ParkedRow) {
   return { ...told, why: RULE_WORDS[row.rule], payload: new RawJson(row.payload) }
 }
 
-const listParkedOp = operation({
-  name: 'list_parked',
+const listDeferredOp = operation({
+  name: 'list_deferred',
   method: 'GET',
-  path: '/v1/people/{user_id}/parked',
+  path: '/v1/people/{user_id}/deferred',
   tag: 'People',
   summary: 'What waits for its moment, newest first: "what did I miss?"',
-  params,
+  params: personParams,
   query: listQuery({ max: 500, default: 100 }).extend({
-    status: z.enum([...PARKED_STATUSES, 'any']).default('waiting'),
+    status: z.enum([...DEFERRED_STATUSES, 'any']).default('waiting'),
   }),
   roles,
-  output: pageOf(parkedView),
+  output: pageOf(deferredView),
   async run(ctx, { params, query }) {
-    const rows = await listParked(ctx.db, {
+    const rows = await listDeferred(ctx.db, {
       userId: personOf(ctx.actor, params.user_id),
       status: query.status === 'any' ? null : query.status,
       limit: query.limit + 1,
       after: query.cursor ?? null,
     })
-    return newestPage(rows, query.limit, parkedViewOf)
+    return newestPage(rows, query.limit, deferredViewOf)
   },
 })
 
 const releaseOp = operation({
-  name: 'release_parked',
+  name: 'release_deferred',
   method: 'POST',
-  path: '/v1/people/{user_id}/parked/release',
+  path: '/v1/people/{user_id}/deferred/release',
   tag: 'People',
-  summary: 'Have what is parked now, whatever the hour; all of it, or some by their ids',
-  params,
+  summary: 'Have what is deferred now, whatever the hour; all of it, or some by their ids',
+  params: personParams,
   body: z.object({ ids: z.array(idParam).min(1).max(IDS_MAX).optional() }),
   roles,
   output: z.object({ released: z.int() }),
   async run(ctx, { params, body }) {
     const userId = personOf(ctx.actor, params.user_id)
-    const released = await askForParked(ctx.db, userId, body.ids ?? null)
+    const released = await askForDeferred(ctx.db, userId, body.ids ?? null)
     ctx.app.changed('clock')
     return { body: { released }, about: { id: userId, owner: userId } }
   },
 })
 
-export const people = [getPersonOp, putPersonOp, pauseOp, resumeOp, listParkedOp, releaseOp]
+export const people = [getPersonOp, putPersonOp, pauseOp, resumeOp, listDeferredOp, releaseOp]

@@ -47,38 +47,38 @@ const output = z.object({
   node: z.string(),
   tz_data: z.string(),
   database,
-  slices: z
-    .array(z.object({ slice: z.int(), database: database.nullable() }))
+  shards: z
+    .array(z.object({ shard: z.int(), database: database.nullable() }))
     .optional()
     .describe('Where there are several: each, null where it is away.'),
 })
 
 type Examined = Omit<z.input<typeof output>, 'findings'>
 
-/** Each slice on its own: one that is away is a finding, not the end of the examination. */
-const examineEach: Across = async (slices, ask) => {
-  const asked = Array.from({ length: slices }, async (_, slice) => {
+/** Each shard on its own: one that is away is a finding, not the end of the examination. */
+const examineEach: Across = async (shards, ask) => {
+  const asked = Array.from({ length: shards }, async (_, shard) => {
     try {
-      const { body } = await ask(slice)
+      const { body } = await ask(shard)
       const { findings, ...rest } = body as Examined & { findings: Finding[] }
-      return { slice, rest, findings: findings.map((each) => inSliceOf(slice, each)) }
+      return { shard, rest, findings: findings.map((each) => inShardOf(shard, each)) }
     } catch (error) {
       const text = refusalOf(error).message
       const advice = 'see that its database runs and takes connections; all others are served'
       const finding = { check: 'database', health: 'fail' as const, text, advice }
-      return { slice, rest: null, findings: [inSliceOf(slice, finding)] }
+      return { shard, rest: null, findings: [inShardOf(shard, finding)] }
     }
   })
   const all = await Promise.all(asked)
   const findings = all.flatMap((each) => each.findings)
   const seen = all.flatMap(({ rest }) => rest ?? [])[0]
-  if (seen === undefined) throw new Refusal('unavailable', 'no slice answers; try again soon')
-  const each = all.map(({ slice, rest }) => ({ slice, database: rest?.database ?? null }))
-  return { body: { ...seen, health: worst(findings), findings, slices: each } }
+  if (seen === undefined) throw new Refusal('unavailable', 'no shard answers; try again soon')
+  const each = all.map(({ shard, rest }) => ({ shard, database: rest?.database ?? null }))
+  return { body: { ...seen, health: worst(findings), findings, shards: each } }
 }
 
-function inSliceOf(slice: number, finding: Finding): Finding {
-  return { ...finding, check: `slice ${slice}, ${finding.check}` }
+function inShardOf(shard: number, finding: Finding): Finding {
+  return { ...finding, check: `shard ${shard}, ${finding.check}` }
 }
 
 export const doctor = [

@@ -61,7 +61,7 @@ const promise = operation({
   summary: 'Say that something will come, and set the alarm for it: both, or neither',
   description:
     'The message goes to the person as the agent of the session would say it, the alarm wakes that agent in the same session. A time that is refused means that nothing is said. ' +
-    "It is said on nobody's question, so cap, cooldown and the manners of the person hold for it: what they hold back is refused with 409, and no alarm is set. `status` is `waiting` where its turn had not come within `wait_seconds`.",
+    "It is said on nobody's question, so cap, cooldown and the preferences of the person hold for it: what they hold back is refused with 409, and no alarm is set. `status` is `waiting` where its turn had not come within `wait_seconds`.",
   params: sessionParams,
   body,
   opaque: ['payload'],
@@ -137,7 +137,7 @@ async function turnOver(
 function whyNot({ error, verdicts }: TurnRow): string {
   const held = readVerdicts(verdicts).find(({ allowed }) => !allowed)
   if (held === undefined || held.allowed) return error ?? 'its agent did not take it'
-  if (!('parked' in held)) return blockedText(held)
+  if (!('deferred' in held)) return blockedText(held)
   const until = held.until === undefined ? '' : ` until ${held.until.toISOString()}`
   return `held back${until}: ${RULE_WORDS[held.rule]}`
 }

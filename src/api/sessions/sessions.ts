@@ -73,7 +73,7 @@ const postMessage = operation({
       .boolean()
       .optional()
       .describe(
-        'The agent, the person or everything is stopped: it is answered when that is let go.',
+        'The agent, the person or everything is stopped: it is answered when that is resumed.',
       ),
   }),
   async run(ctx, { params, body }) {

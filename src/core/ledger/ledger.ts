@@ -2,7 +2,7 @@
  * The ledger's vocabulary: what became of a slot, as a total function of what the rows say about it. Pure. The
  * facts are read from the tables that hold them anyway; nothing here is kept a second time.
  */
-import type { ParkRule } from '../people/manners.ts'
+import type { DeferRule } from '../people/preferences.ts'
 import type { Verdict } from '../sessions/gate.ts'
 import type { Reason } from '../sessions/reason.ts'
 import type { TurnCause } from '../sessions/turn.ts'
@@ -19,10 +19,10 @@ export const OUTCOMES = [
   'sent',
   'silent',
   'suppressed',
-  'parked',
+  'deferred',
   'missed',
   'condition_false',
-  'deferred',
+  'postponed',
   'expired',
   'failed',
   'cancelled',
@@ -37,11 +37,11 @@ export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
   silent: 'the agent ran and had nothing to say',
   suppressed:
     'a limit held back what the agent wanted to say on its own initiative, or the person does not want to hear from it',
-  parked:
-    'its moment had not come by the manners of the person; it comes later, by itself or with others',
+  deferred:
+    'its moment had not come by the preferences of the person; it comes later, by itself or with others',
   missed: 'its time passed while nothing could run, and its catch_up gave it up',
   condition_false: 'the condition did not hold; seen says what was seen',
-  deferred: 'the gate of a worker outside held it back for now; it is tried again',
+  postponed: 'the gate of a worker outside held it back for now; it is tried again',
   expired: 'it was past its expires_at',
   failed: 'no attempt got through',
   cancelled: 'it was cancelled, or its user spoke first, before anything was sent',
@@ -99,12 +99,12 @@ interface EventState {
   /** Of work: the output. Null where it is gone with its work. */
   readonly output?: OutputFact | null
   /** Where it waited for its moment; what came of it then is among the turns and messages. */
-  readonly parked?: ParkedFact | null
+  readonly deferred?: DeferredFact | null
 }
 
-export interface ParkedFact {
+export interface DeferredFact {
   readonly status: 'waiting' | 'released' | 'expired' | 'cancelled'
-  readonly rule: ParkRule
+  readonly rule: DeferRule
   /** When it comes, if it waits. */
   readonly until: Date | null
   /** When that became so. */
@@ -267,7 +267,8 @@ function judgeEvent(facts: EventState): Judged {
   if (last === undefined) return judgeUnrun(facts)
   if (last.status === 'committed') {
     const block = last.verdicts.find((verdict) => !verdict.allowed)
-    if (block !== undefined && 'parked' in block && block.parked) return judgeParked(facts, block)
+    if (block !== undefined && 'deferred' in block && block.deferred)
+      return judgeDeferred(facts, block)
     if (block !== undefined) return { outcome: 'suppressed', reason: blockCause(block) }
     return output === undefined ? plain('silent') : judgeOutput(output)
   }
@@ -283,13 +284,13 @@ function judgeEvent(facts: EventState): Judged {
   return failed('attempts_failed', error)
 }
 
-/** Of a slot whose newest turn parked it. */
-function judgeParked(
-  { parked, cancelled: gone }: EventState,
+/** Of a slot whose newest turn deferred it. */
+function judgeDeferred(
+  { deferred, cancelled: gone }: EventState,
   block: Verdict & { allowed: false },
 ): Judged {
-  if (gone && parked?.status !== 'expired') return cancelled('cancelled')
-  switch (parked?.status) {
+  if (gone && deferred?.status !== 'expired') return cancelled('cancelled')
+  switch (deferred?.status) {
     case 'released':
       return { outcome: 'pending', reason: { rule: 'waits_for_turn' } }
     case 'expired':
@@ -297,11 +298,14 @@ function judgeParked(
     case 'cancelled':
       return cancelled('cancelled')
     case 'waiting': {
-      const until = parked.until === null ? {} : { until: parked.until }
-      return { outcome: 'parked', reason: { ...blockCause(block), rule: parked.rule, ...until } }
+      const until = deferred.until === null ? {} : { until: deferred.until }
+      return {
+        outcome: 'deferred',
+        reason: { ...blockCause(block), rule: deferred.rule, ...until },
+      }
     }
     case undefined:
-      return { outcome: 'parked', reason: blockCause(block) }
+      return { outcome: 'deferred', reason: blockCause(block) }
   }
 }
 
@@ -336,7 +340,7 @@ function judgeCheck(facts: CheckFacts): Judged {
     case 'condition_not_met':
       return { outcome: 'condition_false', reason: { rule: seenRule(facts) } }
     case 'gate_blocked':
-      return { outcome: 'deferred', reason: gateCause(gate) }
+      return { outcome: 'postponed', reason: gateCause(gate) }
   }
 }
 

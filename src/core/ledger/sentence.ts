@@ -1,7 +1,7 @@
 /** What became of a slot, in one sentence and in somebody's zone. Pure. */
 
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
-import { PARK_RULES } from '../people/manners.ts'
+import { DEFER_RULES } from '../people/preferences.ts'
 import { RULE_WORDS } from '../people/words.ts'
 import type { Reason } from '../sessions/reason.ts'
 import type { Cause, EventFacts, Judged, LedgerKind, SlotFacts } from './ledger.ts'
@@ -35,18 +35,18 @@ function sentence(told: Told, clock: Clock): string {
     case 'delivered':
       return deliveredWords(told, when)
     case 'sent':
-      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}${parkedWords(facts)}${unbackedWords(facts)}, not yet received${waitWords(facts)}`
+      return `Sent at ${clock(lastTurnAt(facts) ?? told.at)}${reasonWords(facts)}${deferredWords(facts)}${unbackedWords(facts)}, not yet received${waitWords(facts)}`
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
         : `The agent ran at ${when} and had nothing to say`
     case 'suppressed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}`
-    case 'parked':
-      return `Parked at ${clock(lastTurnAt(facts) ?? told.at)}: ${ruleWords(reason, clock)}`
+    case 'deferred':
+      return `Deferred at ${clock(lastTurnAt(facts) ?? told.at)}: ${ruleWords(reason, clock)}`
     case 'missed':
       return missedWords(facts, when, clock)
-    case 'deferred':
+    case 'postponed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}; to be tried again`
     case 'condition_false':
       return `Checked at ${when}${repeatWords(facts)}: ${conditionWords(facts, reason)}`
@@ -66,7 +66,7 @@ function sentence(told: Told, clock: Clock): string {
 function deliveredWords({ facts, attempts, reason }: Told, when: string): string {
   if (reason?.rule === 'output_deleted')
     return `Completed at ${when}; deleted since, with its output`
-  const waited = facts.from === 'event' && facts.parked != null
+  const waited = facts.from === 'event' && facts.deferred != null
   const tries = attempts > 1 && !waited ? `, at attempt ${attempts}` : ''
   if (facts.from === 'wake') return `Taken by the receiver at ${when}${tries}`
   if (facts.from === 'check') return `Reported as done at ${when}`
@@ -74,7 +74,7 @@ function deliveredWords({ facts, attempts, reason }: Told, when: string): string
   if (output === undefined || output === null) {
     const held = facts.from === 'event' ? heldBack(facts) : 0
     const rest = held === 0 ? '' : `; ${counted(held, 'further message')} held back`
-    return `Delivered at ${when}${reasonWords(facts)}${parkedWords(facts)}${unbackedWords(facts)}${tries}${wayWords(facts)}${rest}`
+    return `Delivered at ${when}${reasonWords(facts)}${deferredWords(facts)}${unbackedWords(facts)}${tries}${wayWords(facts)}${rest}`
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
@@ -116,12 +116,12 @@ function unbackedWords(facts: SlotFacts): string {
 }
 
 /** What it waited for, and with how many others it came. */
-function parkedWords(facts: SlotFacts): string {
-  const parked = facts.from === 'event' ? facts.parked : null
-  if (parked === null || parked === undefined) return ''
-  const others = parked.together - 1
+function deferredWords(facts: SlotFacts): string {
+  const deferred = facts.from === 'event' ? facts.deferred : null
+  if (deferred === null || deferred === undefined) return ''
+  const others = deferred.together - 1
   const together = others > 0 ? `, together with ${counted(others, 'other')}` : ''
-  return `, parked before (${RULE_WORDS[parked.rule]})${together}`
+  return `, deferred before (${RULE_WORDS[deferred.rule]})${together}`
 }
 
 function missedWords(facts: SlotFacts, when: string, clock: Clock): string {
@@ -139,7 +139,7 @@ function ruleWords(reason: Cause | null, clock: Clock): string {
   if (rule === 'hard_cap_reached' && count !== undefined && max !== undefined)
     return `${counted(count, 'unanswered follow-up')} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined) return `cooling down until ${clock(until)}`
-  const known = PARK_RULES.find((each) => each === rule)
+  const known = DEFER_RULES.find((each) => each === rule)
   if (known !== undefined) {
     const numbers = count === undefined || max === undefined ? '' : `, ${count} of ${max}`
     const then = until === undefined ? '' : `; comes at ${clock(until)}`
@@ -194,7 +194,7 @@ function cancelledWords({ kind, facts, reason, attempts }: Told, when: string): 
   if (kind === 'question') return `Withdrawn at ${when}, before it was answered`
   if (facts.from === 'cancel' && kind === 'timer')
     return `Cancelled at ${when}, before it was due: the user spoke, or it was called off`
-  if (reason?.rule === 'stopped') return `Dropped at ${when}: it was held by a stop, and not let go`
+  if (reason?.rule === 'stopped') return `Dropped at ${when}: a stop held it, and it was dropped`
   if (reason?.rule === 'cancelled_while_calling')
     return `Cancelled at ${when}, while its receiver was being called`
   return attempts > 0 && reason?.rule === 'cancelled_between_attempts'

@@ -5,7 +5,7 @@ import { isFire } from './lineage.ts'
 export const STOP_LEVELS = ['everything', 'agent', 'user', 'trigger'] as const
 export type StopLevel = (typeof STOP_LEVELS)[number]
 /** What became of what it held: run after all, or ended without a run. */
-export const STOP_ENDS = ['released', 'dropped'] as const
+export const STOP_ENDS = ['resumed', 'dropped'] as const
 export type StopEnd = (typeof STOP_ENDS)[number]
 
 export interface Stop {
@@ -26,14 +26,14 @@ export interface Stoppable {
   readonly triggerId: string | null
   readonly createdAt: Date
   readonly scheduledFor: Date | null
-  /** What it releases, where it stands for slots of others: whose, and since when a stop had parked them. */
+  /** What it releases, where it stands for slots of others: whose, and since when a stop had deferred them. */
   readonly slots?: readonly { readonly triggerId: string | null; readonly stoppedAt: Date | null }[]
 }
 
-/** `hold`: its event waits, and its session with it. `park`: its slot waits, and its session goes on. `drop`: it ends without a run. */
-export type StopMove = 'run' | 'hold' | 'park' | 'drop'
+/** `hold`: its event waits, and its session with it. `defer`: its slot waits, and its session goes on. `drop`: it ends without a run. */
+export type StopMove = 'run' | 'hold' | 'defer' | 'drop'
 
-/** So far in the future that nobody waits for it. What a stop holds is due then, until it is let go. */
+/** So far in the future that nobody waits for it. What a stop holds is due then, until it is resumed. */
 export const HELD_UNTIL = new Date('9999-01-01T00:00:00Z')
 
 /** A stop of one trigger leaves the conversation alone, that of an agent or a person holds it, messages as well. */
@@ -42,7 +42,7 @@ export function judgeStops(stops: readonly Stop[], what: Stoppable): StopMove {
   for (const stop of stops) {
     if (!concerns(stop, what)) continue
     if (stop.ended_at === null && stop.level !== 'trigger') return 'hold'
-    if (stop.ended_at === null) move = 'park'
+    if (stop.ended_at === null) move = 'defer'
     else if (move === 'run' && drops(stop, stop.ended_at, what)) move = 'drop'
   }
   return move

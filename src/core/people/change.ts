@@ -1,4 +1,4 @@
-/** What a person asks for becomes their manners, or the reasons why not. Pure. */
+/** What a person asks for becomes their preferences, or the reasons why not. Pure. */
 import type { z } from 'zod'
 import {
   formatLocal,
@@ -9,24 +9,29 @@ import {
   zoneError,
 } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../errors.ts'
-import { type mannerFields, mannersOf, type PersonRow } from './fields.ts'
-import type { Manners } from './manners.ts'
+import { type PersonRow, type preferenceFields, preferencesOf } from './fields.ts'
+import type { Preferences } from './preferences.ts'
 import { quietErrors } from './quiet.ts'
 
-export type MannerWish = z.output<z.ZodObject<typeof mannerFields>>
+export type PreferenceWish = z.output<z.ZodObject<typeof preferenceFields>>
 
-/** What a turn may ask of its person's manners. */
-export type MannerAsk = { readonly manners: MannerWish }
+/** What a turn may ask of its person's preferences. */
+export type PreferenceAsk = { readonly preferences: PreferenceWish }
 
 export interface Changed {
   /** Null: nobody knows it. */
   readonly timezone: string | null
-  readonly manners: Manners
+  readonly preferences: Preferences
 }
 
 /** Throws a `Refusal` with all reasons. `zone`: the server's own. */
-export function changeManners(row: PersonRow, wish: MannerWish, zone: string, now: Date): Changed {
-  const known = mannersOf(row, zone)
+export function changePreferences(
+  row: PersonRow,
+  wish: PreferenceWish,
+  zone: string,
+  now: Date,
+): Changed {
+  const known = preferencesOf(row, zone)
   const timezone = wish.timezone === undefined ? row.timezone : wish.timezone
   const errors: string[] = []
   if (timezone !== null && !isZone(timezone)) errors.push(zoneError(timezone))
@@ -42,7 +47,7 @@ export function changeManners(row: PersonRow, wish: MannerWish, zone: string, no
   if (errors.length > 0) throw new Refusal('rule', errors)
   return {
     timezone,
-    manners: {
+    preferences: {
       ...known,
       timezone: read,
       quietHours,

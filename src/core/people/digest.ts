@@ -1,6 +1,6 @@
 /** What is released: a slot by itself, or several as one event. Pure; what owners wrote stays the text that it was. */
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
-import type { ParkRule } from './manners.ts'
+import type { DeferRule } from './preferences.ts'
 import { RULE_WORDS } from './words.ts'
 
 export const DIGEST_ITEMS_MAX = 50
@@ -12,7 +12,7 @@ export interface Slot {
   readonly scheduled_for: Date
   /** JSON text. */
   readonly payload: string
-  readonly rule: ParkRule
+  readonly rule: DeferRule
 }
 
 /** The payload of its own event, with what it waited for. `seen`: JSON text of what a condition looks like now. */
@@ -22,7 +22,7 @@ export function releasedPayload(
 ): string {
   const waited = `"from":${JSON.stringify(scheduled_for)},"rule":"${rule}"${seen === null ? '' : `,"seen":${seen}`}`
   const own = payload.trim().slice(0, -1).trimEnd()
-  return `${own}${own === '{' ? '' : ','}"parked":{${waited}}}`
+  return `${own}${own === '{' ? '' : ','}"deferred":{${waited}}}`
 }
 
 /** Soonest first. `text`: all of it in words, for agents that have no words of their own. */

@@ -1,7 +1,7 @@
-/** What a person may say of their manners, whoever asks, and what is kept of a person. */
+/** What a person may say of their preferences, whoever asks, and what is kept of a person. */
 import { z } from 'zod'
 import { instant, keyPart, timezone } from '../fields.ts'
-import type { Manners } from './manners.ts'
+import type { Preferences } from './preferences.ts'
 import { type QuietWindow, WEEKDAYS } from './quiet.ts'
 
 const WINDOWS_MAX = 14
@@ -27,7 +27,7 @@ export const quietWindow = z
   .describe('A stretch of the day, in the time zone of the person.')
 
 /** Null empties it; what is left out stays as it is. */
-export const mannerFields = {
+export const preferenceFields = {
   timezone: timezone.nullable().optional(),
   quiet_hours: z
     .array(quietWindow)
@@ -67,7 +67,7 @@ export interface PersonRow {
   readonly most_unasked_per_day: number | null
   readonly paused_until: string | null
   readonly muted_agents: readonly string[]
-  readonly mannered: boolean
+  readonly has_preferences: boolean
   readonly unasked_day: string | null
   readonly unasked_count: number
 }
@@ -75,7 +75,7 @@ export interface PersonRow {
 export const readPerson = (json: string): PersonRow => JSON.parse(json) as PersonRow
 
 /** `zone`: the server's own, for people whose zone nobody knows. */
-export function mannersOf(row: PersonRow, zone: string): Manners {
+export function preferencesOf(row: PersonRow, zone: string): Preferences {
   return {
     timezone: row.timezone ?? zone,
     quietHours: row.quiet_hours,

@@ -1,6 +1,6 @@
 /** A person as agents see them in a turn. Pure. */
-import { mannersOf, readPerson } from './fields.ts'
-import { unaskedToday } from './manners.ts'
+import { preferencesOf, readPerson } from './fields.ts'
+import { unaskedToday } from './preferences.ts'
 import type { QuietWindow } from './quiet.ts'
 
 export interface TurnPerson {
@@ -18,13 +18,13 @@ export interface TurnPerson {
 export function turnPerson(person: string | null, zone: string, now: Date): TurnPerson {
   if (person === null) return { ...UNKNOWN, timezone: zone }
   const row = readPerson(person)
-  const { unasked: _, ...manners } = mannersOf(row, zone)
-  const { pausedUntil } = manners
+  const { unasked: _, ...preferences } = preferencesOf(row, zone)
+  const { pausedUntil } = preferences
   return {
-    ...manners,
+    ...preferences,
     pausedUntil: pausedUntil !== null && pausedUntil > now ? pausedUntil : null,
     timezoneKnown: row.timezone !== null,
-    unaskedToday: unaskedToday(mannersOf(row, zone), now),
+    unaskedToday: unaskedToday(preferencesOf(row, zone), now),
   }
 }
 

@@ -1,14 +1,14 @@
-/** What manners make of a turn that wants to say something. Pure. */
+/** What preferences make of a turn that wants to say something. Pure. */
 import type { Verdict } from '../sessions/gate.ts'
 import type { Wish } from '../sessions/turn.ts'
-import { type Manners, type MannerVerdict, roomFor, type Utterance } from './manners.ts'
+import { type Preferences, type PreferenceVerdict, roomFor, type Utterance } from './preferences.ts'
 import { RULE_WORDS } from './words.ts'
 
 /** Why nothing is said now. */
 export type HeldBack =
-  | Exclude<MannerVerdict, { move: 'send' }>
+  | Exclude<PreferenceVerdict, { move: 'send' }>
   | {
-      readonly move: 'park'
+      readonly move: 'defer'
       readonly rule: 'late' | 'stopped'
       readonly until: Date
       /** Its trigger goes on meanwhile: further slots of it are to be gathered with this one. */
@@ -22,15 +22,15 @@ export function heldVerdict(held: HeldBack): Verdict {
   return {
     allowed: false,
     rule,
-    parked: move === 'park',
+    deferred: move === 'defer',
     ...numbers,
     ...(until === undefined ? {} : { until }),
   } as Verdict
 }
 
 export function heldText({ move, rule, until }: HeldBack): string {
-  return move === 'park'
-    ? `parked until ${until.toISOString()}: ${RULE_WORDS[rule]}`
+  return move === 'defer'
+    ? `deferred until ${until.toISOString()}: ${RULE_WORDS[rule]}`
     : `dropped: ${RULE_WORDS[rule]}`
 }
 
@@ -45,12 +45,12 @@ export function unsaid(wishes: readonly Wish[]): Wish[] {
 /** No more messages than the day has room for: what is beyond is said with the last of them. */
 export function fitting(
   wishes: readonly Wish[],
-  manners: Manners,
+  preferences: Preferences,
   { critical }: Utterance,
   now: Date,
 ): readonly Wish[] {
   const messages = messagesIn(wishes)
-  const room = roomFor(manners, messages, critical, now)
+  const room = roomFor(preferences, messages, critical, now)
   if (room >= messages) return wishes
   const said: (Wish & { type: 'send_message' })[] = []
   for (const wish of wishes) {

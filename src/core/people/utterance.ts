@@ -1,9 +1,9 @@
-/** What an event would have its agent say, as far as manners ask: told by its type and payload. Pure. */
+/** What an event would have its agent say, as far as preferences ask: told by its type and payload. Pure. */
 import { reasonOf } from '../sessions/reason.ts'
 import type { EventType } from '../sessions/session.ts'
-import type { Utterance } from './manners.ts'
+import type { Utterance } from './preferences.ts'
 
-/** Facts do not become untrue: their slots are used up when they are parked, so that the next headline is a slot of its own. */
+/** Facts do not become untrue: their slots are used up when they are deferred, so that the next headline is a slot of its own. */
 const FACTS: ReadonlySet<string> = new Set(['news', 'event', 'calendar'])
 const TIMED: ReadonlySet<string> = new Set(['once', 'cron', 'interval'])
 const NAME_MAX = 200
@@ -34,7 +34,7 @@ function mark(type: EventType, { trigger_type = '', action_priority }: Told) {
   }
 }
 
-/** Whether its trigger holds the slot on while it is parked. */
+/** Whether its trigger holds the slot on while it is deferred. */
 export function holdsSlot(type: EventType, payload: string): boolean {
   if (type === 'alarm') return true
   return type === 'intent' && !FACTS.has((JSON.parse(payload) as Told).trigger_type ?? '')

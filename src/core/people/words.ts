@@ -1,6 +1,6 @@
-/** Manners in words, in the zone of their person. Pure. */
+/** Preferences in words, in the zone of their person. Pure. */
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
-import { type Manners, type ParkRule, unaskedToday } from './manners.ts'
+import { type DeferRule, type Preferences, unaskedToday } from './preferences.ts'
 import { type QuietWindow, quietUntil, type WEEKDAYS } from './quiet.ts'
 
 const NAMES: Readonly<Record<(typeof WEEKDAYS)[number], string>> = {
@@ -20,8 +20,8 @@ export function windowWords({ days, from, to }: QuietWindow): string {
 }
 
 /** One sentence for each of them; what the time zone is, and whether somebody said it, comes first. */
-export function mannerWords(manners: Manners, zoneKnown: boolean, now: Date): string[] {
-  const { timezone, quietHours, mostUnaskedPerDay: max, pausedUntil, mutedAgents } = manners
+export function preferenceWords(preferences: Preferences, zoneKnown: boolean, now: Date): string[] {
+  const { timezone, quietHours, mostUnaskedPerDay: max, pausedUntil, mutedAgents } = preferences
   const local = (at: Date) => formatLocal(at.getTime(), timezone)
   const quiet = quietUntil(quietHours, timezone, now)
   return [
@@ -35,13 +35,13 @@ export function mannerWords(manners: Manners, zoneKnown: boolean, now: Date): st
         ]),
     ...(max === null
       ? []
-      : [`At most ${max} unasked messages a day; ${unaskedToday(manners, now)} so far today.`]),
+      : [`At most ${max} unasked messages a day; ${unaskedToday(preferences, now)} so far today.`]),
     ...(pausedUntil === null || pausedUntil <= now ? [] : [`Paused until ${local(pausedUntil)}.`]),
     ...(mutedAgents.length === 0 ? [] : [`Only answers come from ${mutedAgents.join(', ')}.`]),
   ]
 }
 
-export const RULE_WORDS: Readonly<Record<ParkRule, string>> = {
+export const RULE_WORDS: Readonly<Record<DeferRule, string>> = {
   quiet_hours: 'quiet hours',
   day_limit: 'enough was said that day',
   paused: 'paused',

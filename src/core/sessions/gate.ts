@@ -3,7 +3,7 @@
  * the answer in the transaction that creates the message. Cap is judged before cooldown. Both are for follow-ups
  * alone: what was promised is never held back.
  */
-import type { ParkRule } from '../people/manners.ts'
+import type { DeferRule } from '../people/preferences.ts'
 import type { Reason } from './reason.ts'
 
 export interface GatePolicy {
@@ -39,18 +39,18 @@ export type Verdict =
       readonly max: number
       readonly until: Date
     }
-  /** What the manners of the person say. Parked: it comes later. */
+  /** What the preferences of the person say. Deferred: it comes later. */
   | {
       readonly allowed: false
-      readonly rule: ParkRule
-      readonly parked: boolean
+      readonly rule: DeferRule
+      readonly deferred: boolean
       readonly count?: number
       readonly max?: number
       readonly until?: Date
     }
 
 /** What the gate says to a follow-up. */
-type Judged = Exclude<Verdict, { rule: 'promised' | 'unbacked' | ParkRule }>
+type Judged = Exclude<Verdict, { rule: 'promised' | 'unbacked' | DeferRule }>
 
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 

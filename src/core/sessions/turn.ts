@@ -9,7 +9,7 @@ import type { AlarmAsk } from '../alarms/draft.ts'
 import { TURN_ATTEMPTS_MAX, turnRetryMs } from '../backoff.ts'
 import { newId } from '../ids.ts'
 import type { IntentAsk } from '../intents/draft.ts'
-import type { MannerAsk } from '../people/change.ts'
+import type { PreferenceAsk } from '../people/change.ts'
 import type { QuestionAsk } from '../questions/question.ts'
 import type { WorkWish } from '../work/draft.ts'
 import type { WorkAsk } from '../work/work.ts'
@@ -55,7 +55,7 @@ export interface Along {
 }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | MannerAsk | QuestionAsk
+export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | PreferenceAsk | QuestionAsk
 
 /** Whether it sets something that becomes due later. */
 export function setsTrigger(wish: Wish): boolean {

@@ -56,7 +56,7 @@ const WAITS: readonly { table: string; columns: readonly string[]; where: string
     columns: ['due_at', 'next_fire_at'],
     where: 'claim_token is null and attempt > 0',
   },
-  { table: 'parked', columns: ['release_at'], where: `parked_at > ${AHEAD}` },
+  { table: 'deferred', columns: ['release_at'], where: `deferred_at > ${AHEAD}` },
   { table: 'scheduled_intents', columns: ['claimed_until'], where: 'claim_token is not null' },
   {
     table: 'scheduled_intents',

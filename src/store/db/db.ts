@@ -4,7 +4,7 @@
  * as always in production, the database's own time is put in its place (`time.ts`).
  */
 import { randomInt } from 'node:crypto'
-import type { Sliced } from '../../core/slices/slices.ts'
+import type { PerShard } from '../../core/shards/shards.ts'
 
 export type StoreKind = 'pglite' | 'postgres'
 export type Row = Record<string, unknown>
@@ -17,18 +17,18 @@ export interface TxOptions {
 /** How a connection's statements are planned, if not as the server likes: see `reading.ts`. */
 export type Reading = 'by key' | 'in order'
 
-/** What statements are written for. Another name of a slice's own takes its place where they are run. */
+/** What statements are written for. Another name of a shard's own takes its place where they are run. */
 export const SCHEMA = 'wakeful'
 
 export interface Db {
   readonly kind: StoreKind
   readonly schema: string
-  /** The schema is on some node of Citus: see `slices/citus.ts`. */
+  /** The schema is on some node of Citus: see `shards/citus.ts`. */
   readonly spread?: boolean
-  /** Slice 0, where what belongs to nobody in particular is kept; left out where this is it. */
+  /** Shard 0, where what belongs to nobody in particular is kept; left out where this is it. */
   readonly home?: Db
   /** All of them, for who reads and writes anybody's rows; left out where this is the only one. */
-  readonly slices?: Sliced<Db>
+  readonly shards?: PerShard<Db>
   /** Set where all connections are so: then no transaction needs to say it. */
   readonly reading?: Reading
   /** The same rows over connections that read in order, for single statements that want it. */
@@ -50,8 +50,8 @@ export class CommitUnknownError extends Error {
   override readonly name = 'CommitUnknownError'
 }
 
-/** The constraint by which a slice refuses people who were moved to another: whoever asks it has not heard of that yet. */
-export const SLICE_FENCE = 'slice_holds'
+/** The constraint by which a shard refuses people who were moved to another: whoever asks it has not heard of that yet. */
+export const SHARD_FENCE = 'shard_holds'
 
 const RETRIES_MAX = 6
 const RETRY_BASE_MS = 5
@@ -78,7 +78,7 @@ export function isDuplicate(error: unknown): boolean {
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof CommitUnknownError) return true
-  if ((error as { constraint?: unknown } | null)?.constraint === SLICE_FENCE) return true
+  if ((error as { constraint?: unknown } | null)?.constraint === SHARD_FENCE) return true
   const state = sqlState(error)
   if (state !== undefined) {
     return /^(08|53|57P|58)/.test(state) || state === '25006' || state === '57014'

@@ -159,8 +159,8 @@ export const INTENTS: DueTable = {
 }
 
 /** Slots whose moment had not come when their time did. */
-export const PARKED: DueTable = {
-  name: 'wakeful.parked',
+export const DEFERRED: DueTable = {
+  name: 'wakeful.deferred',
   key: 'id',
   keyType: 'uuid',
   due: 'release_at',

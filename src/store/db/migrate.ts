@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { refusedServer } from '../../core/doctor.ts'
 import { ROOT } from '../../root.ts'
-import { IN_SEQUENCE, MADE_WHOLE, spread } from '../slices/citus.ts'
+import { IN_SEQUENCE, MADE_WHOLE, spread } from '../shards/citus.ts'
 import type { Db } from './db.ts'
 import { ensureRoles } from './roles.ts'
 

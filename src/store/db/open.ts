@@ -1,6 +1,6 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
-import { schemaOf } from '../../core/slices/slices.ts'
+import { schemaOf } from '../../core/shards/shards.ts'
 import type { Db, StoreKind } from './db.ts'
 import { isSpread, openPostgres, openServer, type Server } from './postgres.ts'
 import type { Pulse } from './pulse.ts'
@@ -40,10 +40,10 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 }
 
 /**
- * The slices, by their numbers. Those at one address share its connections, unless it is that of Citus: behind it each is on a node
+ * The shards, by their numbers. Those at one address share its connections, unless it is that of Citus: behind it each is on a node
  * that may be slow or away on its own, and nobody else is to wait for it.
  */
-export async function openSlices(urls: readonly string[], options: OpenOptions): Promise<Store[]> {
+export async function openShards(urls: readonly string[], options: OpenOptions): Promise<Store[]> {
   const [first = ''] = urls
   if (urls.length === 1) return [await openStore(first, options)]
   const servers = new Map<string, Server>()

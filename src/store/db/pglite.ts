@@ -90,7 +90,7 @@ export function embeddedStore(
   end: () => Promise<unknown>,
   { now, onError, ordered = false, joins = false }: EmbeddedOptions,
 ): Store {
-  const manner = new Manner()
+  const mode = new ConnectionMode()
   const pool = new pg.Pool({
     stream: () => session.wire(),
     ssl: false,
@@ -101,7 +101,7 @@ export function embeddedStore(
       if (!joins) await client.query('discard all')
       await client.query(FORMATS.own)
       if (ordered) await client.query(CONNECTION['in order'])
-      manner.begin(ordered)
+      mode.begin(ordered)
       session.onClient?.(client)
     },
     types: columnTypes,
@@ -117,7 +117,7 @@ export function embeddedStore(
   const view = (ordered: boolean) =>
     poolDb(pool, {
       ...{ kind: 'pglite', time, pulse, reading: ordered ? 'in order' : undefined },
-      settle: (client) => manner.become(ordered, client),
+      settle: (client) => mode.become(ordered, client),
     })
   const [db, engine] = [view(ordered), view(true)]
   let closing: Promise<void> | undefined
@@ -148,7 +148,7 @@ export function embeddedStore(
  * does; here whoever comes next says how it reads, if that is another way. The engine's statements are thus planned once:
  * with a plan anew for each, a message took half as much CPU time again.
  */
-class Manner {
+class ConnectionMode {
   #ordered = false
 
   begin(ordered: boolean): void {

@@ -1,7 +1,7 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
 import { threadId } from 'node:worker_threads'
 import pg from 'pg'
-import { commandsOf, onItsNode } from '../slices/citus.ts'
+import { commandsOf, onItsNode } from '../shards/citus.ts'
 import {
   CommitUnknownError,
   type Db,

@@ -22,7 +22,7 @@ const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
   { name: 'lists', max: 4, reading: 'in order' },
   { name: 'engine', max: 6, reading: 'in order' },
   { name: 'commits', max: 4, reading: 'by key' },
-  // Two, since a split writes into one slice while it holds another.
+  // Two, since a split writes into one shard while it holds another.
   { name: 'migrations', max: 2 },
 ]
 
@@ -51,7 +51,7 @@ function config(url: string): pg.PoolConfig {
 
 /** One server, and the schemas on it that are stores of ours. */
 export interface Server {
-  /** `home`: slice 0, where this is another. The connections close with the last store. */
+  /** `home`: shard 0, where this is another. The connections close with the last store. */
   store(schema: string, home?: Db): Store
 }
 

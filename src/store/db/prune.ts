@@ -15,7 +15,7 @@ const HOT = [
   'scheduled_intents',
   'intent_executions',
   'people',
-  'parked',
+  'deferred',
   'questions',
   'signals',
   'intent_used',
@@ -109,7 +109,7 @@ const TARGETS: readonly Target[] = [
   },
   { table: 'intent_executions', at: 'coalesce(t.last_seen_at, t.executed_at)', done: 'true' },
   { table: 'audit_log', at: 't.at', done: 'true' },
-  { table: 'parked', at: 't.updated_at', done: `t.status <> 'waiting'` },
+  { table: 'deferred', at: 't.updated_at', done: `t.status <> 'waiting'` },
   { table: 'missed', at: 't.missed_at', done: 'true' },
   { table: 'questions', at: 't.updated_at', done: `t.status <> 'open'` },
 ]

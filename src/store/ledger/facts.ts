@@ -3,17 +3,17 @@
 import type { CatchUp } from '../../../packages/schedule/src/catch-up.ts'
 import type {
   CheckRow,
+  DeferredFact,
   Detour,
   MessageFact,
   OutputFact,
-  ParkedFact,
   TurnFact,
 } from '../../core/ledger/ledger.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs } from '../db/due.ts'
 import { type List, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
-import { toldStatus } from '../people/parked.ts'
+import { toldStatus } from '../people/deferred.ts'
 import { SCHEDULED, type SlotRow } from './ledger.ts'
 import { EVENT_NAME } from './occasions.ts'
 
@@ -275,28 +275,28 @@ export const timerParts = look<SlotKey, TimerPart>(
     join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
 )
 
-export interface ParkedPart {
+export interface DeferredPart {
   readonly id: string
   readonly bucket: number
   readonly session_key: string
-  readonly status: ParkedFact['status']
-  readonly rule: ParkedFact['rule']
+  readonly status: DeferredFact['status']
+  readonly rule: DeferredFact['rule']
   readonly release_at: Date | null
   readonly released_seq: number | null
   readonly updated_at: Date
   readonly together: number
 }
 
-/** By the events whose slots were parked. */
-export const parkedParts = look<SlotKey, ParkedPart>(
+/** By the events whose slots were deferred. */
+export const deferredParts = look<SlotKey, DeferredPart>(
   SLOT_KEYS,
   (
     k,
   ) => `select p.id, p.bucket, p.session_key, ${toldStatus('p')} as status, p.rule, p.release_at, p.released_seq, p.updated_at,
-      (select count(*)::int from wakeful.parked o
+      (select count(*)::int from wakeful.deferred o
        where o.bucket = p.bucket and o.session_key = p.session_key and o.released_seq = p.released_seq) as together
     from ${k}
-    join wakeful.parked p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.id', 'k.id')}`,
+    join wakeful.deferred p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.id', 'k.id')}`,
 )
 
 export interface MissedPart {

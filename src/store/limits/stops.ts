@@ -1,4 +1,4 @@
-/** What is stopped, kept in the first slice and read by every process; and what a stop holds, in each slice. */
+/** What is stopped, kept in the first shard and read by every process; and what a stop holds, in each shard. */
 import { HELD_UNTIL, type Stop, type StopEnd, type StopLevel } from '../../core/limits/stops.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
@@ -14,7 +14,7 @@ export interface StopRow extends Stop {
 const ROW = 'id, level, target, reason, made_by, created_at, ended_at, ended, ended_by'
 /** So long after its end, what waited under a stop that was dropped may still come up. */
 const DROPS_KNOWN_MS = String(-30 * 86_400_000)
-const PARKED_UNTIL = `timestamptz '${HELD_UNTIL.toISOString()}'`
+const DEFERRED_UNTIL = `timestamptz '${HELD_UNTIL.toISOString()}'`
 /** A microsecond later: an alarm may be set for any millisecond, and must not look as if a stop held it. */
 const HELD = `timestamptz '${HELD_UNTIL.toISOString().replace('Z', '001Z')}'`
 
@@ -118,7 +118,7 @@ export async function holdWakes(
   if (claims.length > 0) await HOLD_WAKES.run(db, { c: claims })
 }
 
-/** Everything held in this slice is due: what another stop holds is held again when it comes up. */
+/** Everything held in this shard is due: what another stop holds is held again when it comes up. */
 export async function letGo(db: Db): Promise<number> {
   const held = [db.now()]
   const sessions = await db.query(
@@ -129,11 +129,11 @@ export async function letGo(db: Db): Promise<number> {
     `update wakeful.alarms set due_at = ${NOW} where due_at = ${HELD} and agent_id is null returning 1 as one`,
     held,
   )
-  const parked = await db.query(
-    `update wakeful.parked set release_at = ${NOW} where release_at = ${PARKED_UNTIL} and rule = 'stopped' returning 1 as one`,
+  const deferred = await db.query(
+    `update wakeful.deferred set release_at = ${NOW} where release_at = ${DEFERRED_UNTIL} and rule = 'stopped' returning 1 as one`,
     held,
   )
-  return sessions.length + wakes.length + parked.length
+  return sessions.length + wakes.length + deferred.length
 }
 
 export interface HeldRow {
@@ -145,13 +145,13 @@ export interface HeldRow {
   readonly since: Date
 }
 
-/** What waits in this slice because of it, longest first. */
+/** What waits in this shard because of it, longest first. */
 export async function heldBy(db: Db, stop: Stop, limit: number): Promise<HeldRow[]> {
   const { level, target } = stop
   if (level === 'trigger')
     return db.query<HeldRow>(
-      `select session_key, kind, trigger_id, 1 as waiting, parked_at as since from wakeful.parked
-       where trigger_id = $1::uuid and status = 'waiting' and rule = 'stopped' order by parked_at limit $2`,
+      `select session_key, kind, trigger_id, 1 as waiting, deferred_at as since from wakeful.deferred
+       where trigger_id = $1::uuid and status = 'waiting' and rule = 'stopped' order by deferred_at limit $2`,
       [target, limit],
     )
   const [where, values] =

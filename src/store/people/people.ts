@@ -1,6 +1,6 @@
 /** People: what they want of agents, and how much was said to them unasked today. */
-import { mannersOf, type PersonRow, readPerson } from '../../core/people/fields.ts'
-import { isMannered, type Manners } from '../../core/people/manners.ts'
+import { type PersonRow, preferencesOf, readPerson } from '../../core/people/fields.ts'
+import { hasPreferences, type Preferences } from '../../core/people/preferences.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { keyIs, keyOrder, NOW } from '../db/due.ts'
@@ -9,12 +9,12 @@ import { rows, statement } from '../db/statement.ts'
 /** The person of the row `of`, as JSON; null where nobody has said anything about them. */
 export function personOf(of: string): string {
   return `(select row_to_json(p) from wakeful.people p
-    where p.bucket = ${of}.bucket and p.user_id = ${of}.user_id::varchar collate "C" and (p.mannered or p.timezone is not null))`
+    where p.bucket = ${of}.bucket and p.user_id = ${of}.user_id::varchar collate "C" and (p.has_preferences or p.timezone is not null))`
 }
 
 /** Whether the person of the row `of` may have to be asked for before something is said to them. */
-export function isManneredOf(of: string): string {
-  return `coalesce((select p.mannered from wakeful.people p
+export function hasPreferencesOf(of: string): string {
+  return `coalesce((select p.has_preferences from wakeful.people p
     where p.bucket = ${of}.bucket and p.user_id = ${of}.user_id::varchar collate "C"), false)`
 }
 
@@ -24,15 +24,15 @@ const LOCK = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}
     join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and p.user_id = k.user_id
-    where p.mannered ${keyOrder('p', 'user_id')} for update of p`,
+    where p.has_preferences ${keyOrder('p', 'user_id')} for update of p`,
 )
 
-/** Locks those of these people who have manners, always in the same order, and after their sessions. */
+/** Locks those of these people who have preferences, always in the same order, and after their sessions. */
 export async function lockPeople(
   tx: Db,
   userIds: Iterable<string>,
   zone: string,
-): Promise<Map<string, Manners>> {
+): Promise<Map<string, Preferences>> {
   const keys = [...new Set(userIds)].map((user_id) => ({ bucket: bucketOf(user_id), user_id }))
   if (keys.length === 0) return new Map()
   return byUser(await LOCK.run<{ person: string }>(tx, { k: keys }), zone)
@@ -49,16 +49,16 @@ export async function readPeople(
   db: Db,
   userIds: Iterable<string>,
   zone: string,
-): Promise<Map<string, Manners>> {
+): Promise<Map<string, Preferences>> {
   const keys = [...new Set(userIds)].map((user_id) => ({ bucket: bucketOf(user_id), user_id }))
   return byUser(await READ.run<{ person: string }>(db, { k: keys }), zone)
 }
 
-function byUser(found: readonly { person: string }[], zone: string): Map<string, Manners> {
+function byUser(found: readonly { person: string }[], zone: string): Map<string, Preferences> {
   return new Map(
     found.map(({ person }) => {
       const row = readPerson(person)
-      return [row.user_id, mannersOf(row, zone)]
+      return [row.user_id, preferencesOf(row, zone)]
     }),
   )
 }
@@ -72,7 +72,7 @@ const COUNT = statement(
 /** Writes how much was said unasked, of people whose rows are locked. */
 export async function countUnasked(
   tx: Db,
-  counts: ReadonlyMap<string, Manners['unasked']>,
+  counts: ReadonlyMap<string, Preferences['unasked']>,
 ): Promise<void> {
   if (counts.size === 0) return
   const i = [...counts].map(([user_id, unasked]) => ({
@@ -103,21 +103,21 @@ export async function lockOnePerson(tx: Db, userId: string): Promise<PersonRow> 
 }
 
 /** Of a row that is locked. `timezone` null: nobody knows it. */
-export async function writeManners(
+export async function writePreferences(
   tx: Db,
   userId: string,
   timezone: string | null,
-  manners: Manners,
+  preferences: Preferences,
 ): Promise<void> {
   await tx.query(
-    `update wakeful.people set timezone = $3, quiet_hours = $4, most_unasked_per_day = $5, paused_until = $6, muted_agents = $7, mannered = $8
+    `update wakeful.people set timezone = $3, quiet_hours = $4, most_unasked_per_day = $5, paused_until = $6, muted_agents = $7, has_preferences = $8
      where bucket = $1 and user_id = $2`,
     [
       ...[bucketOf(userId), userId, timezone],
-      JSON.stringify(manners.quietHours),
-      ...[manners.mostUnaskedPerDay, manners.pausedUntil],
-      JSON.stringify(manners.mutedAgents),
-      isMannered(manners),
+      JSON.stringify(preferences.quietHours),
+      ...[preferences.mostUnaskedPerDay, preferences.pausedUntil],
+      JSON.stringify(preferences.mutedAgents),
+      hasPreferences(preferences),
     ],
   )
 }

@@ -7,7 +7,7 @@ import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
 import { type Db, isDuplicate } from '../db/db.ts'
 import { inMs, keyIs, keyOrder, NOW } from '../db/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
-import { isManneredOf } from '../people/people.ts'
+import { hasPreferencesOf } from '../people/people.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
 
 export interface Held {
@@ -63,7 +63,7 @@ export interface TurnWrite extends Held {
   /** The last message of the user it knows of; null where that does not matter to it. */
   readonly lastUserSeq: number | null
   readonly userId: string
-  /** It speaks unasked, and nobody has looked at the manners of the person: it holds only if there are none. */
+  /** It speaks unasked, and nobody has looked at the preferences of the person: it holds only if there are none. */
   readonly unjudged: boolean
   readonly decision: Decision
 }
@@ -151,7 +151,7 @@ const WRITE = statement(
     from ${i}
     where ${keyIs('s.bucket', 'i.bucket')} and s.session_key = i.key and s.claim_token = i.token
       and s.pushed_to is not distinct from i.pushed_to and (i.last_user_seq is null or s.last_user_seq = i.last_user_seq)
-      and case when i.unjudged then not ${isManneredOf('i')} else true end
+      and case when i.unjudged then not ${hasPreferencesOf('i')} else true end
     returning s.session_key, s.last_seq > i.event_seq as behind),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,

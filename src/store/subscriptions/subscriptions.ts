@@ -181,7 +181,7 @@ export async function moveCursors(tx: Db, moved: readonly MovedCursor[]): Promis
   return new Set(ours.map(({ id }) => id))
 }
 
-/** Of these keys, those that are worth nothing any more. Keys are kept in the home slice. */
+/** Of these keys, those that are worth nothing any more. Keys are kept in the home shard. */
 export async function endedKeys(db: Db, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const ended = await db.query<{ id: string }>(

@@ -11,8 +11,8 @@ export async function badReceivers(ground: Ground): Promise<void> {
   const world = await World.on(ground, { url: await ground.database() })
   await world.join()
   const bad = ['hang', 'drip', 'flood', 'redirect', 'reset', 'gone', 'later']
-  for (const manner of bad)
-    for (let n = 0; n < 5; n++) await world.alarm(`${manner} ${n}`, { max_failures: 2 })
+  for (const way of bad)
+    for (let n = 0; n < 5; n++) await world.alarm(`${way} ${n}`, { max_failures: 2 })
   const good: string[] = []
   const watch = new Stopwatch()
   for (let n = 0; n < 20; n++) good.push(await world.alarm(`good ${n}`))

@@ -1,4 +1,4 @@
-/** Commands about people: their manners, and what waits for its moment. */
+/** Commands about people: their preferences, and what waits for its moment. */
 import {
   column,
   json,
@@ -15,7 +15,7 @@ import type { Item } from '../table.ts'
 
 function personLine(item: Item): string {
   const said = (list: unknown) => (Array.isArray(list) ? list.map(String) : [])
-  const waits = item.parked === 0 ? [] : [`${item.parked} parked.`]
+  const waits = item.deferred === 0 ? [] : [`${item.deferred} deferred.`]
   return [`${item.user_id}:`, ...said(item.words), ...said(item.notes), ...waits].join('\n  ')
 }
 
@@ -37,14 +37,14 @@ export const people: Resource = {
   rows: [
     {
       verb: 'show',
-      operation: 'get_manners',
-      about: 'the manners of somebody; "me" is whom the key stands for',
+      operation: 'get_preferences',
+      about: 'the preferences of somebody; "me" is whom the key stands for',
       args: ['<user_id>'],
       says: personLine,
     },
     {
       verb: 'set',
-      operation: 'set_manners',
+      operation: 'set_preferences',
       about: 'change them: wakeful people set ann --quiet 22:00-07:30 --most 5',
       args: ['<user_id>'],
       fields: [
@@ -76,12 +76,12 @@ export const people: Resource = {
       says: personLine,
     },
     {
-      verb: 'parked',
-      operation: 'list_parked',
+      verb: 'deferred',
+      operation: 'list_deferred',
       about: 'what waits for its moment, newest first',
       args: ['<user_id>'],
       fields: [...PAGED, text('status', 'waiting, released, expired, cancelled or any')],
-      none: 'nothing is parked',
+      none: 'nothing is deferred',
       columns: [
         column('kind'),
         wide('name'),
@@ -94,8 +94,8 @@ export const people: Resource = {
     },
     {
       verb: 'release',
-      operation: 'release_parked',
-      about: 'have what is parked now',
+      operation: 'release_deferred',
+      about: 'have what is deferred now',
       args: ['<user_id>'],
       says: (item) => `${item.released} released`,
     },

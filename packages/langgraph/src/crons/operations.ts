@@ -12,7 +12,7 @@ import {
   operation,
   tellIfSoon,
 } from '../../../../src/api/contract.ts'
-import { everywhere } from '../../../../src/api/slices.ts'
+import { everywhere } from '../../../../src/api/shards.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { cron, keyPart } from '../../../../src/core/fields.ts'
 import { newId } from '../../../../src/core/ids.ts'
@@ -245,12 +245,12 @@ function selected(rows: readonly Row[], { select }: Search): Row[] {
 }
 type Row = Readonly<Record<string, unknown>>
 
-/** Those of all slices as one list. */
-const searchAcross: Across = async (slices, ask, input) => {
+/** Those of all shards as one list. */
+const searchAcross: Across = async (shards, ask, input) => {
   const asked = input.body as Search
   const { offset, limit, sort_by, sort_order } = asked
   const body = { ...asked, limit: offset + limit, offset: 0, select: SELECTED }
-  const answers = await everywhere(slices, (number) => ask(number, { ...input, body }))
+  const answers = await everywhere(shards, (number) => ask(number, { ...input, body }))
   const rows = answers.flatMap((answer) => answer.body as Row[])
   const sign = sort_order === 'asc' ? 1 : -1
   const by = sort_by ?? 'created_at'
@@ -300,8 +300,8 @@ const countOp = operation({
   body: filters,
   opaque: ['metadata'],
   audit: 'none',
-  across: async (slices, ask) => {
-    const answers = await everywhere(slices, ask)
+  across: async (shards, ask) => {
+    const answers = await everywhere(shards, ask)
     return { body: answers.reduce((sum, { body }) => sum + Number(body), 0) }
   },
   roles: READERS,

@@ -1,0 +1,22 @@
+update wakeful.events set payload = replace(payload::text, '"deferred":{"from":', '"parked":{"from":')::json
+  where type in ('alarm', 'intent', 'work') and payload::text like '%"deferred":{"from":%';
+update wakeful.turns set verdicts = replace(verdicts::text, '"deferred":', '"parked":')::json where verdicts::text like '%"deferred":%';
+alter table wakeful.stops drop constraint stops_ended_check;
+update wakeful.stops set ended = 'released' where ended = 'resumed';
+alter table wakeful.stops add constraint stops_ended_check check (ended in ('released', 'dropped'));
+alter table wakeful.people rename column has_preferences to mannered;
+update wakeful.settings set key = replace(key, 'gone_to_shard_', 'gone_to_slice_') where key like 'gone_to_shard_%';
+alter table wakeful.shards rename constraint shards_range to slices_range;
+alter table wakeful.shards rename constraint shards_number to slices_number;
+alter table wakeful.shards rename constraint shards_pkey to slices_pkey;
+alter table wakeful.shards rename to slices;
+alter index wakeful.deferred_user_idx rename to parked_user_idx;
+alter index wakeful.deferred_event_idx rename to parked_event_idx;
+alter index wakeful.deferred_due_idx rename to parked_due_idx;
+alter table wakeful.deferred rename constraint deferred_status_check to parked_status_check;
+alter table wakeful.deferred rename constraint deferred_release_check to parked_release_check;
+alter table wakeful.deferred rename constraint deferred_kind_check to parked_kind_check;
+alter table wakeful.deferred rename constraint deferred_bucket_check to parked_bucket_check;
+alter table wakeful.deferred rename constraint deferred_pkey to parked_pkey;
+alter table wakeful.deferred rename column deferred_at to parked_at;
+alter table wakeful.deferred rename to parked;

@@ -1,0 +1,88 @@
+/** The shards of a process: where each is, whose rows are where, and that all processes agree on it. */
+import { newId } from '../core/ids.ts'
+import { BUCKETS } from '../core/sessions/session.ts'
+import { evenRanges, PerShard, ShardMap, type ShardRange } from '../core/shards/shards.ts'
+import type { ExtraService } from '../engine/engine.ts'
+import { IDLE } from '../engine/service.ts'
+import { type OpenOptions, openShards, type Store } from '../store/db/open.ts'
+import { keepSetting, readSetting } from '../store/db/settings.ts'
+import { addShards, holdMap, holdsPeople, type KeptShard, readShards } from '../store/shards/map.ts'
+
+/** How long a process may not know that people are on their way to another shard. */
+export const MAP_POLL_MS = 2_000
+
+const EVERYTHING: ShardRange = { number: 0, first: 0, last: BUCKETS - 1 }
+
+/** Connects to nothing yet that is not embedded. */
+export async function openStores(
+  urls: readonly string[],
+  options: OpenOptions,
+): Promise<PerShard<Store>> {
+  return new PerShard(await openShards(urls, options), new ShardMap([EVERYTHING]))
+}
+
+export function onlyStore(store: Store): PerShard<Store> {
+  return new PerShard([store], new ShardMap([EVERYTHING]))
+}
+
+/** What the map becomes where there is none yet: shares for all where nobody is there, else all stay where they are. */
+export async function firstMap(home: Store, count: number): Promise<readonly KeptShard[]> {
+  return home.migrations.tx(async (tx) => {
+    const kept = await holdMap(tx)
+    if (kept.length > 0) return kept
+    const ranges = (await holdsPeople(tx)) ? [EVERYTHING] : evenRanges(count)
+    const made = ranges.map((range) => ({ ...range, splitsFrom: null }))
+    await addShards(tx, made)
+    return made
+  })
+}
+
+/** Reads the map that all processes share; refuses where it is another one than the settings say. */
+export async function agreeOnMap({ all, home, map }: PerShard<Store>): Promise<void> {
+  const found = await readShards(home.db)
+  const kept = found.length > 0 || all.length === 1 ? found : await firstMap(home, all.length)
+  if (kept.length > Math.max(1, all.length))
+    throw new Error(
+      `the map in the database has ${kept.length} shards, and WAKEFUL_SHARDS names ${all.length}: name all of them, in their order`,
+    )
+  const other = await readSetting(home.db, 'shard')
+  if (other !== null) throw new Error(`shard 0 of WAKEFUL_SHARDS is ${wordsFor(other)}`)
+  take(map, kept, all.length)
+}
+
+/** A shard knows which it is, and of whom: a list in another order would find nobody's rows. */
+export async function agreeOnShard({ all, home }: PerShard<Store>, number: number): Promise<void> {
+  const store = all[number]
+  if (store === undefined || number === 0) return
+  const installation = await keepSetting(home.db, 'installation', newId())
+  const wanted = `${installation} ${number}`
+  const found = await keepSetting(store.db, 'shard', wanted)
+  if (found === wanted) return
+  const own = found.startsWith(`${installation} `)
+  const is = own
+    ? `shard ${found.slice(installation.length + 1)} of this installation`
+    : wordsFor('')
+  throw new Error(`shard ${number} of WAKEFUL_SHARDS is ${is}: name all of them, in their order`)
+}
+
+function wordsFor(shard: string): string {
+  return shard === '' ? 'of another installation' : `no first shard but ${shard.split(' ')[1]}`
+}
+
+/** Buckets on their way, or in a shard that this process was not told of, are not served here. */
+function take(map: ShardMap, kept: readonly KeptShard[], known: number): void {
+  if (kept.length === 0) return
+  map.change(
+    kept,
+    kept.filter(({ number, splitsFrom }) => splitsFrom !== null || number >= known),
+  )
+}
+
+/** Follows the map while shards are split. */
+export function mapService({ all, home, map }: PerShard<Store>): ExtraService {
+  const tick = async () => {
+    take(map, await readShards(home.engine), all.length)
+    return IDLE
+  }
+  return { service: { name: 'shards', tick }, pollMs: MAP_POLL_MS }
+}
