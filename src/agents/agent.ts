@@ -3,7 +3,7 @@ import type { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { TurnPerson } from '../core/people/person.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
 
@@ -57,7 +57,7 @@ export interface Spent {
 export interface TurnResult {
   /** As the agent reports it; it stands in the metadata of the checkpoint that the turn ends in, too. */
   readonly spent?: Spent
-  readonly wishes: readonly Wish[]
+  readonly wishes: readonly TurnAction[]
   /** The checkpoint this turn ends in; it is among `points`. Null: the session's state stays as it was. */
   readonly checkpointId: string | null
   readonly points: readonly Point[]
@@ -100,7 +100,7 @@ export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency }: AgentLim
  */
 export function stateResult(
   input: TurnInput,
-  wishes: readonly Wish[],
+  wishes: readonly TurnAction[],
   state: string,
   spent?: Spent,
 ): TurnResult {

@@ -4,7 +4,7 @@
  * crash. It knows nothing of the database; its result is written by the turn's commit.
  */
 import { TerminalError } from '../core/errors.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import { hasUnstorableJson, storableText } from '../core/text.ts'
 import { checkFile, type FileOwner, fileKey, mediaType, type WorkFile } from '../core/work/file.ts'
 import {
@@ -91,7 +91,7 @@ export function executorAgent(execute: Executor, services: ExecutorServices): Ag
       try {
         const result = await execute(workRun(input, payload, reporter))
         const output = await finishedRun(input, payload, result, reporter.note, services)
-        const wish: Wish = { type: 'ask_trigger', trigger: 'work', ask: { output } }
+        const wish: TurnAction = { type: 'trigger_command', trigger: 'work', ask: { output } }
         return { wishes: [wish], checkpointId: null, points: [] }
       } catch (error) {
         await reporter.flush()

@@ -9,7 +9,7 @@ import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
 import { type TurnPerson, turnPerson } from '../core/people/person.ts'
 import type { AnsweredQuestion } from '../core/questions/question.ts'
 import { TIMER_ID_MAX } from '../core/sessions/session.ts'
-import { setsTrigger, type Wish } from '../core/sessions/turn.ts'
+import { setsTrigger, type TurnAction } from '../core/sessions/turn.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../store/alarms/alarms.ts'
 import { countEnabled, getIntent } from '../store/intents/intents.ts'
@@ -34,16 +34,7 @@ import {
 } from './changes.ts'
 import { type FollowUp, instant } from './follow-up.ts'
 import { type IntentRequest, intentDraft } from './intent-request.ts'
-import {
-  type OwnAlarm,
-  type OwnIntent,
-  type OwnOutput,
-  type OwnWork,
-  ownAlarms,
-  ownIntents,
-  ownOutputs,
-  ownWork,
-} from './own.ts'
+import * as own from './own.ts'
 import { type Explained, explained, type Planned, planned } from './planned.ts'
 import * as people from './preferences.ts'
 import { type PromiseRequest, promiseWish } from './promise.ts'
@@ -80,7 +71,7 @@ export class Turn {
   /** A JSON object; change it in place. What it is at the end is committed. */
   state: Record<string, unknown>
   readonly #input: TurnInput
-  readonly #wishes: Wish[] = []
+  readonly #wishes: TurnAction[] = []
   #spent: Spent | undefined
   #over = false
 
@@ -113,7 +104,7 @@ export class Turn {
   /** Changes what the person wants, as they said; null empties, what is left out stays. Throws a `Refusal`. */
   setPreferences(wish: people.PreferenceRequest): void {
     const preferences = people.preferenceWish(wish, this.person, this.startedAt)
-    this.#ask({ type: 'ask_trigger', trigger: 'digest', ask: { preferences } })
+    this.#ask({ type: 'trigger_command', trigger: 'digest', ask: { preferences } })
   }
 
   /** What waits for its moment, soonest first: the answer to "what did I miss?". */
@@ -160,7 +151,7 @@ export class Turn {
   cancelQuestion(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelQuestion: takes the id that ask answered')
-    this.#ask({ type: 'ask_trigger', trigger: 'tool_result', ask: { cancel_question: id } })
+    this.#ask({ type: 'trigger_command', trigger: 'tool_result', ask: { cancel_question: id } })
   }
 
   /** The question that this event answers, and with what; null where it answers none. */
@@ -197,7 +188,7 @@ export class Turn {
   /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
   setAlarm(request: AlarmRequest): string {
     const draft = alarmDraft(request, this.#input)
-    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
+    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { set: draft } })
     return draft.id
   }
 
@@ -205,7 +196,7 @@ export class Turn {
   cancelAlarm(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
-    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: id } })
+    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { cancel: id } })
   }
 
   /**
@@ -219,7 +210,7 @@ export class Turn {
     const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
     if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
     const draft = alarmDraft({ ...keptOf(row), ...when }, this.#input)
-    this.#ask({ type: 'ask_trigger', trigger: 'alarm', ask: { set: draft } })
+    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { set: draft } })
     this.cancelAlarm(id)
     return draft.id
   }
@@ -231,7 +222,7 @@ export class Turn {
   async createIntent(request: IntentRequest): Promise<string> {
     const draft = intentDraft(request, this.#input)
     await this.#roomForIntent()
-    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { create_intent: draft } })
+    this.#ask({ type: 'trigger_command', trigger: 'intent', ask: { create_intent: draft } })
     return draft.id
   }
 
@@ -239,13 +230,13 @@ export class Turn {
   deleteIntent(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('deleteIntent: takes the id that createIntent answered')
-    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { delete_intent: id } })
+    this.#ask({ type: 'trigger_command', trigger: 'intent', ask: { delete_intent: id } })
   }
 
   /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
   createWork(request: WorkRequest): string {
     const draft = workDraft(request, this.#input)
-    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { create_work: draft } })
+    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { create_work: draft } })
     return draft.id
   }
 
@@ -253,7 +244,7 @@ export class Turn {
   deleteWork(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('deleteWork: takes the id that createWork answered')
-    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { delete_work: id } })
+    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { delete_work: id } })
   }
 
   /**
@@ -264,7 +255,7 @@ export class Turn {
     const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
     if (row === null) return false
     const asked = workChange(change, row)
-    this.#ask({ type: 'ask_trigger', trigger: 'work', ask: { update_work: id, change: asked } })
+    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { update_work: id, change: asked } })
     return true
   }
 
@@ -278,29 +269,33 @@ export class Turn {
     if (row === null || row.agent_id !== agentId) return false
     const { asked, enabling } = intentChange(change, row)
     if (enabling) await this.#roomForIntent()
-    this.#ask({ type: 'ask_trigger', trigger: 'intent', ask: { update_intent: id, change: asked } })
+    this.#ask({
+      type: 'trigger_command',
+      trigger: 'intent',
+      ask: { update_intent: id, change: asked },
+    })
     return true
   }
 
   /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
-  listAlarms(): Promise<OwnAlarm[]> {
-    return ownAlarms(this.#input)
+  listAlarms(): Promise<own.OwnAlarm[]> {
+    return own.ownAlarms(this.#input)
   }
 
   /** Intents of this user and agent, newest first, those that are switched off too. */
-  listIntents(): Promise<OwnIntent[]> {
-    return ownIntents(this.#input)
+  listIntents(): Promise<own.OwnIntent[]> {
+    return own.ownIntents(this.#input)
   }
 
   /** Work of this user, newest first, paused work too. */
-  listWork(): Promise<OwnWork[]> {
-    return ownWork(this.#input)
+  listWork(): Promise<own.OwnWork[]> {
+    return own.ownWork(this.#input)
   }
 
   /** What the runs of one work came to, newest first; null where there is no such work of this user. */
-  async workOutputs(id: string, limit = 5): Promise<OwnOutput[] | null> {
+  async workOutputs(id: string, limit = 5): Promise<own.OwnOutput[] | null> {
     const count = Math.max(1, Math.min(OUTPUTS_MAX, Math.floor(limit)))
-    return isUuid(id) ? ownOutputs(this.#input, id, count) : null
+    return isUuid(id) ? own.ownOutputs(this.#input, id, count) : null
   }
 
   /** The names of those who do work here. */
@@ -320,8 +315,9 @@ export class Turn {
 
   /** Deletions make room with the commit only: whether there is something to delete shows there. */
   #intentsAsked(): number {
-    return this.#wishes.filter((wish) => wish.type === 'ask_trigger' && 'create_intent' in wish.ask)
-      .length
+    return this.#wishes.filter(
+      (wish) => wish.type === 'trigger_command' && 'create_intent' in wish.ask,
+    ).length
   }
 
   async #roomForIntent(): Promise<void> {
@@ -347,7 +343,7 @@ export class Turn {
     }))
   }
 
-  #ask(wish: Wish): void {
+  #ask(wish: TurnAction): void {
     if (this.#over) throw new Error(OVER)
     const refusal = setsTrigger(wish) ? this.#input.refusal?.() : null
     if (refusal) throw refusal
@@ -355,7 +351,7 @@ export class Turn {
   }
 
   /** Closes the turn and says what it wants. */
-  static finish(turn: Turn): { wishes: Wish[]; state: string; spent: Spent | undefined } {
+  static finish(turn: Turn): { wishes: TurnAction[]; state: string; spent: Spent | undefined } {
     turn.#over = true
     return { wishes: turn.#wishes, state: stateText(turn.state), spent: turn.#spent }
   }

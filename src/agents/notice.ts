@@ -2,7 +2,7 @@
  * The notice that work is ready. It comes to a conversation as an event, and its turn is not run by the agent
  * there: one message says so, and the agent's state stays untouched, whatever kind of agent it is.
  */
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
 import { promiseFor } from './promise.ts'
 
@@ -55,7 +55,7 @@ function noticeOf({ event }: TurnInput): NoticePayload | PlainNotice | null {
 
 function told(notice: NoticePayload | PlainNotice): TurnResult {
   const content = 'text' in notice ? notice.text : noticeText(notice)
-  const wish: Wish = { type: 'send_message', content }
+  const wish: TurnAction = { type: 'send_message', content }
   return { wishes: [wish], checkpointId: null, points: [] }
 }
 

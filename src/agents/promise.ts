@@ -1,6 +1,6 @@
 /** A promise: a message and the alarm that keeps it, as one wish. */
 import { promiseIn } from '../core/alarms/promise.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import { storableText } from '../core/text.ts'
 import type { TurnInput, TurnResult } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
@@ -20,12 +20,12 @@ export function promiseWish(
   request: PromiseRequest,
   input: TurnInput,
   id?: string,
-): { wish: Wish; id: string } {
+): { wish: TurnAction; id: string } {
   const content = sayable('promise', text)
   const wake_message = request.wake_message ?? storableText(`You promised: ${text}`, WAKE_MAX)
   const draft = alarmDraft({ ...request, wake_message }, input)
   const set = { ...draft, promised: true, ...(id === undefined ? {} : { id }) }
-  const wish: Wish = {
+  const wish: TurnAction = {
     type: 'send_message',
     content,
     along: [{ trigger: 'alarm', ask: { set } }],

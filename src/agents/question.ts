@@ -9,7 +9,7 @@ import {
   type QuestionTerms,
   questionTerms,
 } from '../core/questions/question.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { storable } from './asked.ts'
 import { sayable } from './said.ts'
@@ -27,7 +27,7 @@ export function questionWish(
   text: string,
   request: QuestionRequest,
   input: TurnInput,
-): { wish: Wish; id: string } {
+): { wish: TurnAction; id: string } {
   const { startedAt: now, person } = input
   const said = sayable('ask', text)
   if (said.length > QUESTION_MAX)
@@ -51,14 +51,14 @@ function isUnattended({ event }: TurnInput): boolean {
 }
 
 /** Nothing is said, and the default is there with the next event. */
-function takenAtOnce(draft: QuestionDraft, now: Date): Wish {
+function takenAtOnce(draft: QuestionDraft, now: Date): TurnAction {
   if (draft.defaultAnswer === null)
     throw new Refusal(
       'rule',
       'ask: nobody watches this fire (unattended is "default"), so a question takes default and until',
     )
   const question = { ...draft, untilAt: now, unattended: true }
-  return { type: 'ask_trigger', trigger: 'tool_result', ask: { question } }
+  return { type: 'trigger_command', trigger: 'tool_result', ask: { question } }
 }
 
 /** The question that an event answers; null where it answers none. Nobody but the server writes the field. */

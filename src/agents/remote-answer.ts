@@ -16,7 +16,7 @@ import { errorText, type Refusal } from '../core/errors.ts'
 import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
 import { isUuid } from '../core/ids.ts'
 import { EFFECTS_PER_TURN_MAX, TEXT_MAX_BYTES, TIMER_ID_MAX } from '../core/sessions/session.ts'
-import { setsTrigger, type Wish } from '../core/sessions/turn.ts'
+import { setsTrigger, type TurnAction } from '../core/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 import { promiseWish } from './promise.ts'
@@ -25,7 +25,7 @@ import { questionWish } from './question.ts'
 export interface RemoteAnswer {
   /** JSON text of an object; null leaves the state as it is. */
   readonly state: string | null
-  readonly wishes: readonly Wish[]
+  readonly wishes: readonly TurnAction[]
 }
 
 const ERRORS_MAX = 20
@@ -147,7 +147,12 @@ function effectOf(item: RawJson, where: string, errors: string[]): Effect | null
   return null
 }
 
-function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: string[]): Wish[] {
+function wishOf(
+  effect: Effect | null,
+  index: number,
+  input: TurnInput,
+  errors: string[],
+): TurnAction[] {
   if (effect === null) return []
   const payload = 'payload' in effect ? (effect.payload?.text ?? null) : null
   switch (effect.type) {
@@ -156,7 +161,7 @@ function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: 
     case 'cancel_timer':
       return [{ type: 'cancel_timer', timerId: effect.timer_id }]
     case 'cancel_alarm':
-      return [{ type: 'ask_trigger', trigger: 'alarm', ask: { cancel: effect.id } }]
+      return [{ type: 'trigger_command', trigger: 'alarm', ask: { cancel: effect.id } }]
     case 'schedule_timer': {
       const { timer_id: timerId, delay_seconds: delay, fire_at: text } = effect
       const at = text === undefined ? null : localInstant(text, 'UTC')
@@ -169,11 +174,11 @@ function wishOf(effect: Effect | null, index: number, input: TurnInput, errors: 
       const set = tried(`effects[${index}]`, errors, () =>
         alarmDraft(request as unknown as AlarmRequest, input),
       )
-      return set === undefined ? [] : [{ type: 'ask_trigger', trigger: 'alarm', ask: { set } }]
+      return set === undefined ? [] : [{ type: 'trigger_command', trigger: 'alarm', ask: { set } }]
     }
     case 'cancel_question': {
       const ask = { cancel_question: effect.id }
-      return [{ type: 'ask_trigger', trigger: 'tool_result', ask }]
+      return [{ type: 'trigger_command', trigger: 'tool_result', ask }]
     }
     case 'ask': {
       const { type: _, content, ...asked } = effect

@@ -108,7 +108,7 @@ export interface ReachingChannel {
 /** Due sooner than this, the clock may sleep past it: it sleeps longest where nothing has been due for a while. */
 const SOON_MS = 5_000
 
-export function tellIfSoon(app: AppServices, due: Date, now: Date): void {
+export function wakeClockIfSoon(app: AppServices, due: Date, now: Date): void {
   if (due.getTime() - now.getTime() < SOON_MS) app.changed('clock')
 }
 

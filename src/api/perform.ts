@@ -83,7 +83,7 @@ export async function inOneTransaction(
   input: Input,
   work: (inside: Context) => Promise<Answer>,
 ): Promise<Answer> {
-  const hints = gatherHints(ctx.app)
+  const hints = deferUntilCommit(ctx.app)
   const answer = await reaching(op, ctx, input).db.tx((db) => {
     // A transaction that is run again says everything again.
     hints.forget()
@@ -97,7 +97,7 @@ export async function inOneTransaction(
  * Keeps what is said to the app back until it is so: whoever looks before the commit sees nothing, and the files of
  * a work whose deletion does not commit must stay.
  */
-function gatherHints(app: AppServices) {
+function deferUntilCommit(app: AppServices) {
   let gathered: (() => void)[] = []
   const gathering: AppServices = {
     ...app,

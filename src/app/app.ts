@@ -4,9 +4,9 @@
  */
 import type { AddressInfo } from 'node:net'
 import { tzDataVersion } from '../../packages/schedule/src/index.ts'
+import type { Door } from '../api/callers/caller.ts'
+import { localActor } from '../api/callers/local.ts'
 import type { Actor, AppServices, Context, ContextShards } from '../api/contract.ts'
-import type { Door } from '../api/doors/door.ts'
-import { localActor } from '../api/doors/local.ts'
 import { onceByKey } from '../api/once.ts'
 import { wallClock } from '../clock.ts'
 import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
@@ -33,11 +33,11 @@ import { claimKey, completeKey, keptAnswer } from '../store/identity/idempotency
 import type { TakenSignal } from '../store/intents/signals.ts'
 import type { Appended, NewEvent } from '../store/sessions/events.ts'
 import { VERSION } from '../version.ts'
+import { answerWord } from './chat-commands.ts'
 import { type Asking, type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
 import { operations } from './operations.ts'
 import { type AppOptions, openParts, type Parts } from './parts.ts'
 import { agreeOnMap, agreeOnShard, onlyStore, openStores } from './shards.ts'
-import { answerWord } from './words.ts'
 import { followRules } from './zones.ts'
 
 export { VERSION }

@@ -1,7 +1,7 @@
 /** Operations by name, for the library. */
 
-import type { Door } from '../api/doors/door.ts'
-import type { Arguments } from '../api/doors/flat.ts'
+import type { Door } from '../api/callers/caller.ts'
+import type { Arguments } from '../api/callers/flat.ts'
 import { Refusal } from '../core/errors.ts'
 import { operations } from './operations.ts'
 

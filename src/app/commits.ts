@@ -28,7 +28,7 @@ export interface SharedCommitsOptions {
   readonly tracer?: Tracer
 }
 
-export class SharedCommits {
+export class WriteBatcher {
   readonly #options: SharedCommitsOptions
   readonly #appends: GroupCommit<NewEvent, Appended | null>
   readonly #alarms: GroupCommit<AlarmDraft, AlarmSet | Refusal>
@@ -117,9 +117,9 @@ export class SharedCommits {
 
 /** The same in several shards: an event goes to its person's, a fact for everybody to each. */
 export class WriteBatchers {
-  readonly shards: PerShard<SharedCommits>
+  readonly shards: PerShard<WriteBatcher>
 
-  constructor(shards: PerShard<SharedCommits>) {
+  constructor(shards: PerShard<WriteBatcher>) {
     this.shards = shards
   }
 
@@ -134,7 +134,7 @@ export class WriteBatchers {
   async takeSignals(
     signals: readonly NewSignal[],
     tx: Db | null = null,
-    own: SharedCommits = this.shards.home,
+    own: WriteBatcher = this.shards.home,
   ): Promise<SignalTaken[]> {
     const { all, several } = this.shards
     if (!several) return own.takeSignals(signals, tx)
@@ -148,7 +148,7 @@ export class WriteBatchers {
 
   /** Those that concern this shard. Who told a fact for everybody is recorded once. */
   async #tell(
-    to: SharedCommits,
+    to: WriteBatcher,
     signals: readonly NewSignal[],
     tx: Db | null,
     recorded?: 'recorded',

@@ -1,7 +1,7 @@
 /** The doors within a process, put together for the composition root: the library's, and MCP's over HTTP. */
 import type { Logger } from 'pino'
+import { type Door, type LocalDoor, localDoor } from '../api/callers/caller.ts'
 import type { Actor, Context, Operation } from '../api/contract.ts'
-import { type Door, type LocalDoor, localDoor } from '../api/doors/door.ts'
 import { refusalOf } from '../api/refusal.ts'
 import { wallClock } from '../clock.ts'
 import { Refusal } from '../core/errors.ts'

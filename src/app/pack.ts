@@ -17,9 +17,9 @@ import type { Agents } from '../engine/turns.ts'
 import type { Fetched, FetchRequest } from '../sources/fetcher.ts'
 import type { Source } from '../sources/source.ts'
 import type { Store } from '../store/db/open.ts'
-import type { Stage } from './stage.ts'
+import type { Sandbox } from './sandbox.ts'
 
-export { openPlay, type Setting } from './stage.ts'
+export { openSandboxEngine, type Setting } from './sandbox.ts'
 
 /** `Sees`: its own settings, and those of other packs that it uses. */
 export interface Pack<S extends object = object, Sees extends object = S> {
@@ -43,8 +43,8 @@ export interface PackApp {
   readonly takeSignals: (signals: readonly NewSignal[]) => Promise<unknown>
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>
-  /** What operations ask for, over another store that is cut off from the outside; `openPlay` has the engine's services work there. */
-  readonly stage: (store: Store) => Stage
+  /** What operations ask for, over another store that is cut off from the outside; `openSandboxEngine` has the engine's services work there. */
+  readonly stage: (store: Store) => Sandbox
   /** Who runs turns here. */
   readonly agents: () => Agents
   /** A test clock asks, and does not wait for something to happen. */

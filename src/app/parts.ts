@@ -13,9 +13,9 @@ import { deliveryOf } from '../engine/delivery.ts'
 import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
 import { LocalHints } from '../engine/hints.ts'
 import { ChannelInbox } from '../engine/inbox.ts'
-import { type Moments, SILENT } from '../engine/moments.ts'
 import { STOPS_MS, Stops } from '../engine/stops.ts'
 import { SubscriptionsService } from '../engine/subscriptions.ts'
+import { SILENT, type TestSignals } from '../engine/test-signals.ts'
 import { tryLink } from '../engine/try-link.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { createMeter } from '../observe/meter.ts'
@@ -32,13 +32,13 @@ import { questionTrigger } from '../triggers/question.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import { workTrigger } from '../triggers/work.ts'
 import { AgentRuntime } from './agent-runtime.ts'
-import { SharedCommits, WriteBatchers } from './commits.ts'
+import { WriteBatcher, WriteBatchers } from './commits.ts'
 import { openHealth } from './health.ts'
 import { signedCalls, wakesOf } from './outgoing.ts'
 import type { PackApp } from './pack.ts'
 import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+import { openSandbox } from './sandbox.ts'
 import { mapService } from './shards.ts'
-import { openStage } from './stage.ts'
 
 const DAY_MS = 86_400_000
 /** How late somebody outside may hear of what happened. */
@@ -67,7 +67,7 @@ export interface AppOptions {
   readonly now?: () => Date
   /** Opened already, and closed by whoever opened it: several apps may share one. Else what `databaseUrl` names. */
   readonly store?: Store
-  readonly moments?: Moments
+  readonly moments?: TestSignals
   /** How long a key is believed without asking again; two seconds unless said. */
   readonly trustMs?: number
 }
@@ -92,7 +92,7 @@ export async function openParts(options: AppOptions, stores: PerShard<Store>, tr
     () => runtime,
     (name) => pushChannels.get(name),
   )
-  const stage = (store: Store) => openStage({ ...base, store, app: services.home })
+  const stage = (store: Store) => openSandbox({ ...base, store, app: services.home })
   const packs = await plugPacks(options, base, {
     ...{ inbox, stage },
     agents: () => runtime.agents,
@@ -121,7 +121,7 @@ function openBase({ config, log }: AppOptions, stores: PerShard<Store>, tracing:
   const commits = new WriteBatchers(
     stores.each((store, number) => {
       const own = hints.all[number] as LocalHints
-      return new SharedCommits({ store, policy, meter, hints: own, tracer })
+      return new WriteBatcher({ store, policy, meter, hints: own, tracer })
     }),
   )
   const budgets = stores.each(
@@ -325,7 +325,7 @@ function servicesOf(
   number: number,
 ): AppServices {
   const { policy, meter, packs, runtime, pushChannels, calls } = parts
-  const commits = parts.commits.shards.all[number] as SharedCommits
+  const commits = parts.commits.shards.all[number] as WriteBatcher
   const hints = parts.hints.all[number] as LocalHints
   return {
     append: (event, tx) => commits.append(event, tx),

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
-import { type Lent, type Promotion, soonest, type Trigger } from '../triggers/trigger.ts'
+import { type CapacityGrant, type Promotion, soonest, type Trigger } from '../triggers/trigger.ts'
 import type { Hints } from './hints.ts'
 import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
@@ -29,9 +29,9 @@ export interface ClockOptions {
 /** Lends places for turns, and runs what was leased for them. */
 export interface Runner {
   /** Null: nothing is to be leased now. `patient`: waits a little for places. */
-  lend(patient: boolean): Promise<Lent | null>
+  lend(patient: boolean): Promise<CapacityGrant | null>
   /** What came of it, be it nothing. */
-  take(lent: Lent, turns: readonly ClaimedTurn[]): Promise<void>
+  take(lent: CapacityGrant, turns: readonly ClaimedTurn[]): Promise<void>
 }
 
 export function clockService(options: ClockOptions): Service {
@@ -84,12 +84,12 @@ async function lend(
   runner: Runner,
   { leases, lanes }: Trigger,
   busy: boolean,
-): Promise<Lent | null> {
+): Promise<CapacityGrant | null> {
   if (leases === undefined || (busy && lanes !== undefined)) return null
   return runner.lend(busy && leases === 'together')
 }
 
-/** Batches side by side where much is due, and the order of its batches does not matter to the trigger. */
+/** BatchLeases side by side where much is due, and the order of its batches does not matter to the trigger. */
 async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promotion> {
   const lanes = busy && db.kind === 'postgres' ? (trigger.lanes ?? 1) : 1
   if (lanes === 1) return trigger.promote(db, busy)

@@ -11,7 +11,7 @@ import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/sessions/session.t
 import type { Decision, EffectRow, Failure, Policy } from '../core/sessions/turn.ts'
 import { afterFailure, decide, heldDecision, openingCounters } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
-import { byKey, databaseNow } from '../store/db/due.ts'
+import { commitTx, databaseNow } from '../store/db/due.ts'
 import { defer, type NewDeferred } from '../store/people/deferred.ts'
 import { countUnasked, lockPeople } from '../store/people/people.ts'
 import {
@@ -21,24 +21,24 @@ import {
 } from '../store/sessions/checkpoints.ts'
 import {
   HeadMovedError,
-  type HeldHead,
   lockHeads,
+  type SessionState,
   type TurnWrite,
   writeTurns,
 } from '../store/sessions/turns.ts'
-import type { Asked, SlotOutcome, Trigger } from '../triggers/trigger.ts'
+import type { PendingCommand, SlotOutcome, Trigger } from '../triggers/trigger.ts'
 import { childOfEvent, keepPending } from './pending.ts'
 import {
-  asksPerson,
   type Counted,
   countSpoken,
   deferredOf,
+  hasUnpromptedMessage,
   inTurn,
   isRelease,
+  needsPersonLock,
   type People,
   type Speaking,
   speak,
-  speaks,
 } from './preferences.ts'
 
 export interface Finished extends Speaking {
@@ -76,7 +76,7 @@ export async function commitTurns(
     headsOf: (tx: Db) => Promise<Heads>,
     peopleOf: (tx: Db) => Promise<People> | People | null,
   ) =>
-    byKey(db, async (tx) => {
+    commitTx(db, async (tx) => {
       const heads = await headsOf(tx)
       const people = await peopleOf(tx)
       const now = await databaseNow(tx)
@@ -97,10 +97,10 @@ export async function commitTurns(
     })
   const locked = () =>
     commit(
-      (tx) => heldHeads(tx, finished),
+      (tx) => lockedStates(tx, finished),
       (tx) => peopleSpokenTo(tx, finished, policy),
     )
-  if (finished.some(asksPerson)) return locked()
+  if (finished.some(needsPersonLock)) return locked()
   try {
     return await commit(
       async () => CLAIMED,
@@ -114,12 +114,12 @@ export async function commitTurns(
 
 /** After the sessions, in the order of their keys: everybody to whom something is said unasked, as far as they have preferences. */
 function peopleSpokenTo(tx: Db, finished: readonly Finished[], policy: Policy): Promise<People> {
-  const spokenTo = finished.filter((turn) => asksPerson(turn) || speaks(turn))
+  const spokenTo = finished.filter((turn) => needsPersonLock(turn) || hasUnpromptedMessage(turn))
   const users = spokenTo.map(({ claim }) => claim.user_id)
   return lockPeople(tx, users, policy.timezone ?? 'UTC')
 }
 
-type Heads = Pick<ReadonlyMap<Finished, HeldHead>, 'get'>
+type Heads = Pick<ReadonlyMap<Finished, SessionState>, 'get'>
 
 const CLAIMED: Heads = { get: ({ claim }) => claim }
 const NOBODY: ReadonlySet<string> = new Set()
@@ -129,8 +129,11 @@ const NOBODY: ReadonlySet<string> = new Set()
  * very process took it up again, and both attempts end together. Heads are told by session, not by token,
  * so no look-up asks for one session twice: else the lost attempt would pass by the living one's token.
  */
-async function heldHeads(tx: Db, finished: readonly Finished[]): Promise<Map<Finished, HeldHead>> {
-  const held = new Map<Finished, HeldHead>()
+async function lockedStates(
+  tx: Db,
+  finished: readonly Finished[],
+): Promise<Map<Finished, SessionState>> {
+  const held = new Map<Finished, SessionState>()
   for (let rest = finished; rest.length > 0; ) {
     const round = new Map<string, Finished>()
     const again: Finished[] = []
@@ -154,7 +157,7 @@ async function heldHeads(tx: Db, finished: readonly Finished[]): Promise<Map<Fin
 
 interface Held {
   readonly turn: Finished
-  readonly head: HeldHead
+  readonly head: SessionState
   /** The database's time of this transaction. */
   readonly now: Date
   /** Null: not looked at. */
@@ -200,7 +203,7 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
     // Whether a later message has overtaken the timers that it sets.
     lastUserSeq: decision.timers.length > 0 ? head.last_user_seq : null,
     userId: claim.user_id,
-    unjudged: held.people === null && speaks(turn),
+    assumesNoPreferences: held.people === null && hasUnpromptedMessage(turn),
     decision,
   }
   return { turn: { ...turn, result }, now, row, deferred }
@@ -312,7 +315,7 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
   })
 }
 
-function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): Asked[] {
+function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): PendingCommand[] {
   const { claim, result } = turn
   const { traceparent, decision } = row
   const session = {
@@ -323,13 +326,13 @@ function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType)
     bucket: claim.bucket,
   }
   const wishes = (result?.wishes ?? []).slice(0, EFFECTS_PER_TURN_MAX)
-  const plain = wishes.filter((wish) => wish.type === 'ask_trigger')
+  const plain = wishes.filter((wish) => wish.type === 'trigger_command')
   const wanted = [...plain, ...(decision.along ?? [])].filter((wish) => wish.trigger === trigger)
   if (wanted.length === 0) return []
   const lineage = lineageText(childOfEvent(claim))
   return wanted.map(({ ask }) => ({
     session,
-    wish: { type: 'ask_trigger', trigger, ask },
+    wish: { type: 'trigger_command', trigger, ask },
     eventSeq: claim.seq,
     traceparent,
     lineage,

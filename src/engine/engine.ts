@@ -12,7 +12,6 @@ import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
 import { LocalHints, type Topic } from './hints.ts'
 import type { Meter } from './meter.ts'
-import { type Moments, SILENT } from './moments.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
@@ -21,6 +20,7 @@ import { round, together } from './round.ts'
 import { IDLE, Loop, type Service, type Tick } from './service.ts'
 import { type SourcesOptions, SourcesService } from './sources.ts'
 import { Stops } from './stops.ts'
+import { SILENT, type TestSignals } from './test-signals.ts'
 import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
 
@@ -50,7 +50,7 @@ export interface EngineOptions {
   readonly sweep?: () => Promise<number>
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly moments?: Moments
+  readonly moments?: TestSignals
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
   /** Running turns of agents with a limit of their own, counted for all shards of the process. */

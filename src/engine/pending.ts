@@ -40,7 +40,7 @@ const nameOf = ({ turn: { claim } }: Setting) => `${claim.user_id}:${claim.agent
 
 function setsItself({ turn: { claim, result } }: Setting): boolean {
   const sets = result?.wishes.some(
-    ({ type }) => type === 'ask_trigger' || type === 'schedule_timer',
+    ({ type }) => type === 'trigger_command' || type === 'schedule_timer',
   )
   return sets === true && isSelfMade(childOfEvent(claim))
 }

@@ -12,9 +12,9 @@ import {
   type Preferences,
   type Utterance,
 } from '../core/people/preferences.ts'
-import { fitting, type HeldBack, messagesIn, unsaid } from '../core/people/speak.ts'
+import { type Deferral, fitting, messagesIn, unsaid } from '../core/people/speak.ts'
 import { holdsSlot, isRetry, slotName, utteranceOf } from '../core/people/utterance.ts'
-import type { Wish } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../core/sessions/turn.ts'
 import type { DeferredKind, DeferredRow, Late, NewDeferred } from '../store/people/deferred.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 
@@ -26,7 +26,7 @@ export interface Speaking {
   readonly claim: ClaimedTurn
   readonly result: TurnResult | null
   /** Held back before its agent was woken. */
-  readonly held?: HeldBack | null
+  readonly held?: Deferral | null
   /** What was deferred and is released by its event. */
   readonly slots?: readonly DeferredRow[]
 }
@@ -52,7 +52,7 @@ export async function heldBack(
   turn: Speaking,
   zone: string,
   lateWith: () => Promise<Late | null>,
-): Promise<HeldBack | null> {
+): Promise<Deferral | null> {
   const { claim } = turn
   const held = heldWhenDue(turn, zone)
   if (held !== null || !isLate(claim)) return held
@@ -73,7 +73,7 @@ function isFollowed({ scheduled_for: slot, now }: ClaimedTurn, late: Late): bool
 }
 
 /** What holds the turn back before its agent is woken. A tool's result is for the agent to know, whatever it may say. */
-function heldWhenDue(turn: Speaking, zone: string): HeldBack | null {
+function heldWhenDue(turn: Speaking, zone: string): Deferral | null {
   const { claim } = turn
   if (claim.person === null || claim.type === 'tool_result') return null
   const row = readPerson(claim.person)
@@ -90,13 +90,15 @@ function isLate({ type, scheduled_for: slot, now, payload }: ClaimedTurn): boole
 }
 
 /** Whether its commit has to look at the person. */
-export function asksPerson(turn: Speaking): boolean {
+export function needsPersonLock(turn: Speaking): boolean {
   const { claim, held } = turn
-  return (held !== undefined && held !== null) || (claim.person !== null && speaks(turn))
+  return (
+    (held !== undefined && held !== null) || (claim.person !== null && hasUnpromptedMessage(turn))
+  )
 }
 
 /** It says something that nobody asked for. */
-export function speaks(turn: Speaking): boolean {
+export function hasUnpromptedMessage(turn: Speaking): boolean {
   return messagesIn(turn.result?.wishes ?? []) > 0 && utterance(turn) !== null
 }
 
@@ -108,8 +110,8 @@ export type Counted = Map<string, Preferences['unasked']>
 
 /** What comes of a turn's wishes: as they are, fewer, or nothing now. */
 export type Spoken =
-  | { readonly wishes: readonly Wish[]; readonly held: HeldBack | null }
-  | { readonly wishes: null; readonly held: HeldBack }
+  | { readonly wishes: readonly TurnAction[]; readonly held: Deferral | null }
+  | { readonly wishes: null; readonly held: Deferral }
 
 /** Under the lock of the person's row. */
 export function speak(turn: Speaking, people: People, now: Date): Spoken {
@@ -128,11 +130,11 @@ export function speak(turn: Speaking, people: People, now: Date): Spoken {
 
 /** What was to be deferred: the person may have changed their mind since the turn was claimed. Then it is released at once. */
 function again(
-  held: HeldBack,
+  held: Deferral,
   preferences: Preferences | undefined,
   said: Utterance | null,
   now: Date,
-): HeldBack {
+): Deferral {
   if (held.move === 'drop' || held.rule === 'late' || held.rule === 'stopped') return held
   const verdict =
     preferences === undefined || said === null ? null : judgePreferences(preferences, said, now)
@@ -151,7 +153,7 @@ export function countSpoken(turn: Speaking, messages: number, people: People, no
 /** The rows of what is deferred: the slots of a released event once more, or the one that the event is. */
 export function deferredOf(
   { claim, slots = [] }: Speaking,
-  held: HeldBack,
+  held: Deferral,
   traceparent: string | null,
 ): NewDeferred[] {
   if (held.move !== 'defer') return []
@@ -179,7 +181,7 @@ export function deferredOf(
   ]
 }
 
-/** Who speaks first where a day has room for some: whose time came first, and in one instant always the same, so that it can be foretold. */
+/** Who hasUnpromptedMessage first where a day has room for some: whose time came first, and in one instant always the same, so that it can be foretold. */
 export function inTurn({ claim: a }: Speaking, { claim: b }: Speaking): number {
   const at = ({ scheduled_for, event_created_at }: ClaimedTurn) =>
     (scheduled_for ?? event_created_at).getTime()

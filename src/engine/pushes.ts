@@ -28,11 +28,17 @@ import {
   settlePush,
 } from '../store/sessions/pushes.ts'
 import { deliveryOf } from './delivery.ts'
-import { type Call, insist, Leased, markSlow, SLOW_SWEEP_MS } from './leased.ts'
+import {
+  type Call,
+  LeasedRuns,
+  markSlow,
+  retryWhileUnavailable,
+  SLOW_SWEEP_MS,
+} from './leased-runs.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
-import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import { Shares } from './shares.ts'
+import type { TestSignals } from './test-signals.ts'
 
 export interface PushesOptions {
   readonly channels: readonly PushChannel[]
@@ -40,7 +46,7 @@ export interface PushesOptions {
   readonly commits: Db
   readonly leaseMs: number
   readonly meter: Meter
-  readonly moments: Moments
+  readonly moments: TestSignals
 }
 
 /** As its effect holds it. */
@@ -75,7 +81,7 @@ export class PushesService implements Service {
   onFree: () => void = () => undefined
   readonly #options: PushesOptions
   readonly #channels: ReadonlyMap<string, PushChannel>
-  readonly #running: Leased<Running>
+  readonly #running: LeasedRuns<Running>
   /** By channel, how many are on their way, and how many of them are slow. */
   readonly #sending = new Map<string, { all: number; slow: number }>()
   readonly #people = new Shares(PERSON_MAX)
@@ -84,7 +90,7 @@ export class PushesService implements Service {
   constructor(options: PushesOptions) {
     this.#options = options
     this.#channels = new Map(options.channels.map((channel) => [channel.name, channel]))
-    this.#running = new Leased({
+    this.#running = new LeasedRuns({
       leaseMs: options.leaseMs,
       keyOf: ({ push }) => keyOf(push),
       extend: (all) => extendPushes(options.claims, all.map(heldOf), options.leaseMs),
@@ -223,7 +229,7 @@ export class PushesService implements Service {
       for (const each of said) if (ours && each.outcome === 'gone') await this.#end(each)
       return ours
     }
-    return insist(write, {
+    return retryWhileUnavailable(write, {
       trouble: (trouble) => meter.trouble('pushes', trouble),
       over: () => performance.now() - sinceMs > leaseMs,
     })

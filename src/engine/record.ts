@@ -29,7 +29,7 @@ export function reportTurn(
   if (decision?.effects.some((effect) => effect.status === 'pending'))
     hints.hint('outbox', [claim.session_key])
   if (decision?.timers.length || decision?.verdicts.some(isDeferred)) hints.hint('clock')
-  if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'ask_trigger')) {
+  if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'trigger_command')) {
     hints.hint('clock')
     hints.hint('turns')
   }

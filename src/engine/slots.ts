@@ -55,7 +55,7 @@ export async function withdrawnSlots(
   return gone
 }
 
-export async function tellBegun(
+export async function notifyStarted(
   db: Db,
   triggers: Iterable<Trigger>,
   turns: readonly ClaimedTurn[],

@@ -19,11 +19,11 @@ import {
   SOURCES,
   settlePoll,
 } from '../store/intents/source-polls.ts'
-import { Leased } from './leased.ts'
+import { LeasedRuns } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
-import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
-import { type Fetch, SourceVisit } from './visit.ts'
+import { type Fetch, SourceVisit } from './source-poll.ts'
+import type { TestSignals } from './test-signals.ts'
 
 export interface SourcesOptions {
   readonly sources: readonly Source[]
@@ -33,7 +33,7 @@ export interface SourcesOptions {
   readonly db: Db
   readonly leaseMs: number
   readonly meter: Meter
-  readonly moments: Moments
+  readonly moments: TestSignals
   /** AUTONOMY_ENABLED: false asks nobody, since nobody would act on it. */
   readonly enabled: boolean
 }
@@ -55,14 +55,14 @@ export class SourcesService implements Service {
   onFree: () => void = () => undefined
   readonly #options: SourcesOptions
   readonly #sources: ReadonlyMap<string, Source>
-  readonly #running: Leased<Running>
+  readonly #running: LeasedRuns<Running>
   #ensured = false
   #starved = false
 
   constructor(options: SourcesOptions) {
     this.#options = options
     this.#sources = new Map(options.sources.map((source) => [source.key, source]))
-    this.#running = new Leased({
+    this.#running = new LeasedRuns({
       leaseMs: options.leaseMs,
       keyOf: ({ row }) => row.key,
       extend: (all) => extendClaims(options.db, SOURCES, all.map(leaseOf), options.leaseMs),

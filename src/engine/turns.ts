@@ -5,46 +5,46 @@
 import { performance } from 'node:perf_hooks'
 import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
-import type { HeldBack } from '../core/people/speak.ts'
+import type { Deferral } from '../core/people/speak.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
 import {
-  express,
   extendClaims,
   type First,
   LEASES,
+  newestFirstShare,
   releaseClaims,
   SESSIONS,
 } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { type DeferredRow, lateWith } from '../store/people/deferred.ts'
 import { type ClaimedTurn, claimTurns } from '../store/sessions/sessions.ts'
-import { type Lent, soonest } from '../triggers/trigger.ts'
+import { type CapacityGrant, soonest } from '../triggers/trigger.ts'
 import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
-import { Batches, type BatchesOptions } from './batches.ts'
+import { BatchLeases, type BatchLeasesOptions } from './batch-leases.ts'
 import { type Budgets, overFailure } from './budgets.ts'
+import { Capacity, type ClaimPlan } from './capacity.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { failureOf, LeaseLostError, neverRun, Run, StoppedError } from './guard.ts'
 import type { Hints } from './hints.ts'
 import { inputOf } from './input.ts'
-import { insist, Leased } from './leased.ts'
+import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
-import type { Moments } from './moments.ts'
-import { type ClaimPlan, Places } from './places.ts'
 import { heldBack, isRelease } from './preferences.ts'
 import { reportTurn } from './record.ts'
 import type { Service, Tick } from './service.ts'
-import { releasedSlots, tellBegun, withdrawnTurns } from './slots.ts'
+import { notifyStarted, releasedSlots, withdrawnTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 import { HELD, Stopping } from './stopping.ts'
 import type { Stops } from './stops.ts'
+import type { TestSignals } from './test-signals.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
 
-export interface TurnsOptions extends Pick<BatchesOptions, 'leaseMs'> {
+export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
@@ -57,7 +57,7 @@ export interface TurnsOptions extends Pick<BatchesOptions, 'leaseMs'> {
   readonly hints: Hints
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly moments: Moments
+  readonly moments: TestSignals
   /** Turns running at once in this shard. */
   readonly concurrency?: number
   /** How many turns of agents with a limit of their own run in this process; shared by its shards. */
@@ -96,23 +96,23 @@ export class TurnsService implements Service, Runner {
   readonly tables = [SESSIONS, LEASES]
   readonly follows = true
   readonly #options: TurnsOptions
-  readonly #running: Leased<Running>
+  readonly #running: LeasedRuns<Running>
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
-  readonly #places: Places
-  readonly #batches: Batches
+  readonly #places: Capacity
+  readonly #batches: BatchLeases
   readonly #stopping: Stopping
   #deadlines: NodeJS.Timeout | null = null
   #closed = false
   /** More sessions waited than the last look had places for. */
   #behind = false
-  /** Leased under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
+  /** LeasedRuns under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
   readonly #waiting: Pick<Running, 'claim' | 'token'>[] = []
 
   constructor(options: TurnsOptions) {
     this.#options = options
     this.#tracer = options.tracer ?? UNTRACED
-    this.#running = new Leased({
+    this.#running = new LeasedRuns({
       leaseMs: options.leaseMs,
       keyOf: ({ claim }) => claim.session_key,
       extend: (all) => extendClaims(options.claims, SESSIONS, all.map(leaseOf), options.leaseMs),
@@ -126,9 +126,9 @@ export class TurnsService implements Service, Runner {
       for (const topic of ['turns', 'clock'] as const) options.hints.local(topic)
     })
     const { concurrency = CONCURRENCY, limited } = options
-    this.#places = new Places(concurrency, () => this.#running.size, limited)
+    this.#places = new Capacity(concurrency, () => this.#running.size, limited)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
-    this.#batches = new Batches({ ...options, db: options.claims, onError })
+    this.#batches = new BatchLeases({ ...options, db: options.claims, onError })
     const { policy, triggers } = options
     const how = { policy, triggers }
     this.#commits = new GroupCommit({
@@ -153,7 +153,7 @@ export class TurnsService implements Service, Runner {
       return { did: 0, more: false, nextMs: soon }
     }
     const plan = this.#places.plan(this.#options.agents)
-    const first = express(this.#behind, limit)
+    const first = newestFirstShare(this.#behind, limit)
     const newest = first > 0 ? (await this.#claim(first, plan, 'newest')).did : 0
     const most = limit - newest
     const { did, nextMs } = await this.#claim(most, plan, 'oldest')
@@ -200,7 +200,7 @@ export class TurnsService implements Service, Runner {
     const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
     const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
     const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
-    await tellBegun(claims, triggers.values(), begun)
+    await notifyStarted(claims, triggers.values(), begun)
     for (const claim of turns) {
       const slots = released.get(claim.event_id)
       this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
@@ -209,7 +209,7 @@ export class TurnsService implements Service, Runner {
     return { did: turns.length, nextMs }
   }
 
-  async lend(patient: boolean): Promise<Lent | null> {
+  async lend(patient: boolean): Promise<CapacityGrant | null> {
     const halted = this.#closed || this.#options.stops.everything
     const places = halted ? 0 : await this.#places.lend(CLAIM_MAX, patient)
     if (places === 0) return null
@@ -218,7 +218,10 @@ export class TurnsService implements Service, Runner {
     return { places, leaseMs, token: newToken(), together: patient, ...whose }
   }
 
-  async take({ places, token, together }: Lent, turns: readonly ClaimedTurn[]): Promise<void> {
+  async take(
+    { places, token, together }: CapacityGrant,
+    turns: readonly ClaimedTurn[],
+  ): Promise<void> {
     this.#places.back(places)
     if (together) this.#batches.begin(token, turns.length)
     this.#waiting.push(...turns.map((claim) => ({ claim, token })))
@@ -351,7 +354,7 @@ export class TurnsService implements Service, Runner {
     }
   }
 
-  #heldBack({ claim, slots, run }: Running): Promise<HeldBack | null> {
+  #heldBack({ claim, slots, run }: Running): Promise<Deferral | null> {
     const { claims, policy } = this.#options
     const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
     const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
@@ -363,14 +366,14 @@ export class TurnsService implements Service, Runner {
   /** Asked until the database answers: one that is away costs no turn. */
   #whileAway<T>(run: Run, ask: () => Promise<T>): Promise<T | null> {
     const { meter } = this.#options
-    return insist(ask, {
+    return retryWhileUnavailable(ask, {
       trouble: (error) => meter.trouble('turns', error),
       over: () => run.aborted,
     })
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {
-    return insist(() => this.#commits.submit(finished), {
+    return retryWhileUnavailable(() => this.#commits.submit(finished), {
       trouble: (error) => this.#options.meter.trouble('commit', error),
       over: () => running.run.aborted,
       // What the agent asked for cannot be written: that is a failed turn, recorded as such.

@@ -10,16 +10,22 @@ import { newToken } from '../core/ids.ts'
 import type { StopMove } from '../core/limits/stops.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Db } from '../store/db/db.ts'
-import { byKey, type DueTable, extendClaims, releaseClaims } from '../store/db/due.ts'
+import { commitTx, type DueTable, extendClaims, releaseClaims } from '../store/db/due.ts'
 import { GroupCommit } from '../store/db/group.ts'
 import { holdWakes } from '../store/limits/stops.ts'
 import type { WakeCall, WakeResult, WakeSource } from '../triggers/trigger.ts'
-import { type Call, insist, Leased, markSlow, SLOW_SWEEP_MS } from './leased.ts'
+import {
+  type Call,
+  LeasedRuns,
+  markSlow,
+  retryWhileUnavailable,
+  SLOW_SWEEP_MS,
+} from './leased-runs.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
-import type { Moments } from './moments.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 import { batchSpan, endDelivery, wakeSpan } from './spans.ts'
 import { DROPPED, type Stops } from './stops.ts'
+import type { TestSignals } from './test-signals.ts'
 
 export interface WakesOptions {
   readonly source: WakeSource
@@ -29,7 +35,7 @@ export interface WakesOptions {
   readonly leaseMs: number
   readonly meter: Meter
   readonly tracer?: Tracer
-  readonly moments: Moments
+  readonly moments: TestSignals
   /** AUTONOMY_ENABLED: false wakes nobody. */
   readonly enabled: boolean
   readonly stops?: Stops
@@ -53,7 +59,7 @@ export class WakesService implements Service {
   /** Called when places are free after there were none. */
   onFree: () => void = () => undefined
   readonly #options: WakesOptions
-  readonly #running: Leased<Running>
+  readonly #running: LeasedRuns<Running>
   readonly #settles: GroupCommit<WakeResult, boolean>
   #slow = 0
   #starved = false
@@ -62,7 +68,7 @@ export class WakesService implements Service {
   constructor(options: WakesOptions) {
     this.#options = options
     this.tables = [options.source.table]
-    this.#running = new Leased({
+    this.#running = new LeasedRuns({
       leaseMs: options.leaseMs,
       keyOf: ({ call }) => call.id,
       extend: (all) =>
@@ -71,7 +77,7 @@ export class WakesService implements Service {
       meter: options.meter,
     })
     this.#settles = new GroupCommit({
-      commit: (results) => byKey(options.commits, (tx) => options.source.settle(tx, results)),
+      commit: (results) => commitTx(options.commits, (tx) => options.source.settle(tx, results)),
       batchMax: SETTLE_MAX,
       lanes: options.commits.kind === 'postgres' ? 2 : 1,
       queueMax: Number.POSITIVE_INFINITY,
@@ -218,7 +224,7 @@ export class WakesService implements Service {
   }
 
   #settle(result: WakeResult, signal: AbortSignal): Promise<boolean | null> {
-    return insist(() => this.#settles.submit(result), {
+    return retryWhileUnavailable(() => this.#settles.submit(result), {
       trouble: (error) => this.#options.meter.trouble('wakes', error),
       over: () => signal.aborted,
     })

@@ -16,9 +16,9 @@ import { isUuid } from '../core/ids.ts'
 import type { SessionRef } from '../core/sessions/session.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import { getSession } from '../store/sessions/sessions.ts'
+import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
 import { PROBLEM_TYPE, problemHeaders, problemOf, requestRefusal } from './problem.ts'
 import { requestId } from './reading.ts'
-import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './visitors.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
 const PING_MS = 30_000

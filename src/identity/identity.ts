@@ -8,7 +8,7 @@ import { checkLocal, checkOrigin } from '../http/guard.ts'
 import { guessBrake, keyLimits, strangerLimits } from '../http/limits.ts'
 import type { Db } from '../store/db/db.ts'
 import { hasAdminKey } from '../store/identity/keys.ts'
-import { Doorkeeper, TRUST_MS } from './doorkeeper.ts'
+import { Authenticator, TRUST_MS } from './authenticator.ts'
 import { tokenVerifier } from './jwt.ts'
 
 export interface IdentityOptions {
@@ -33,7 +33,7 @@ export function openIdentity(options: IdentityOptions) {
           allowPrivate: config.allowPrivateWebhooks,
           now: () => now?.().getTime() ?? wallClock(),
         })
-  const keeper = new Doorkeeper({
+  const keeper = new Authenticator({
     ...options,
     auth: config.auth,
     adminKey: config.adminKey,

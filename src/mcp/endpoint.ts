@@ -4,7 +4,7 @@
  */
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { JsonError } from '../../packages/exact-json/src/index.ts'
-import type { Door } from '../api/doors/door.ts'
+import type { Door } from '../api/callers/caller.ts'
 import { ERRORS } from '../core/errors.ts'
 import { readMessage } from './message.ts'
 import { type McpOptions, mcpServer } from './server.ts'

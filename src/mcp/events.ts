@@ -5,8 +5,8 @@
  */
 import { ProtocolError, ProtocolErrorCode, type Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import type { Door } from '../api/callers/caller.ts'
 import type { Operation } from '../api/contract.ts'
-import type { Door } from '../api/doors/door.ts'
 import { type ErrorCode, Refusal } from '../core/errors.ts'
 import { EVENT_TYPES } from '../core/subscriptions/event-types.ts'
 import type { OpenStreams } from './event-stream.ts'

@@ -1,9 +1,9 @@
 /** The door of a server elsewhere: operations over its HTTP API, with its checks and its errors. */
 
 import { writeJson } from '../../packages/exact-json/src/index.ts'
+import { type Door, pathOf } from '../api/callers/caller.ts'
+import { type Arguments, flatRefusal, splitArguments } from '../api/callers/flat.ts'
 import type { Operation, RawInput } from '../api/contract.ts'
-import { type Door, pathOf } from '../api/doors/door.ts'
-import { type Arguments, flatRefusal, splitArguments } from '../api/doors/flat.ts'
 import { getCapabilities } from '../api/service/capabilities.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../core/errors.ts'
 import { withDefaultAgent } from '../core/intents/default-agent.ts'

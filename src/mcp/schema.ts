@@ -3,8 +3,8 @@
  * programs need: long patterns beside a named format, the bounds of safe integers.
  */
 import { z } from 'zod'
+import { partNames, takesKey } from '../api/callers/flat.ts'
 import type { Operation } from '../api/contract.ts'
-import { partNames, takesKey } from '../api/doors/flat.ts'
 
 export interface ObjectSchema {
   readonly type: 'object'

@@ -1,6 +1,6 @@
 /** The protocol's questions, which tools are there and call one, and those about events, answered for one caller. */
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server'
-import type { Door } from '../api/doors/door.ts'
+import type { Door } from '../api/callers/caller.ts'
 import type { OpenStreams } from './event-stream.ts'
 import { EVENT_CAPABILITIES, type EventOperations, serveEvents } from './events.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'

@@ -1,9 +1,9 @@
 /** A tool, made from a row of the tools and its operation, and what comes of calling it. */
 
 import { JsonError } from '../../packages/exact-json/src/index.ts'
+import type { Door } from '../api/callers/caller.ts'
+import { type Arguments, readArguments } from '../api/callers/flat.ts'
 import type { Operation, Role } from '../api/contract.ts'
-import type { Door } from '../api/doors/door.ts'
-import { type Arguments, readArguments } from '../api/doors/flat.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { spanText } from '../core/span.ts'
 import { inputSchema, type ObjectSchema, outputSchema } from './schema.ts'

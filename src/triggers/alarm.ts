@@ -3,12 +3,12 @@
  * commit of its turn; one for the wake URL is called under a lease and settled by the answer.
  */
 
-import type { CaughtUp } from '../../packages/schedule/src/catch-up.ts'
+import type { CatchUpPlan } from '../../packages/schedule/src/catch-up.ts'
 import { cronSchedule } from '../../packages/schedule/src/index.ts'
 import {
   type Attempt,
-  caughtUp,
   missedBy,
+  planCatchUp,
   settleAlarm,
   skippedAlarm,
 } from '../core/alarms/alarm.ts'
@@ -32,12 +32,12 @@ import {
   type ClaimedWake,
   claimWakes,
   dueSlots,
-  takeSlots,
+  promoteSlots,
   withdrawnEvents,
 } from '../store/alarms/slots.ts'
 import { recordWakes, type WakeRecord } from '../store/alarms/wakes.ts'
 import type { Db } from '../store/db/db.ts'
-import { ALARMS, databaseNow, inIndexOrder, WAKES } from '../store/db/due.ts'
+import { ALARMS, claimTx, databaseNow, WAKES } from '../store/db/due.ts'
 import { lastEventsOf } from '../store/db/slots.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import { agentDids, agentOf } from '../store/identity/keys.ts'
@@ -62,9 +62,9 @@ export const alarmTrigger: Trigger = {
   leases: 'each',
 
   promote: (db, _busy, lent = null) =>
-    inIndexOrder(db, async (tx) => {
+    claimTx(db, async (tx) => {
       const { taken, nextMs } = await dueSlots(tx, BATCH)
-      const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
+      const slots = taken.map((slot) => ({ slot, caught: planCatchUp(slot, slot.now) }))
       const since = await lastEventsOf(
         tx,
         taken.filter(hasPassed).map(({ id }) => id),
@@ -73,7 +73,7 @@ export const alarmTrigger: Trigger = {
         .flatMap(({ slot, caught }) => eventOf(slot, caught, since.get(slot.id) ?? null))
         .toSorted(({ slot: a }, { slot: b }) => bySlot(a, b))
       const skipped = slots.filter(({ caught }) => caught.slot === null)
-      const turns = await takeSlots(tx, events, lent)
+      const turns = await promoteSlots(tx, events, lent)
       await settleSlots(
         tx,
         skipped.map(({ slot, caught }) => ({ slot, state: skippedAlarm(slot, caught) })),
@@ -140,7 +140,7 @@ type Fire = AlarmEvent & { readonly slot: AlarmSlot }
 const hasPassed = ({ attempt, missed_count }: AlarmSlot) => attempt === 0 && missed_count > 0
 
 /** All attempts at one slot share a thread: an empty conversation is fresh for each slot, not for each attempt. */
-function eventOf(slot: AlarmSlot, caught: CaughtUp, since: Date | null): Fire[] {
+function eventOf(slot: AlarmSlot, caught: CatchUpPlan, since: Date | null): Fire[] {
   const { id, user_id: userId, agent_id: agentId, now } = slot
   if (caught.slot === null) return []
   if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
@@ -290,7 +290,7 @@ function callOf(wake: ClaimedWake, target: { url: string; bearer: string | null 
 function whyGivenUp(wake: ClaimedWake, deaths: number): string | null {
   if (deaths >= TURN_DEATHS_MAX) return `given up: the process died ${deaths} times at this wake`
   // Its claim has counted this attempt already.
-  const missed = caughtUp({ ...wake, attempt: wake.attempt - 1 }, wake.now).slot === null
+  const missed = planCatchUp({ ...wake, attempt: wake.attempt - 1 }, wake.now).slot === null
   return missed ? 'missed: its time had passed, and its catch_up gave it up' : null
 }
 

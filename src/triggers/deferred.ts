@@ -11,7 +11,7 @@ import { counted, type Preferences, type PreferenceVerdict } from '../core/peopl
 import { isCondition } from '../core/people/utterance.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
 import type { Db } from '../store/db/db.ts'
-import { DEFERRED, inIndexOrder } from '../store/db/due.ts'
+import { claimTx, DEFERRED } from '../store/db/due.ts'
 import { changePerson } from '../store/people/change.ts'
 import {
   busySessions,
@@ -45,7 +45,7 @@ export function deferredTrigger(zone: string): Trigger {
         })
     },
     promote: (db) =>
-      inIndexOrder(db, async (tx) => {
+      claimTx(db, async (tx) => {
         const { taken, nextMs } = await dueDeferred(tx, BATCH)
         const [first] = taken
         if (first === undefined) return { promoted: 0, more: false, nextMs, rows: [] }

@@ -11,13 +11,13 @@ import {
   roomForIntents,
   updateIntent,
 } from '../store/intents/intents.ts'
-import type { Asked } from './trigger.ts'
+import type { PendingCommand } from './trigger.ts'
 
 /**
  * What a turn asks for was checked when it asked. Deletions come first: they make room. Whatever a concurrent
  * request has left no room for is left out, because a throw here would undo the turns that share this commit.
  */
-export async function writeIntentAsks(tx: Db, asked: readonly Asked[]): Promise<void> {
+export async function writeIntentAsks(tx: Db, asked: readonly PendingCommand[]): Promise<void> {
   const gone = asked.flatMap(({ session: { userId, agentId }, wish: { ask } }) =>
     'delete_intent' in ask ? [{ id: ask.delete_intent, userId, agentId }] : [],
   )
@@ -57,7 +57,7 @@ interface Change {
   readonly change: IntentSaid
 }
 
-function changesIn(asked: readonly Asked[]): Change[] {
+function changesIn(asked: readonly PendingCommand[]): Change[] {
   return asked
     .flatMap(({ session: { userId, agentId }, wish: { ask } }) =>
       'update_intent' in ask

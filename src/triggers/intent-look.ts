@@ -55,7 +55,7 @@ export interface Look {
 export const LOOK_AGAIN = 'true'
 
 /** The clock's look at intents that are due. */
-export async function lookAround(tx: Db, slots: readonly IntentSlot[]): Promise<Look[]> {
+export async function evaluateDue(tx: Db, slots: readonly IntentSlot[]): Promise<Look[]> {
   const looked = new Map<string, Look>()
   const waiting: Looking[] = []
   for (const slot of slots) {

@@ -24,7 +24,7 @@ import {
 } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import type { Db } from '../store/db/db.ts'
-import { INTENTS, inIndexOrder } from '../store/db/due.ts'
+import { claimTx, INTENTS } from '../store/db/due.ts'
 import { lastEventsOf } from '../store/db/slots.ts'
 import {
   type Execution,
@@ -40,19 +40,19 @@ import {
   dueSlots,
   type Fire,
   type IntentSlot,
+  promoteSlots,
   skipSlots,
-  takeSlots,
   withdrawnEvents,
   writeChecks,
 } from '../store/intents/slots.ts'
 import { recordMissed } from '../store/people/missed.ts'
 import type { ClaimedTurn } from '../store/sessions/sessions.ts'
 import { writeIntentAsks } from './intent-asks.ts'
-import { type Look, lookAround } from './intent-look.ts'
+import { evaluateDue, type Look } from './intent-look.ts'
 import { givenUp, toldMissed } from './missed.ts'
 import {
   BATCH,
-  type Lent,
+  type CapacityGrant,
   type PromotedRow,
   promotedRow,
   type SlotOutcome,
@@ -70,11 +70,11 @@ export const intentTrigger: Trigger = {
   leases: 'each',
 
   promote: (db, _busy, lent = null) =>
-    inIndexOrder(db, async (tx) => {
+    claimTx(db, async (tx) => {
       const startedMs = performance.now()
       const { taken: slots, nextMs } = await dueSlots(tx, BATCH)
       if (slots.length === 0) return { promoted: 0, more: false, nextMs, rows: [] }
-      const looks = await lookAround(tx, slots)
+      const looks = await evaluateDue(tx, slots)
       const acting = { startedMs, regular: true, lent }
       const { fired, checks, turns } = await act(tx, looks, acting)
       return {
@@ -130,7 +130,7 @@ export interface Acting {
   readonly startedMs: number
   /** The clock's own look, which says when the next one is; a signal's leaves that as it was. */
   readonly regular: boolean
-  readonly lent?: Lent | null
+  readonly lent?: CapacityGrant | null
   /** The trace in which the signal was told that fires one which was made in none. */
   readonly traceOf?: (signal: number) => string | null
 }
@@ -195,7 +195,7 @@ export async function act(
     due.flatMap(({ look, caught }) => givenUp('intent', look.slot, caught)),
   )
   await writeChecks(tx, checks)
-  const turns = await takeSlots(tx, fired, acting.lent)
+  const turns = await promoteSlots(tx, fired, acting.lent)
   return { fired, checks, turns }
 }
 
@@ -236,7 +236,7 @@ export async function lookAgain(
   const eventOf = new Map([...slots].map(([eventId, slot]) => [slot.id, eventId]))
   // As if it had not fired: what counts is whether it would.
   const fresh = [...slots.values()].map((slot) => ({ ...slot, was_met: false, again: null }))
-  const looks = await lookAround(tx, fresh)
+  const looks = await evaluateDue(tx, fresh)
   const over = looks.filter(({ outcome, reason }) => outcome === 'quiet' && reason === 'false')
   const evaluationMs = Math.round(performance.now() - startedMs)
   const checks = over.map((look) => checkOf(look, evaluationMs, { regular: true }))

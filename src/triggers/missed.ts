@@ -1,6 +1,6 @@
 /** Slots whose time passed while nothing could run: what is said of them, and the record of those that were given up. */
 
-import { type CaughtUp, missedSpan } from '../../packages/schedule/src/catch-up.ts'
+import { type CatchUpPlan, missedSpan } from '../../packages/schedule/src/catch-up.ts'
 import type { Schedule } from '../../packages/schedule/src/index.ts'
 import { newId } from '../core/ids.ts'
 import type { MissedSlots } from '../store/people/missed.ts'
@@ -19,7 +19,7 @@ export interface ToldMissed {
 
 /** `since`: when the previous event of its trigger was made, where slots passed while that had its turn. */
 export function toldMissed(
-  caught: CaughtUp,
+  caught: CatchUpPlan,
   {
     schedule,
     anchor,
@@ -45,7 +45,7 @@ export function givenUp(
     readonly agent_id: string | null
     readonly name: string
   },
-  caught: CaughtUp,
+  caught: CatchUpPlan,
 ): MissedSlots[] {
   if (caught.givenUp === null) return []
   const { bucket, id: trigger_id, user_id, agent_id, name } = trigger

@@ -7,7 +7,7 @@ import {
   type QuestionDraft,
 } from '../core/questions/question.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'
-import { inIndexOrder, QUESTIONS } from '../store/db/due.ts'
+import { claimTx, QUESTIONS } from '../store/db/due.ts'
 import {
   appendDefaults,
   type DefaultEvent,
@@ -16,14 +16,14 @@ import {
   insertQuestions,
   type QuestionRow,
 } from '../store/questions/questions.ts'
-import { type Asked, BATCH, promotedRow, type Trigger } from './trigger.ts'
+import { BATCH, type PendingCommand, promotedRow, type Trigger } from './trigger.ts'
 
 export const questionTrigger: Trigger = {
   type: 'tool_result',
   table: QUESTIONS,
 
   promote: (db) =>
-    inIndexOrder(db, async (tx) => {
+    claimTx(db, async (tx) => {
       const { taken, nextMs } = await dueQuestions(tx, BATCH)
       // A message may have answered one between the look and the lock.
       const open = await endQuestions(tx, taken.map(defaulted))
@@ -70,7 +70,7 @@ function eventOf(question: QuestionRow): DefaultEvent {
 }
 
 function rowOf(
-  { session, eventSeq, traceparent, lineage }: Asked,
+  { session, eventSeq, traceparent, lineage }: PendingCommand,
   { question }: { question: QuestionDraft },
 ) {
   const { id, text, options, defaultAnswer, untilAt, payload, unattended } = question

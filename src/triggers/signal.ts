@@ -8,7 +8,7 @@ import { wordsOf } from '../core/intents/keywords.ts'
 import { type NewSignal, tickerKey } from '../core/intents/signal.ts'
 import type { Policy } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
-import { byKey } from '../store/db/due.ts'
+import { commitTx } from '../store/db/due.ts'
 import { writeAudit } from '../store/identity/audit.ts'
 import {
   dropSignals,
@@ -56,7 +56,7 @@ export async function takeSignals(
   policy: Pick<Policy, 'autonomy'>,
 ): Promise<SignalTaken[]> {
   const firing: Firing = { signals, rows: signals.map(() => []) }
-  const { kept, rest } = await byKey(db, async (tx) => {
+  const { kept, rest } = await commitTx(db, async (tx) => {
     for (const rows of firing.rows) rows.length = 0
     const { kept, fresh } = await keep(tx, signals)
     await writeAudit(tx, auditOf(signals, kept))
@@ -66,10 +66,10 @@ export async function takeSignals(
     return { kept, rest: [left, ...chunks(concerns.slice(CHUNK))] }
   })
   for (const [index, chunk] of rest.entries()) {
-    const left = index === 0 ? chunk : await byKey(db, (tx) => fireWaiting(tx, chunk, firing))
-    const changed = left.length === 0 ? [] : await byKey(db, (tx) => noteInFlight(tx, left))
+    const left = index === 0 ? chunk : await commitTx(db, (tx) => fireWaiting(tx, chunk, firing))
+    const changed = left.length === 0 ? [] : await commitTx(db, (tx) => noteInFlight(tx, left))
     // Those settled in between.
-    if (changed.length > 0) await byKey(db, (tx) => fireWaiting(tx, changed, firing))
+    if (changed.length > 0) await commitTx(db, (tx) => fireWaiting(tx, changed, firing))
   }
   return signals.map((_, index) => ({
     id: kept[index]?.id ?? '',

@@ -1,6 +1,6 @@
 /** Timers: inside a session, gone when the user speaks. A promoted timer has no slot left to settle. */
 import { newId } from '../core/ids.ts'
-import { express, TIMERS } from '../store/db/due.ts'
+import { newestFirstShare, TIMERS } from '../store/db/due.ts'
 import { type Fire, promoteTimers } from '../store/sessions/timers.ts'
 import { BATCH, type PromotedRow, type Trigger } from './trigger.ts'
 
@@ -14,7 +14,7 @@ export const timerTrigger: Trigger = {
   async promote(db, busy = false, lent = null, beside = false) {
     const most = busy ? BATCH : FEW
     const places = Math.min(most, lent?.places ?? most)
-    const few = newIds(express(busy, places))
+    const few = newIds(newestFirstShare(busy, places))
     const newest = few.length > 0 ? await promoteTimers(db, few, lent, { first: 'newest' }) : null
     const ids = newIds(places - (newest?.promoted ?? 0))
     const { promoted, seen, fires, turns, next_ms } = await promoteTimers(db, ids, lent, { beside })

@@ -3,7 +3,7 @@ import type { Attempt } from '../core/alarms/alarm.ts'
 import type { Verdict } from '../core/sessions/gate.ts'
 import type { Reason } from '../core/sessions/reason.ts'
 import type { EventType, SessionRef } from '../core/sessions/session.ts'
-import type { Policy, TriggerAsk, Wish } from '../core/sessions/turn.ts'
+import type { Policy, TriggerCommand, TurnAction } from '../core/sessions/turn.ts'
 import type { Db } from '../store/db/db.ts'
 import type { DueTable } from '../store/db/due.ts'
 import type { ClaimedTurn, SessionLease } from '../store/sessions/sessions.ts'
@@ -28,7 +28,7 @@ export function soonest(nextMs: readonly (number | null)[]): number | null {
 }
 
 /** Places that are kept for turns of sessions leased with their promotion. */
-export interface Lent extends SessionLease {
+export interface CapacityGrant extends SessionLease {
   readonly places: number
   /** They are many, and found by one row for all of them where their process dies. */
   readonly together: boolean
@@ -84,15 +84,15 @@ export interface SlotOutcome {
   /** What the gate said to each message, where it answers nobody. */
   readonly verdicts: readonly Verdict[]
   /** What the turn asked of the trigger that woke it. */
-  readonly asks: readonly TriggerAsk[]
+  readonly asks: readonly TriggerCommand[]
   readonly startedAt: Date
   readonly now: Date
 }
 
 /** Something a turn asked of a trigger. */
-export interface Asked {
+export interface PendingCommand {
   readonly session: SessionRef
-  readonly wish: Wish & { type: 'ask_trigger' }
+  readonly wish: TurnAction & { type: 'trigger_command' }
   /** The event whose turn asked. */
   readonly eventSeq: number
   /** The turn's trace. */
@@ -115,7 +115,7 @@ export interface Trigger {
   /** Where its rows are; it promotes nothing while none of them is due. */
   readonly table: DueTable
   /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. `beside`: others held some of it. */
-  promote(db: Db, busy?: boolean, lent?: Lent | null, beside?: boolean): Promise<Promotion>
+  promote(db: Db, busy?: boolean, lent?: CapacityGrant | null, beside?: boolean): Promise<Promotion>
   /**
    * Its promotion leases the sessions it can: for a trigger that is not told of turns that begin (`began`). Nobody can have cancelled what
    * is promoted in the same transaction. `together`: those of a whole batch are kept in one row where there are many.
@@ -138,7 +138,7 @@ export interface Trigger {
   /** Told when turns over these events are about to run, after their claim has committed. */
   began?(db: Db, events: readonly BegunEvent[]): Promise<void>
   /** Writes what turns asked of it, within their commit and after their slots were settled. */
-  wishes?(tx: Db, asked: readonly Asked[], policy: Policy): Promise<void>
+  wishes?(tx: Db, asked: readonly PendingCommand[], policy: Policy): Promise<void>
 }
 
 /** One due row whose receiver is to be called. */

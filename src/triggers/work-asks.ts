@@ -13,10 +13,10 @@ import {
   updateWork,
   type WorkRow,
 } from '../store/work/work.ts'
-import type { Asked } from './trigger.ts'
+import type { PendingCommand } from './trigger.ts'
 
 /** Files of deleted work are found and removed by the sweep of files that nothing speaks of. */
-export async function writeWorkAsks(tx: Db, asked: readonly Asked[]): Promise<void> {
+export async function writeWorkAsks(tx: Db, asked: readonly PendingCommand[]): Promise<void> {
   const gone = new Set(
     asked.flatMap(({ wish: { ask } }) => ('delete_work' in ask ? ask.delete_work : [])),
   )

@@ -1,18 +1,18 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
-import type { CaughtUp } from '../../packages/schedule/src/catch-up.ts'
+import type { CatchUpPlan } from '../../packages/schedule/src/catch-up.ts'
 import { cronSchedule } from '../../packages/schedule/src/index.ts'
 import { newId } from '../core/ids.ts'
 import { type SessionRef, sessionOf } from '../core/sessions/session.ts'
 import { storableText } from '../core/text.ts'
 import {
   afterRun,
-  caughtUp,
   ERROR_MAX,
   type FinishedRun,
   notifySession,
+  planCatchUp,
 } from '../core/work/work.ts'
-import { inIndexOrder, WORK } from '../store/db/due.ts'
+import { claimTx, WORK } from '../store/db/due.ts'
 import { recordMissed } from '../store/people/missed.ts'
 import {
   appendNotices,
@@ -47,9 +47,9 @@ export const workTrigger: Trigger = {
   wishes: writeWorkAsks,
 
   promote: (db) =>
-    inIndexOrder(db, async (tx) => {
+    claimTx(db, async (tx) => {
       const { taken, nextMs } = await dueSlots(tx, BATCH)
-      const slots = taken.map((slot) => ({ slot, caught: caughtUp(slot, slot.now) }))
+      const slots = taken.map((slot) => ({ slot, caught: planCatchUp(slot, slot.now) }))
       const runs = slots.flatMap(({ slot, caught }) => runOf(slot, caught))
       const skipped = slots.filter(({ caught }) => caught.slot === null)
       await queueRuns(tx, runs)
@@ -109,7 +109,7 @@ function rowOf(slot: WorkSlot): PromotedRow {
   return promotedRow(latenessMs, { traceparent, session, triggerId, scheduledFor })
 }
 
-function runOf(work: WorkSlot, caught: CaughtUp): QueuedRun[] {
+function runOf(work: WorkSlot, caught: CatchUpPlan): QueuedRun[] {
   const { slot: at, nextAt: nextRunAt, missedCount } = caught
   if (at === null) return []
   const { anchor_at: anchor, now } = work

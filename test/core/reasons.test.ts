@@ -4,15 +4,20 @@ import { describe, expect, it } from 'vitest'
 import { type Counters, QUIET } from '../../src/core/sessions/gate.ts'
 import { REASONS, reasonOf } from '../../src/core/sessions/reason.ts'
 import { EVENT_TYPES, type EventType } from '../../src/core/sessions/session.ts'
-import { type Decision, decide, type Policy, type Wish } from '../../src/core/sessions/turn.ts'
+import {
+  type Decision,
+  decide,
+  type Policy,
+  type TurnAction,
+} from '../../src/core/sessions/turn.ts'
 
 const POLICY: Policy = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 const NOW = Date.UTC(2026, 0, 1)
-const say = (content: string): Wish => ({ type: 'send_message', content })
+const say = (content: string): TurnAction => ({ type: 'send_message', content })
 
 function turn(
   type: EventType,
-  wishes: readonly Wish[],
+  wishes: readonly TurnAction[],
   counters: Counters = QUIET,
   now = NOW,
   policy = POLICY,
@@ -72,13 +77,13 @@ describe('a promise', () => {
 interface Step {
   readonly type: EventType
   readonly byMs: number
-  readonly wishes: readonly Wish[]
+  readonly wishes: readonly TurnAction[]
 }
 
-const wishes: fc.Arbitrary<Wish> = fc.oneof(
+const wishes: fc.Arbitrary<TurnAction> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('a', 'b').map(say) },
-  fc.constant<Wish>({ type: 'cancel_timer', timerId: 'x' }),
-  fc.constant<Wish>({
+  fc.constant<TurnAction>({ type: 'cancel_timer', timerId: 'x' }),
+  fc.constant<TurnAction>({
     type: 'schedule_timer',
     ...{ timerId: 'x', fireAt: null, delayMs: 20_000, payload: null },
   }),

@@ -10,8 +10,8 @@ import {
   type HeadFacts,
   openingCounters,
   type Policy,
+  type TurnAction,
   type TurnFacts,
-  type Wish,
 } from '../../src/core/sessions/turn.ts'
 
 const POLICY: Policy = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
@@ -31,8 +31,11 @@ const head = (more: Partial<HeadFacts> = {}): HeadFacts => ({
   now: NOW,
   ...more,
 })
-const say = (content: string): Wish => ({ type: 'send_message', content })
-const follow = (timerId: string, more: Partial<Wish & { type: 'schedule_timer' }> = {}): Wish => ({
+const say = (content: string): TurnAction => ({ type: 'send_message', content })
+const follow = (
+  timerId: string,
+  more: Partial<TurnAction & { type: 'schedule_timer' }> = {},
+): TurnAction => ({
   type: 'schedule_timer',
   timerId,
   fireAt: null,
@@ -121,7 +124,7 @@ describe('messages', () => {
 })
 
 describe('dedupe keys', () => {
-  const keys = (type: EventType, wishes: Wish[], now = NOW, seq = 5) =>
+  const keys = (type: EventType, wishes: TurnAction[], now = NOW, seq = 5) =>
     decide(facts(type, seq), wishes, head({ now }), POLICY).effects.map((e) => e.dedupeKey)
 
   it('rule 12: differ by ordinal, event, type and payload', () => {
@@ -186,7 +189,7 @@ describe('timers', () => {
   })
 
   it('rule 10: within a turn the last word about an id holds', () => {
-    const cancel: Wish = { type: 'cancel_timer', timerId: 'n' }
+    const cancel: TurnAction = { type: 'cancel_timer', timerId: 'n' }
     const set = decide(facts('timer'), [cancel, follow('n')], head(), POLICY)
     expect([set.timers.length, set.cancelledTimers]).toEqual([1, []])
     const gone = decide(facts('timer'), [follow('n'), cancel], head(), POLICY)

@@ -5,14 +5,14 @@ import { agent } from '../../src/agents/function.ts'
 import type { Push, PushChannel, PushOutcome } from '../../src/channels/channel.ts'
 import { DEFAULT_LIMITS } from '../../src/core/limits/limits.ts'
 import { Budgets } from '../../src/engine/budgets.ts'
+import { Capacity } from '../../src/engine/capacity.ts'
 import { LocalHints } from '../../src/engine/hints.ts'
 import type { Meter } from '../../src/engine/meter.ts'
-import { SILENT } from '../../src/engine/moments.ts'
-import { Places } from '../../src/engine/places.ts'
 import { PushesService } from '../../src/engine/pushes.ts'
 import type { Service } from '../../src/engine/service.ts'
 import { Shares } from '../../src/engine/shares.ts'
 import { Stops } from '../../src/engine/stops.ts'
+import { SILENT } from '../../src/engine/test-signals.ts'
 import { TurnsService } from '../../src/engine/turns.ts'
 import { makeLink } from '../../src/store/channels/links.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -221,7 +221,7 @@ it('parties are held back only while they hold more than their share', () => {
 
 it('places of parties that are held back, or were a moment ago, are not lent', () => {
   const running = { count: 0 }
-  const places = new Places(PLACES, () => running.count)
+  const places = new Capacity(PLACES, () => running.count)
   const agents = new Map<string, Pick<Agent, 'concurrency'>>([
     ...([
       ['slow', {}],

@@ -5,7 +5,7 @@ import { makeKey } from '../../src/core/identity/key.ts'
 import { type Bucket, draw } from '../../src/core/identity/token-bucket.ts'
 import { newId } from '../../src/core/ids.ts'
 import { guessBrake } from '../../src/http/limits.ts'
-import { Doorkeeper } from '../../src/identity/doorkeeper.ts'
+import { Authenticator } from '../../src/identity/authenticator.ts'
 import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ADMIN_KEY, opens, proven, sharedStage, signer } from './stage.ts'
@@ -142,7 +142,7 @@ eachStore('an address that a thousand wrong keys came from', (store) => {
     const { key } = await s.key({ role: 'user', user_id: 'ann' })
     const query = vi.spyOn(s.app.store.db, 'query')
     const looks = () => query.mock.calls.filter(([text]) => text.includes('use_unnoted')).length
-    const keeper = new Doorkeeper({
+    const keeper = new Authenticator({
       ...{ auth: 'keys', adminKey: null, db: s.app.store.db },
       ready: () => true,
       onError: () => undefined,

@@ -1,6 +1,6 @@
 /** Invariant 12: an operation reaches the rows of its owner alone, whatever its queries ask for. */
 import { expect, it } from 'vitest'
-import { localActor } from '../../src/api/doors/local.ts'
+import { localActor } from '../../src/api/callers/local.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
-import { Doorkeeper } from '../../src/identity/doorkeeper.ts'
+import { Authenticator } from '../../src/identity/authenticator.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { call } from '../setup/http.ts'
 import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
@@ -80,7 +80,7 @@ eachStore('a revoke', (store) => {
     let held: Promise<void> | null = new Promise((done) => {
       answered = done
     })
-    const keeper = new Doorkeeper({
+    const keeper = new Authenticator({
       ...{ auth: 'keys', adminKey: null, ready: () => true, onError: () => undefined },
       db: {
         ...db,

@@ -15,7 +15,7 @@ import type { Attempt } from '../../src/core/alarms/alarm.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { bucketOf } from '../../src/core/sessions/session.ts'
 import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
-import type { Moment, Moments } from '../../src/engine/moments.ts'
+import type { Moment, TestSignals } from '../../src/engine/test-signals.ts'
 import { callsOf } from '../../src/index.ts'
 import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
 import { deferredTrigger } from '../../src/triggers/deferred.ts'
@@ -165,7 +165,7 @@ export async function openHouse(database: string): Promise<House> {
       die = () => done('died')
     })
     let dead = false
-    const moments: Moments = {
+    const moments: TestSignals = {
       async reach(moment, key) {
         if (moment === 'claimed') recorder.begins(key)
         if (moment === 'committed') recorder.committed(key)

@@ -1,8 +1,8 @@
 /** How tools are made from operations, whatever those are, and what is said of answers whose tools come with them. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { Door } from '../../src/api/callers/caller.ts'
 import { idParam, operation, ROLES } from '../../src/api/contract.ts'
-import type { Door } from '../../src/api/doors/door.ts'
 import { operations } from '../../src/app/operations.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { callTool, mayUse, toolsOf } from '../../src/mcp/tool.ts'

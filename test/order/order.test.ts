@@ -53,7 +53,7 @@ class Turns {
 }
 
 /** Asked until it is answered: nobody knows before whether it happened. */
-async function insist<T>(work: () => Promise<T>): Promise<T> {
+async function retryWhileUnavailable<T>(work: () => Promise<T>): Promise<T> {
   for (;;)
     try {
       return await work()
@@ -92,13 +92,15 @@ class People {
 
   async say(process: Wakeful, key: string, text: string): Promise<void> {
     const end = this.#history.invoke([['append', key, text]])
-    await insist(() => process.call('post_message', { session_key: key, text, id: text }))
+    await retryWhileUnavailable(() =>
+      process.call('post_message', { session_key: key, text, id: text }),
+    )
     end('ok')
   }
 
   async read(process: Wakeful, key: string): Promise<void> {
     const end = this.#history.invoke([['r', key, null]])
-    const answer = await insist(async () => {
+    const answer = await retryWhileUnavailable(async () => {
       try {
         return (await process.call('list_events', { session_key: key, limit: 500 })) as Listed
       } catch (error) {

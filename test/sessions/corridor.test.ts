@@ -319,14 +319,14 @@ eachStore('the corridor', (store) => {
     const rows = await w.query<{ session_key: string; status: string; error: string | null }>(
       `select distinct on (session_key) session_key, status, error from wakeful.turns order by session_key, attempt desc`,
     )
-    const byKey = Object.fromEntries(rows.map((row) => [row.session_key.split(':')[1], row]))
-    expect(byKey.bot?.status).toBe('committed')
-    expect(byKey.hang?.error).toContain('longer than 20 ms')
-    expect(byKey.exit?.error).toContain('process.exit(3)')
-    expect(byKey.rubbish?.error).toContain('JSON object')
-    expect(byKey.loop?.error).toContain('circular')
+    const commitTx = Object.fromEntries(rows.map((row) => [row.session_key.split(':')[1], row]))
+    expect(commitTx.bot?.status).toBe('committed')
+    expect(commitTx.hang?.error).toContain('longer than 20 ms')
+    expect(commitTx.exit?.error).toContain('process.exit(3)')
+    expect(commitTx.rubbish?.error).toContain('JSON object')
+    expect(commitTx.loop?.error).toContain('circular')
     for (const name of ['hang', 'exit', 'rubbish', 'loop'])
-      expect(byKey[name]?.status).toBe('failed')
+      expect(commitTx[name]?.status).toBe('failed')
   })
 
   it('appends straight through a transaction the same way', async () => {

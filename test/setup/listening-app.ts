@@ -10,7 +10,7 @@ import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import type { PushChannel } from '../../src/channels/channel.ts'
 import { HandClock } from '../../src/clock.ts'
-import type { Moment, Moments } from '../../src/engine/moments.ts'
+import type { Moment, TestSignals } from '../../src/engine/test-signals.ts'
 import { afterEachTest } from './ends.ts'
 import { call, type Loose, type Reply } from './http.ts'
 import { databaseEnv, execAll, queryAll, type StoreUnderTest } from './stores.ts'
@@ -101,7 +101,7 @@ function ready<T>(made: T | undefined): T {
 export async function stage(database: string, options: StageOptions = {}): Promise<Stage> {
   const startAt = new Date(options.startAt ?? '2026-01-01T00:00:00Z')
   const clock = new HandClock(startAt)
-  const moments: Moments = { reach: (moment, key) => options.at?.(moment, key) }
+  const moments: TestSignals = { reach: (moment, key) => options.at?.(moment, key) }
   const app = await App.open({
     config: readConfig({
       ...databaseEnv(database),

@@ -7,8 +7,8 @@ import { PGlite } from '@electric-sql/pglite'
 import type pg from 'pg'
 import type { Store } from '../../src/store/db/open.ts'
 import { answered, embeddedStore } from '../../src/store/db/pglite.ts'
+import { PgliteSocket } from '../../src/store/db/pglite-socket.ts'
 import { preparedBlob } from '../../src/store/db/prepared.ts'
-import { Wire } from '../../src/store/db/wire.ts'
 import { Memory } from './memory.ts'
 
 /** Enough for all tables of a life, and little to put back. */
@@ -33,7 +33,7 @@ export async function openHere(now: () => Date | null): Promise<House> {
   })
   const clients: Client[] = []
   const session = {
-    wire: () => new Wire((bytes) => answered(lite, bytes)),
+    wire: () => new PgliteSocket((bytes) => answered(lite, bytes)),
     onClient: (client: pg.Client) => void clients.push(client as Client),
   }
   const onError = (error: Error) => {

@@ -3,9 +3,10 @@
  * here until it is let through, one at a time. What becomes of it is the plan's to say: it is done, it fails, or its process
  * dies before, within or after it. A process that died hears nothing any more: its promises stay open for ever.
  */
+
+import { ConnectionHealth } from '../../src/store/db/connection-health.ts'
 import { CommitUnknownError, type Db } from '../../src/store/db/db.ts'
 import type { Store } from '../../src/store/db/open.ts'
-import { Pulse } from '../../src/store/db/pulse.ts'
 import { writtenBy } from './written.ts'
 
 export const FATES = [
@@ -86,7 +87,7 @@ export class Turnstile {
   storeOf(store: Store, by: Mortal): Store {
     const db = this.#gated(this.#faulty(store.db), by)
     return {
-      ...{ kind: store.kind, schema: store.schema, listen: null, pulse: new Pulse() },
+      ...{ kind: store.kind, schema: store.schema, listen: null, pulse: new ConnectionHealth() },
       ...{ db, engine: db, commits: db, migrations: db },
       pools: () => [],
       close: async () => undefined,

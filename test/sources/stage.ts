@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { SourceVisit } from '../../src/engine/visit.ts'
+import { SourceVisit } from '../../src/engine/source-poll.ts'
 import { Fetcher, type FetcherOptions } from '../../src/sources/fetcher.ts'
 import type { Source } from '../../src/sources/source.ts'
 import type { ClaimedSource } from '../../src/store/intents/source-polls.ts'

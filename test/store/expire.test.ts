@@ -45,7 +45,7 @@ it('rule 14: sessions that a dead process held are taken at once after a restart
   const { engine } = dying.app.store
   await dying.call('post_message', { session_key: 'ann:bot:t', text: 'hi' })
   expect((await claimTurns(engine, 10, LEASE_MS, newId(), ['bot'])).turns).toHaveLength(1)
-  // Leased with its promotion: found by the row of its batch alone.
+  // LeasedRuns with its promotion: found by the row of its batch alone.
   await dying.call('put_timer', { session_key: 'bea:bot:t', timer_id: 'x', delay_seconds: 1 })
   const quiesce = dying.app.engine.quiesce
   dying.app.engine.quiesce = async () => null

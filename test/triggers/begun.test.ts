@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { claimTurns } from '../../src/store/sessions/sessions.ts'
 import { alarmTrigger } from '../../src/triggers/alarm.ts'
 import { intentTrigger } from '../../src/triggers/intent.ts'
-import type { Lent, Trigger } from '../../src/triggers/trigger.ts'
+import type { CapacityGrant, Trigger } from '../../src/triggers/trigger.ts'
 import type { Stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type Intents, intentsStage, MINUTE } from './intents-stage.ts'
@@ -48,11 +48,11 @@ eachStore('leased with their promotion', (store) => {
   const shared = intentsStage(store, {
     agents: { bot: () => undefined, other: () => undefined },
   })
-  const lent = (about: Partial<Lent> = {}): Lent => ({
+  const lent = (about: Partial<CapacityGrant> = {}): CapacityGrant => ({
     ...{ leaseMs: LEASE_MS, token: randomUUID(), agentIds: ['bot'], places: 10, together: false },
     ...about,
   })
-  const promote = (s: Stage, { trigger }: Kind, about: Partial<Lent> = {}) =>
+  const promote = (s: Stage, { trigger }: Kind, about: Partial<CapacityGrant> = {}) =>
     trigger.promote(s.app.store.engine, false, lent(about))
   const claim = (s: Stage) =>
     claimTurns(s.app.store.engine, 10, LEASE_MS, randomUUID(), ['bot', 'other'])

@@ -4,11 +4,11 @@
  */
 import type { Agent } from '../../../src/agents/agent.ts'
 import {
-  type ForeignOptions,
-  foreignAgent,
+  type FrameworkOptions,
+  frameworkAgent,
   type Ran,
   type Runs,
-} from '../../../src/agents/foreign.ts'
+} from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 
 /** What we use of an agent of the AI SDK. */
@@ -41,9 +41,9 @@ interface ApprovalRequest {
 export function generating(
   kind: string,
   make: (turn: Turn) => AiSdkAgent,
-  options: ForeignOptions,
+  options: FrameworkOptions,
 ): Agent {
-  return foreignAgent(kind, (turn) => runsOf(make(turn), turn.signal), options)
+  return frameworkAgent(kind, (turn) => runsOf(make(turn), turn.signal), options)
 }
 
 function runsOf(agent: AiSdkAgent, abortSignal: AbortSignal): Runs {

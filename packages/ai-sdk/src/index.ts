@@ -1,12 +1,12 @@
 /** `wakeful/ai-sdk`: agents of the AI SDK. Of that only types are taken, so any version will do whose agents have this shape. */
 import type { ToolSet } from 'ai'
 import type { Agent } from '../../../src/agents/agent.ts'
-import type { ForeignOptions } from '../../../src/agents/foreign.ts'
+import type { FrameworkOptions } from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import { turnTools } from '../../tools/src/index.ts'
 import { type AiSdkAgent, generating } from './agent.ts'
 
-export type { AskedCall, ForeignOptions, Usage } from '../../../src/agents/foreign.ts'
+export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
 export type { AiSdkAgent, AiSdkResult } from './agent.ts'
 
 /** What an agent is made with, anew for each turn. */
@@ -19,7 +19,7 @@ export interface AiSdkTurn {
 /** `aiSdkAgent(({ tools }) => new ToolLoopAgent({ model, tools }))` */
 export function aiSdkAgent(
   make: (offered: AiSdkTurn) => AiSdkAgent,
-  options: ForeignOptions = {},
+  options: FrameworkOptions = {},
 ): Agent {
   if (typeof make !== 'function')
     throw new TypeError('aiSdkAgent: takes a function that makes the agent of a turn')

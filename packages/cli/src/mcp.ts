@@ -3,8 +3,8 @@
  * WAKEFUL_URL they are those of a running server; without it this process opens the database.
  */
 import { pino } from 'pino'
-import type { Door } from '../../../src/api/doors/door.ts'
-import { localActor } from '../../../src/api/doors/local.ts'
+import type { Door } from '../../../src/api/callers/caller.ts'
+import { localActor } from '../../../src/api/callers/local.ts'
 import { App, VERSION } from '../../../src/app/app.ts'
 import { operations } from '../../../src/app/operations.ts'
 import { readConfig } from '../../../src/app/packs.ts'

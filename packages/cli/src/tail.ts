@@ -1,7 +1,7 @@
 /** `wakeful tail`: the live log of slots in words, from a running server. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { Command } from 'commander'
-import type { Door } from '../../../src/api/doors/door.ts'
+import type { Door } from '../../../src/api/callers/caller.ts'
 import { operations } from '../../../src/app/operations.ts'
 import { wallClock } from '../../../src/clock.ts'
 import { environment, readRemote } from '../../../src/config.ts'

@@ -8,9 +8,9 @@ import { ownerDidOf } from '../../../src/core/sessions/session.ts'
 import type { Store } from '../../../src/store/db/open.ts'
 import { ownedBy } from '../../../src/store/db/owned.ts'
 import { type Copy, writeCopy } from './copy.ts'
-import type { Room } from './house.ts'
+import type { ForecastRun } from './forecast-pool.ts'
 import { type Clock, type Played, play, type Stretch } from './play.ts'
-import { castOf, rolesOf } from './recorder.ts'
+import { agentSetOf, rolesOf } from './recorder.ts'
 
 /** What comes every second would be a million of them in two weeks. */
 export const OCCURRENCES_MAX = 2_000
@@ -46,7 +46,12 @@ export interface Held {
   readonly drafted: ReadonlySet<string>
 }
 
-export async function hold(app: PackApp, ctx: Context, plan: Plan, room: Room): Promise<Held> {
+export async function hold(
+  app: PackApp,
+  ctx: Context,
+  plan: Plan,
+  room: ForecastRun,
+): Promise<Held> {
   const { store, clock } = room
   clock.now = plan.from
   await writeCopy(store.db, plan.copy)
@@ -77,12 +82,12 @@ export async function hold(app: PackApp, ctx: Context, plan: Plan, room: Room): 
 }
 
 /** Agents of this thread run in this thread, and all else where the store is. */
-function playerOf(app: PackApp, ctx: Context, room: Room, run: boolean): Player {
+function playerOf(app: PackApp, ctx: Context, room: ForecastRun, run: boolean): Player {
   const signal = AbortSignal.any([ctx.signal(), room.signal])
   if (!run) return (stretch) => room.play(stretch, signal)
   return (stretch) =>
     play(stretch, {
-      ...{ store: room.store, clock: room.clock, cast: castOf(stretch.roles, app.agents()) },
+      ...{ store: room.store, clock: room.clock, cast: agentSetOf(stretch.roles, app.agents()) },
       brokenOff: () => signal.aborted,
       othersWait: room.othersWait,
       trouble: app.meter.trouble,

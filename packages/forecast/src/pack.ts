@@ -3,7 +3,7 @@ import type { Context } from '../../../src/api/contract.ts'
 import type { Pack } from '../../../src/app/pack.ts'
 import type { Copy } from './copy.ts'
 import { hold, type Plan } from './forecast.ts'
-import { House } from './house.ts'
+import { ForecastPool } from './forecast-pool.ts'
 import { operations } from './operations.ts'
 import { toldOf } from './told.ts'
 
@@ -16,7 +16,7 @@ export const forecastPack = {
   name: 'forecasts',
   operations,
   open: async (_, app) => {
-    const house = new House((service, error) => app.meter.trouble(service, error))
+    const house = new ForecastPool((service, error) => app.meter.trouble(service, error))
     const own: Forecasts = {
       hold: (ctx, plan, limit) =>
         house.forecast(plan.userId, async (room) => {

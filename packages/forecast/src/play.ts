@@ -1,8 +1,8 @@
 /** One stretch of a forecast: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
-import { openPlay, type Setting } from '../../../src/app/pack.ts'
+import { openSandboxEngine, type Setting } from '../../../src/app/pack.ts'
 import type { Store } from '../../../src/store/db/open.ts'
 import { skipIdleChecks } from './copy.ts'
-import type { Cast, Roles } from './recorder.ts'
+import type { AgentRoles, AgentSet } from './recorder.ts'
 
 export type Trouble = (service: string, error: unknown) => void
 
@@ -14,7 +14,7 @@ export interface Clock {
 export interface Stretch {
   readonly from: Date
   readonly to: Date
-  readonly roles: Roles
+  readonly roles: AgentRoles
   readonly setting: Setting
   /** So many slots may become events, and so long it may take by the machine's clock. */
   readonly promotedMax: number
@@ -35,7 +35,7 @@ export interface Scene {
   readonly store: Store
   /** Its time is the store's. */
   readonly clock: Clock
-  readonly cast: Cast
+  readonly cast: AgentSet
   readonly brokenOff: () => boolean
   readonly othersWait: () => boolean
   readonly trouble: Trouble
@@ -47,7 +47,13 @@ export async function play(
 ): Promise<Played> {
   const begunMs = performance.now()
   clock.now = from
-  const services = openPlay({ store, setting, trouble, agents: cast, now: () => clock.now })
+  const services = openSandboxEngine({
+    store,
+    setting,
+    trouble,
+    agents: cast,
+    now: () => clock.now,
+  })
   let promoted = 0
   const ended = (cut: Played['cut']): Played => ({ to: clock.now, promoted, cut })
   try {

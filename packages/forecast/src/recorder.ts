@@ -5,7 +5,7 @@ import { withNotices } from '../../../src/agents/notice.ts'
 import { removedAgent } from '../../../src/agents/registry.ts'
 
 /** As the engine asks for them. */
-export interface Cast {
+export interface AgentSet {
   get(id: string): Agent | undefined
   keys(): Iterable<string>
 }
@@ -34,7 +34,7 @@ const runRecorder = executorAgent(
 )
 
 /** Who is there to take turns; plain, so that it can be told to another thread. */
-export interface Roles {
+export interface AgentRoles {
   readonly names: readonly string[]
   readonly removed: readonly string[]
   readonly executors: readonly string[]
@@ -42,10 +42,10 @@ export interface Roles {
 
 /** `named`: by the rows of the person; they may run in other processes. Those that are switched off wait here, too. */
 export function rolesOf(
-  real: Cast,
+  real: AgentSet,
   named: readonly string[],
   executors: ReadonlySet<string>,
-): Roles {
+): AgentRoles {
   const here = [...real.keys()]
   const elsewhere = [...named, ...executors].filter((id) => real.get(id) === undefined)
   const names = [...new Set([...here, ...elsewhere])]
@@ -54,7 +54,10 @@ export function rolesOf(
 }
 
 /** `real`: agents that may run here themselves do. Those that were removed fail. */
-export function castOf({ names, removed, executors }: Roles, real: Cast | null): Cast {
+export function agentSetOf(
+  { names, removed, executors }: AgentRoles,
+  real: AgentSet | null,
+): AgentSet {
   const told = withNotices(recorder, executors)
   const [gone, doing] = [new Set(removed), new Set(executors)]
   return {

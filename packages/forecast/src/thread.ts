@@ -1,10 +1,11 @@
 /** In the thread of the store that forecasts have: plays what it is told, beside the store. */
-import type { Begin } from '../../../src/store/db/apart.ts'
+
 import { embeddedStore } from '../../../src/store/db/pglite.ts'
-import { Wire } from '../../../src/store/db/wire.ts'
+import { PgliteSocket } from '../../../src/store/db/pglite-socket.ts'
+import type { Begin } from '../../../src/store/db/worker-store.ts'
 import { BROKEN_OFF, isRaised, OTHERS_WAIT } from './flag.ts'
 import { type Clock, type Played, play, type Stretch, type Trouble } from './play.ts'
-import { castOf } from './recorder.ts'
+import { agentSetOf } from './recorder.ts'
 
 export interface Order {
   readonly stretch: Stretch
@@ -21,7 +22,7 @@ export type Report =
 export const begin: Begin = (port, ask) => {
   const clock: Clock = { now: new Date(0) }
   const report = (said: Report) => port.postMessage(said)
-  const store = embeddedStore({ wire: () => new Wire(ask) }, async () => undefined, {
+  const store = embeddedStore({ wire: () => new PgliteSocket(ask) }, async () => undefined, {
     now: () => clock.now,
     onError: (error) => report({ trouble: ['forecasts', error] }),
     ordered: true,
@@ -29,7 +30,7 @@ export const begin: Begin = (port, ask) => {
   })
   port.on('message', ({ stretch, flag }: Order) => {
     play(stretch, {
-      ...{ store, clock, cast: castOf(stretch.roles, null) },
+      ...{ store, clock, cast: agentSetOf(stretch.roles, null) },
       brokenOff: () => isRaised(flag, BROKEN_OFF),
       othersWait: () => isRaised(flag, OTHERS_WAIT),
       trouble: (...said) => report({ trouble: said }),

@@ -4,11 +4,11 @@
  */
 import type { Agent } from '../../../src/agents/agent.ts'
 import {
-  type ForeignOptions,
-  foreignAgent,
+  type FrameworkOptions,
+  frameworkAgent,
   type Ran,
   type Runs,
-} from '../../../src/agents/foreign.ts'
+} from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 
 /** What we use of an agent of Mastra. */
@@ -53,9 +53,9 @@ type Usage = MastraResult['totalUsage']
 /** `make`: the agent for one turn, and the tools that are bound to it. */
 export function generating(
   make: (turn: Turn) => { readonly agent: MastraAgent; readonly toolsets: object },
-  options: ForeignOptions,
+  options: FrameworkOptions,
 ): Agent {
-  return foreignAgent(
+  return frameworkAgent(
     'mastra',
     (turn) => {
       const { agent, toolsets } = make(turn)

@@ -1,17 +1,17 @@
 /** `wakeful/mastra`: agents of Mastra. */
 import type { Agent } from '../../../src/agents/agent.ts'
-import type { ForeignOptions } from '../../../src/agents/foreign.ts'
+import type { FrameworkOptions } from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import { turnTools } from '../../tools/src/index.ts'
 import { generating, type MastraAgent } from './agent.ts'
 
-export type { AskedCall, ForeignOptions, Usage } from '../../../src/agents/foreign.ts'
+export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
 export type { MastraAgent, MastraResult } from './agent.ts'
 
 /** `mastraAgent(agent)`: it is offered Wakeful's own tools beside its own, as the toolset `wakeful`, bound to each turn. */
 export function mastraAgent(
   agent: MastraAgent | ((turn: Turn) => MastraAgent),
-  options: ForeignOptions = {},
+  options: FrameworkOptions = {},
 ): Agent {
   const make = typeof agent === 'function' ? agent : () => agent
   if (typeof agent !== 'function' && typeof agent?.generate !== 'function')

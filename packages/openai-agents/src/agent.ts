@@ -2,19 +2,19 @@
 import { type Agent as OpenAiAgent, Runner, type RunResult, RunState } from '@openai/agents-core'
 import type { Agent } from '../../../src/agents/agent.ts'
 import {
-  type ForeignOptions,
-  foreignAgent,
+  type FrameworkOptions,
+  frameworkAgent,
   type Ran,
   type Runs,
   type Usage,
-} from '../../../src/agents/foreign.ts'
+} from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever it takes as context and gives as output
 export type AnyOpenAiAgent = OpenAiAgent<any, any>
 
-export interface OpenAiAgentOptions extends ForeignOptions {
+export interface OpenAiAgentOptions extends FrameworkOptions {
   /** Unless given, one of its own, with the defaults of the SDK. */
   readonly runner?: Runner
 }
@@ -35,7 +35,7 @@ const NONE: Used = { inputTokens: 0, outputTokens: 0 }
 /** `make`: the agent for one turn. */
 export function running(make: (turn: Turn) => AnyOpenAiAgent, options: OpenAiAgentOptions): Agent {
   const runner = options.runner ?? new Runner()
-  return foreignAgent('openai-agents', (turn) => runsOf(runner, make(turn), turn.signal), options)
+  return frameworkAgent('openai-agents', (turn) => runsOf(runner, make(turn), turn.signal), options)
 }
 
 function runsOf(runner: Runner, agent: AnyOpenAiAgent, signal: AbortSignal): Runs {

@@ -4,7 +4,7 @@
  * asked decides nothing else, and one that is away or slow holds back nobody.
  */
 import type { Agent, Spent, TurnInput, TurnResult } from '../../../src/agents/agent.ts'
-import { setsTrigger, type Wish } from '../../../src/core/sessions/turn.ts'
+import { setsTrigger, type TurnAction } from '../../../src/core/sessions/turn.ts'
 import type { ChatModel } from '../../model/src/model.ts'
 
 /** So long it may take to judge one answer, all attempts together. */
@@ -90,7 +90,7 @@ async function isUnbacked(
 }
 
 function marked(result: TurnResult): TurnResult {
-  const mark = (wish: Wish): Wish =>
+  const mark = (wish: TurnAction): TurnAction =>
     wish.type === 'send_message' ? { ...wish, unbacked: true } : wish
   return { ...result, wishes: result.wishes.map(mark) }
 }

@@ -24,7 +24,7 @@ export interface GivenUp {
   readonly count: number
 }
 
-export interface CaughtUp {
+export interface CatchUpPlan {
   /** The slot that fires now; null: none does. */
   readonly slot: Date | null
   /** Further slots that it stands for. */
@@ -43,7 +43,7 @@ export function catchUp(
   slot: Date,
   now: Date,
   anchor: Date,
-): CaughtUp {
+): CatchUpPlan {
   const line = new Line(schedule, anchor.getTime())
   const [at, until] = [slot.getTime(), Math.max(slot.getTime(), now.getTime())]
   const kept = line.first(Math.max(at, oldest(terms, until)), at, until)
@@ -134,7 +134,7 @@ export interface MissedSpan {
  * the previous event had its turn. `since`: when that became an event; null where none passed then.
  */
 export function missedSpan(
-  { slot, missedCount, last }: CaughtUp,
+  { slot, missedCount, last }: CatchUpPlan,
   schedule: Schedule | null,
   anchor: Date,
   since: Date | null,

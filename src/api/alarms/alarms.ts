@@ -27,7 +27,7 @@ import {
   newestPage,
   operation,
   pageOf,
-  tellIfSoon,
+  wakeClockIfSoon,
 } from '../contract.ts'
 import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
@@ -195,7 +195,7 @@ const createAlarmOp = operation({
     if (deduped && ctx.actor.agentId !== null && row.agent_id !== ctx.actor.agentId)
       throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
-    tellIfSoon(ctx.app, row.next_fire_at, row.now)
+    wakeClockIfSoon(ctx.app, row.next_fire_at, row.now)
     return {
       ...told(row),
       body: { ...alarmViewOf(row), notes: notes.length > 0 ? notes : undefined },

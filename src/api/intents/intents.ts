@@ -28,7 +28,7 @@ import {
   idParam,
   operation,
   ownerOf,
-  tellIfSoon,
+  wakeClockIfSoon,
 } from '../contract.ts'
 import { lineageFor } from '../lineage.ts'
 import { zoneFor } from '../people/zone.ts'
@@ -70,7 +70,7 @@ function refuse(errors: readonly string[]): void {
 
 function tellClock({ app }: Context, row: IntentRow): void {
   if (row.agent_id === null || row.next_check === null) return
-  tellIfSoon(app, row.next_check, row.now)
+  wakeClockIfSoon(app, row.next_check, row.now)
 }
 
 function makerOf({ role, agentId, userId, keyId }: Actor, named: string | null): string {

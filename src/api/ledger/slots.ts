@@ -6,7 +6,7 @@ import { scheduleOf, termsOf } from '../../core/intents/intent.ts'
 import { checkFacts, type MessageFact, type SlotFacts } from '../../core/ledger/ledger.ts'
 import { MAIN_THREAD, parseSessionKey } from '../../core/sessions/session.ts'
 import type { Db } from '../../store/db/db.ts'
-import { byKey } from '../../store/db/due.ts'
+import { commitTx } from '../../store/db/due.ts'
 import {
   type AlarmPart,
   alarmParts,
@@ -55,7 +55,7 @@ interface Parts {
 
 /** In the given order. A row that was pruned since it was seen is left out. */
 export function gatherSlots(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {
-  return byKey(db, (tx) => slotsOf(tx, rows))
+  return commitTx(db, (tx) => slotsOf(tx, rows))
 }
 
 async function slotsOf(db: Db, rows: readonly SlotRow[]): Promise<Slot[]> {

@@ -80,7 +80,7 @@ const cursor = z
   .describe('Go on from where this was told; left out or null: from now on.')
 const maxAgeMs = z.int().min(0).nullish().describe('Leave out what is older.')
 
-interface Wish {
+interface TurnAction {
   readonly name: EventName
   readonly args: EventArguments
   /** Whose events. */
@@ -89,7 +89,7 @@ interface Wish {
 }
 
 /** What is wanted, checked as its event says; the person is that of the credentials, or whom an admin names. */
-function wishOf(actor: Actor, body: { name: string; arguments: object }): Wish {
+function wishOf(actor: Actor, body: { name: string; arguments: object }): TurnAction {
   const name = EVENT_NAMES.find((known) => known === body.name)
   if (name === undefined) {
     const said = JSON.stringify(body.name.slice(0, 64))
@@ -111,7 +111,7 @@ function wishOf(actor: Actor, body: { name: string; arguments: object }): Wish {
   return { name, args, userId, bucket: bucketOf(userId) }
 }
 
-function idOf(actor: Actor, { name, args }: Wish, to: string): string {
+function idOf(actor: Actor, { name, args }: TurnAction, to: string): string {
   return subscriptionId({ principal: principalOf(actor), url: to, name, arguments: args })
 }
 

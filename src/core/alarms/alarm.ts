@@ -5,8 +5,8 @@
  */
 
 import {
+  type CatchUpPlan,
   type CatchUpTerms,
-  type CaughtUp,
   catchUp,
 } from '../../../packages/schedule/src/catch-up.ts'
 import {
@@ -183,7 +183,7 @@ export function missedBy(alarm: AlarmTerms, scheduledFor: Date, now: Date): numb
 }
 
 /** Which slot a due alarm fires for; another attempt is at the slot it has begun with. */
-export function caughtUp(alarm: AlarmTerms & AlarmState, now: Date): CaughtUp {
+export function planCatchUp(alarm: AlarmTerms & AlarmState, now: Date): CatchUpPlan {
   const begun = alarm.attempt > 0
   const terms = begun ? { ...alarm, ...ONCE } : alarm
   const schedule = alarm.kind === 'once' ? null : cronSchedule(alarm)
@@ -196,7 +196,7 @@ const ONCE = { catch_up: 'once', catch_up_within_seconds: null } as const
 /** An alarm none of whose slots fires now: on to the next, or at its end. */
 export function skippedAlarm(
   alarm: AlarmTerms & AlarmState,
-  { nextAt, last }: CaughtUp,
+  { nextAt, last }: CatchUpPlan,
 ): AlarmState {
   if (nextAt !== null) {
     const fresh = { scheduled_for: nextAt, next_fire_at: nextAt, due_at: nextAt, missed_count: 0 }

@@ -1,6 +1,6 @@
 /** What becomes of an intent that Wakeful runs itself: the slot in hand, and the state after its turn. Pure. */
 
-import { type CaughtUp, catchUp } from '../../../packages/schedule/src/catch-up.ts'
+import { type CatchUpPlan, catchUp } from '../../../packages/schedule/src/catch-up.ts'
 import { next, ScheduleError } from '../../../packages/schedule/src/index.ts'
 import {
   afterReport,
@@ -15,7 +15,7 @@ import {
  * The slot a due intent stands for: the one that still waits to be fired, else the time it was due, as far as its catch_up has not
  * given it up; a condition's is now.
  */
-export function slotOf(terms: IntentTerms, now: Date): CaughtUp {
+export function slotOf(terms: IntentTerms, now: Date): CatchUpPlan {
   const alone = { missedCount: 0, givenUp: null, nextAt: null }
   if (isConditionType(terms.trigger_type)) return { slot: now, last: now, ...alone }
   const slot = terms.scheduled_for ?? terms.next_check ?? now

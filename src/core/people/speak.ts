@@ -1,11 +1,11 @@
 /** What preferences make of a turn that wants to say something. Pure. */
 import type { Verdict } from '../sessions/gate.ts'
-import type { Wish } from '../sessions/turn.ts'
+import type { TurnAction } from '../sessions/turn.ts'
 import { type Preferences, type PreferenceVerdict, roomFor, type Utterance } from './preferences.ts'
 import { RULE_WORDS } from './words.ts'
 
 /** Why nothing is said now. */
-export type HeldBack =
+export type Deferral =
   | Exclude<PreferenceVerdict, { move: 'send' }>
   | {
       readonly move: 'defer'
@@ -16,7 +16,7 @@ export type HeldBack =
     }
 
 /** As the turn's row keeps it. */
-export function heldVerdict(held: HeldBack): Verdict {
+export function heldVerdict(held: Deferral): Verdict {
   const { move, rule, until } = held
   const numbers = 'count' in held ? { count: held.count, max: held.max } : {}
   return {
@@ -28,31 +28,31 @@ export function heldVerdict(held: HeldBack): Verdict {
   } as Verdict
 }
 
-export function heldText({ move, rule, until }: HeldBack): string {
+export function heldText({ move, rule, until }: Deferral): string {
   return move === 'defer'
     ? `deferred until ${until.toISOString()}: ${RULE_WORDS[rule]}`
     : `dropped: ${RULE_WORDS[rule]}`
 }
 
-const isMessage = (wish: Wish) => wish.type === 'send_message'
-export const messagesIn = (wishes: readonly Wish[]) => wishes.filter(isMessage).length
+const isMessage = (wish: TurnAction) => wish.type === 'send_message'
+export const messagesIn = (wishes: readonly TurnAction[]) => wishes.filter(isMessage).length
 
 /** The other wishes stay; they may have been about more than saying something. */
-export function unsaid(wishes: readonly Wish[]): Wish[] {
+export function unsaid(wishes: readonly TurnAction[]): TurnAction[] {
   return wishes.filter((wish) => !isMessage(wish))
 }
 
 /** No more messages than the day has room for: what is beyond is said with the last of them. */
 export function fitting(
-  wishes: readonly Wish[],
+  wishes: readonly TurnAction[],
   preferences: Preferences,
   { critical }: Utterance,
   now: Date,
-): readonly Wish[] {
+): readonly TurnAction[] {
   const messages = messagesIn(wishes)
   const room = roomFor(preferences, messages, critical, now)
   if (room >= messages) return wishes
-  const said: (Wish & { type: 'send_message' })[] = []
+  const said: (TurnAction & { type: 'send_message' })[] = []
   for (const wish of wishes) {
     if (wish.type !== 'send_message') continue
     const last = said.at(-1)

@@ -18,7 +18,7 @@ import { type Reason, reasonOf } from './reason.ts'
 import { EFFECTS_PER_TURN_MAX, type EventType } from './session.ts'
 
 /** One thing a turn asked for, in the order it asked. */
-export type Wish =
+export type TurnAction =
   | {
       readonly type: 'send_message'
       readonly content: string
@@ -39,7 +39,7 @@ export type Wish =
     }
   | { readonly type: 'cancel_timer'; readonly timerId: string }
   /** For the trigger of that type to write, in the turn's own transaction. */
-  | { readonly type: 'ask_trigger'; readonly trigger: EventType; readonly ask: TriggerAsk }
+  | { readonly type: 'trigger_command'; readonly trigger: EventType; readonly ask: TriggerCommand }
 
 /** What a channel shows of a question beside its text. */
 export interface ShownQuestion {
@@ -51,21 +51,21 @@ export interface ShownQuestion {
 /** What is asked of a trigger together with a message: what holds the message back holds back this, too. */
 export interface Along {
   readonly trigger: EventType
-  readonly ask: TriggerAsk
+  readonly ask: TriggerCommand
 }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerAsk = AlarmAsk | IntentAsk | WorkAsk | WorkWish | PreferenceAsk | QuestionAsk
+export type TriggerCommand = AlarmAsk | IntentAsk | WorkAsk | WorkWish | PreferenceAsk | QuestionAsk
 
 /** Whether it sets something that becomes due later. */
-export function setsTrigger(wish: Wish): boolean {
+export function setsTrigger(wish: TurnAction): boolean {
   if (wish.type === 'schedule_timer') return true
   if (wish.type === 'send_message') return (wish.along ?? []).some(({ ask }) => isSet(ask))
-  return wish.type === 'ask_trigger' && isSet(wish.ask)
+  return wish.type === 'trigger_command' && isSet(wish.ask)
 }
 
 /** A question without an end waits for its person alone. */
-function isSet(ask: TriggerAsk): boolean {
+function isSet(ask: TriggerCommand): boolean {
   if ('question' in ask) return ask.question.untilAt !== null
   return 'set' in ask || 'create_intent' in ask || 'create_work' in ask
 }
@@ -145,7 +145,7 @@ export function openingCounters(eventType: EventType, counters: Counters): Count
 
 export function decide(
   facts: TurnFacts,
-  wishes: readonly Wish[],
+  wishes: readonly TurnAction[],
   head: HeadFacts,
   policy: Policy,
 ): Decision {
@@ -157,10 +157,10 @@ export function decide(
   const verdicts: Verdict[] = []
   const along: Along[] = []
   const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
-  const unbacked = (wish: Wish) => wish.type === 'send_message' && wish.unbacked === true
+  const unbacked = (wish: TurnAction) => wish.type === 'send_message' && wish.unbacked === true
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
-    if (wish.type === 'ask_trigger') return
+    if (wish.type === 'trigger_command') return
     if (wish.type === 'cancel_timer') {
       timers.delete(wish.timerId)
       cancelled.add(wish.timerId)
@@ -242,7 +242,7 @@ export function heldDecision(counters: Counters, verdict: Verdict, text: string)
 
 /** A timer set by a turn that a later message of the user has already overtaken never gets to fire. */
 function timerRow(
-  wish: Wish & { type: 'schedule_timer' },
+  wish: TurnAction & { type: 'schedule_timer' },
   facts: TurnFacts,
   head: HeadFacts,
 ): TimerRow {
@@ -259,7 +259,7 @@ function timerRow(
 function timerEffect(
   facts: TurnFacts,
   ordinal: number,
-  wish: Wish & { type: 'schedule_timer' },
+  wish: TurnAction & { type: 'schedule_timer' },
   timer: TimerRow,
 ): EffectRow {
   const payload = timerPayload(wish, `"fire_at":${JSON.stringify(timer.fireAt.toISOString())}`)
@@ -271,7 +271,7 @@ function timerEffect(
   }
 }
 
-function timerPayload(wish: Wish & { type: 'schedule_timer' }, when: string): string {
+function timerPayload(wish: TurnAction & { type: 'schedule_timer' }, when: string): string {
   const payload = wish.payload === null ? '' : `,"payload":${wish.payload}`
   return `{"timer_id":${JSON.stringify(wish.timerId)},${when}${payload}}`
 }

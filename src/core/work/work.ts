@@ -4,8 +4,8 @@
  */
 
 import {
+  type CatchUpPlan,
   type CatchUpTerms,
-  type CaughtUp,
   catchUp,
 } from '../../../packages/schedule/src/catch-up.ts'
 import {
@@ -186,7 +186,7 @@ export function takeSlot(work: WorkSchedule, now: Date): Advance {
 }
 
 /** Which slot a due work runs for. */
-export function caughtUp(work: WorkSchedule, now: Date): CaughtUp {
+export function planCatchUp(work: WorkSchedule, now: Date): CatchUpPlan {
   const parsed = parsedSchedule(work)
   const slot = work.next_run_at ?? now
   const schedule = parsed instanceof ScheduleError ? null : parsed.schedule

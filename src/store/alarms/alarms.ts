@@ -4,7 +4,7 @@ import { ALARM } from '../../core/alarms/fields.ts'
 import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { inIndexOrder, keyIs, NOW, NOW_MS, oneInOrder, type Place, placeOf } from '../db/due.ts'
+import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface AlarmRow extends RowOf<typeof ALARM> {
@@ -150,7 +150,7 @@ export async function searchAlarms(
 ): Promise<{ rows: Listed[]; end: readonly [string, string] | null }> {
   const { text, values } = listing(db, page)
   const wanted = `lower($${values.push(containing)}::text)`
-  const rows = await inIndexOrder(db, (tx) =>
+  const rows = await claimTx(db, (tx) =>
     tx.query<Listed & { found: boolean; nth: number }>(
       `select * from (
        select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
@@ -202,7 +202,7 @@ const CANCEL_OWN = statement(
   ({ c }) => `update wakeful.alarms a
    set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
    from ${c}
-   where ${keyIs('a.bucket', 'c.bucket')} and ${keyIs('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
+   where ${eqByKey('a.bucket', 'c.bucket')} and ${eqByKey('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
      and a.parent_id is null and a.status = 'active'
    returning a.bucket, a.id`,
 )
@@ -225,7 +225,7 @@ const CANCEL_EXTRAS = statement(
   ({ p }) => `update wakeful.alarms a
    set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
    from ${p}
-   where ${keyIs('a.bucket', 'p.bucket')} and a.parent_id = p.id and a.status = 'active'`,
+   where ${eqByKey('a.bucket', 'p.bucket')} and a.parent_id = p.id and a.status = 'active'`,
 )
 
 async function cancelExtras(

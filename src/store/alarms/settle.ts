@@ -1,7 +1,7 @@
 /** How the slots of alarms end: with the commit of the turn over their event, or with the answer of the receiver. */
 import type { AlarmState } from '../../core/alarms/alarm.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, keyOrder, NOW } from '../db/due.ts'
+import { eqByKey, lockOrder, NOW } from '../db/due.ts'
 import { FREED, lockingByEvent } from '../db/slots.ts'
 import { type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { type AlarmSlot, SLOT } from './slots.ts'
@@ -14,8 +14,8 @@ const LOCK = statement(
   { h: HELD },
   ({ h }) => `select ${SLOT}, ${NOW} as now, t.id || ' ' || t.claim_token as held
     from ${h}
-    join wakeful.alarms t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'h.id')} and t.claim_token = h.token
-    ${keyOrder('t', 'id')} for update of t`,
+    join wakeful.alarms t on ${eqByKey('t.bucket', 'h.bucket')} and ${eqByKey('t.id', 'h.id')} and t.claim_token = h.token
+    ${lockOrder('t', 'id')} for update of t`,
 )
 
 /**
@@ -56,7 +56,7 @@ const SETTLE = statement(
     set status = i.status, scheduled_for = i.scheduled_for, missed_count = i.missed_count, attempt = i.attempt,
         delivery_id = i.delivery_id, failure_count = i.failure_count, last_error = i.last_error, next_fire_at = i.next_fire_at,
         due_at = i.due_at, last_fired_at = i.last_fired_at, ${FREED}, updated_at = ${NOW}
-    from ${i} where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}`,
+    from ${i} where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}`,
 )
 
 /** Writes what the locked slots become, and frees them. */
@@ -79,13 +79,13 @@ const FOLD = statement(
   ({ e }) => `update wakeful.alarms a
     set last_fired_at = greatest(a.last_fired_at, i.fired_at), last_error = coalesce(nullif(i.error, ''), a.last_error), updated_at = ${NOW}
     from (select bucket, id, max(fired_at) as fired_at, max(error) as error from ${e} group by bucket, id) i
-    where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}`,
+    where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}`,
 )
 
 const REMOVE = statement(
   { e: rows({ bucket: 'smallint', id: 'uuid' }) },
   ({ e }) => `delete from wakeful.alarms a using ${e}
-    where ${keyIs('a.bucket', 'e.bucket')} and ${keyIs('a.id', 'e.id')}`,
+    where ${eqByKey('a.bucket', 'e.bucket')} and ${eqByKey('a.id', 'e.id')}`,
 )
 
 /** An extra wake's news goes to the alarm it belongs to; when it has ended, its own row goes. */

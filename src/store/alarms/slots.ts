@@ -7,7 +7,7 @@ import type { Db } from '../db/db.ts'
 import {
   ALARMS,
   claimRows,
-  keyIs,
+  eqByKey,
   LEASE,
   NOW,
   oneInOrder,
@@ -26,7 +26,7 @@ import {
   withdrawnFrom,
 } from '../db/slots.ts'
 import { rowsOf, statement } from '../db/statement.ts'
-import { type NumberLease, takeAsEvents } from '../sessions/numbers.ts'
+import { type NumberLease, promoteAsEvents } from '../sessions/numbers.ts'
 import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.parent_id, t.user_id, t.agent_id, t.conversation_id, t.kind, t.cron_expr, t.timezone,
@@ -74,7 +74,7 @@ const TAKE = statement(
     set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
         scheduled_for = i.scheduled_for, missed_count = i.missed_count, updated_at = ${NOW}
     from ${i}
-    where ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.id')}
+    where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
       a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended),
   ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed', 'unattended'])}
@@ -82,12 +82,12 @@ const TAKE = statement(
 )
 
 /** Turns due alarms into events, within the transaction that holds their locks; answers with the turns whose sessions were leased. */
-export async function takeSlots(
+export async function promoteSlots(
   tx: Db,
   events: readonly AlarmEvent[],
   lease: NumberLease | null = null,
 ): Promise<readonly ClaimedTurn[]> {
-  return takeAsEvents(tx, 'alarm', events, lease, (i, begun) =>
+  return promoteAsEvents(tx, 'alarm', events, lease, (i, begun) =>
     TAKE.run<Appended>(tx, { i, begun }),
   )
 }

@@ -1,6 +1,6 @@
 /** The record of wakes that were delivered by a call: one row for each slot, kept up to date by the settle of each attempt. */
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface WakeRecord {
@@ -37,7 +37,7 @@ const RECORD = statement(
     select i.bucket, i.delivery_id, i.alarm_id, a.user_id, left(coalesce(nullif(a.label, ''), a.wake_message), ${NAME_MAX}), i.scheduled_for,
       i.missed_count, i.attempts, i.status, i.error, ${NOW}, ${NOW}
     from ${i}
-    join wakeful.alarms a on ${keyIs('a.bucket', 'i.bucket')} and ${keyIs('a.id', 'i.alarm_id')}
+    join wakeful.alarms a on ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.alarm_id')}
     on conflict (bucket, delivery_id) do update
       set missed_count = excluded.missed_count, attempts = excluded.attempts, status = excluded.status, error = excluded.error,
           finished_at = excluded.finished_at`,

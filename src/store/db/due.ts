@@ -48,7 +48,7 @@ export async function databaseNow(db: Db): Promise<Date> {
  * is simply due again, since whatever was built on it (a turn's commit, which does wait) comes later in the
  * write-ahead log and could not have survived without it.
  */
-export function inIndexOrder<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
+export function claimTx<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
   if (db.reading === 'in order') return db.tx(work)
   return db.tx(work, { first: LOCAL[db.kind === 'postgres' ? 'no wait' : 'in order'] })
 }
@@ -61,11 +61,11 @@ export function oneInOrder<R extends object>(
 ): Promise<R[]> {
   const ordered = db.reading === 'in order' ? db : db.inOrder
   if (ordered !== undefined) return ordered.query<R>(text, values)
-  return inIndexOrder(db, (tx) => tx.query<R>(text, values))
+  return claimTx(db, (tx) => tx.query<R>(text, values))
 }
 
 /** For group commits: rows are found by their keys, one index look-up each. */
-export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
+export function commitTx<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
   return db.tx(work, db.reading === undefined ? { first: LOCAL['by key'] } : {})
 }
 
@@ -77,16 +77,16 @@ export function byKey<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
  * The other columns of a key are plain equations: before version 17 PostgreSQL may leave such an array on a later column out of the index scan,
  * and read all rows of a person's bucket (seen with 5,000 sessions of one person: 142 messages a second instead of 3,000).
  */
-export function keyIs(column: string, value: string): string {
+export function eqByKey(column: string, value: string): string {
   return `${column} = any(array[${value}])`
 }
 
 /** The same for the column beside `bucket` of a due row `t`. */
 const rowIs = ({ key }: DueTable, value: string) =>
-  key === 'id' ? keyIs('t.id', value) : `t.${key} = ${value}`
+  key === 'id' ? eqByKey('t.id', value) : `t.${key} = ${value}`
 
-/** The order in which rows are locked, said so that no index is in it: see `keyIs`. */
-export function keyOrder(table: string, key: string): string {
+/** The order in which rows are locked, said so that no index is in it: see `eqByKey`. */
+export function lockOrder(table: string, key: string): string {
   return `order by ${table}.bucket + 0, ${table}.${key}`
 }
 
@@ -116,7 +116,7 @@ export const SESSIONS: DueTable = {
   live: 'due_at is not null',
   lease: 'leased_until',
 }
-/** Batches of sessions that were leased together: see `sessions/leases.ts`. */
+/** BatchLeases of sessions that were leased together: see `sessions/leases.ts`. */
 export const LEASES: DueTable = {
   name: 'wakeful.leases',
   key: 'token',
@@ -195,7 +195,7 @@ const EXPRESS_MAX = 100
  * How many of the newest are taken before each batch while more is due than it holds: whoever becomes due amid a burst of others
  * does not wait until all of it is done, and those who have waited longest still get half of every batch.
  */
-export function express(behind: boolean, limit: number): number {
+export function newestFirstShare(behind: boolean, limit: number): number {
   return behind ? Math.min(EXPRESS_MAX, limit >> 1) : 0
 }
 
@@ -259,7 +259,7 @@ export function claimRows(
     set ${table.lease ?? table.due} = ${inMs(leaseMs)},
         claim_token = ${token}, claimed_at = ${NOW}${set}
     from (${dueRows(table, was, limit, which)}) d
-    where ${keyIs('t.bucket', 'd.bucket')} and ${rowIs(table, `d.${table.key}`)}${also}
+    where ${eqByKey('t.bucket', 'd.bucket')} and ${rowIs(table, `d.${table.key}`)}${also}
     returning ${returning}`
 }
 
@@ -304,7 +304,7 @@ function claimsOn(table: DueTable) {
 }
 
 const isHeld = (table: DueTable) =>
-  `${keyIs('t.bucket', 'c.bucket')} and ${rowIs(table, 'c.key')} and t.claim_token = c.token`
+  `${eqByKey('t.bucket', 'c.bucket')} and ${rowIs(table, 'c.key')} and t.claim_token = c.token`
 
 /** Heartbeat: moves the end of the leases. Returns the keys still held; the others were lost. */
 export async function extendClaims(

@@ -1,9 +1,9 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
 import { schemaOf } from '../../core/shards/shards.ts'
+import type { ConnectionHealth } from './connection-health.ts'
 import type { Db, StoreKind } from './db.ts'
 import { isSpread, openPostgres, openServer, type Server } from './postgres.ts'
-import type { Pulse } from './pulse.ts'
 
 export interface OpenOptions {
   /** Null in production; a test clock's instant in tests. */
@@ -24,7 +24,7 @@ export interface Store {
   /** For migrations, which may take longer than any other statement. */
   readonly migrations: Db
   /** Whether it has answered lately, whoever asked. */
-  readonly pulse: Pulse
+  readonly pulse: ConnectionHealth
   /** A client of its own for LISTEN, or null where one process is all there can be, or a pooler stands between. */
   readonly listen: (() => pg.Client) | null
   pools(): { name: string; total: number; idle: number; waiting: number }[]

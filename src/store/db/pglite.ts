@@ -10,16 +10,16 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import pg from 'pg'
 import { errorText } from '../../core/errors.ts'
+import { ConnectionHealth } from './connection-health.ts'
 import { SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
 import type { OpenOptions, Store } from './open.ts'
+import { PgliteSocket } from './pglite-socket.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { preparedBlob, preparedParts } from './prepared.ts'
-import { Pulse } from './pulse.ts'
 import { CONNECTION, FORMATS, SHARED } from './reading.ts'
 import { unpackTar } from './tar.ts'
 import { StoreTime } from './time.ts'
-import { Wire } from './wire.ts'
 
 /** The PostgreSQL major version inside the pinned PGlite. */
 const MAJOR = '18'
@@ -50,7 +50,11 @@ export async function openPglite(directory: string | null, options: OpenOptions)
       await lite.close()
       unlock()
     }
-    return embeddedStore({ wire: () => new Wire((bytes) => answered(lite, bytes)) }, end, options)
+    return embeddedStore(
+      { wire: () => new PgliteSocket((bytes) => answered(lite, bytes)) },
+      end,
+      options,
+    )
   } catch (error) {
     unlock()
     throw error
@@ -73,7 +77,7 @@ function realPath(path: string): string {
 
 /** The one session that an embedded database has, whoever connects to it. */
 export interface Session {
-  wire(): Wire
+  wire(): PgliteSocket
   readonly onClient?: (client: pg.Client) => void
 }
 
@@ -112,7 +116,7 @@ export function embeddedStore(
   } as unknown as pg.PoolConfig)
   pool.on('error', onError)
   surviveBreaks(pool)
-  const pulse = new Pulse()
+  const pulse = new ConnectionHealth()
   const time = new StoreTime(now)
   const view = (ordered: boolean) =>
     poolDb(pool, {

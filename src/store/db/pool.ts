@@ -2,6 +2,7 @@
 import { threadId } from 'node:worker_threads'
 import pg from 'pg'
 import { commandsOf, onItsNode } from '../shards/citus.ts'
+import { ConnectionHealth } from './connection-health.ts'
 import {
   CommitUnknownError,
   type Db,
@@ -13,7 +14,6 @@ import {
   type TxOptions,
 } from './db.ts'
 import { NOW } from './due.ts'
-import { Pulse } from './pulse.ts'
 import { Query } from './query.ts'
 import { ASK_TIME, instantText, type StoreTime } from './time.ts'
 import { parameter, utcInstant } from './values.ts'
@@ -123,7 +123,7 @@ export interface PoolDbOptions {
   readonly named?: boolean
   /** The schema is on some node of Citus. */
   readonly spread?: boolean
-  readonly pulse?: Pulse
+  readonly pulse?: ConnectionHealth
   /** Comes before a statement or a transaction, where others use the same connection with other settings. */
   readonly settle?: (client: pg.PoolClient) => Promise<void>
 }
@@ -144,7 +144,15 @@ interface Pooled {
 }
 
 export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
-  const { kind, time, reading, home, schema = SCHEMA, named = true, pulse = new Pulse() } = options
+  const {
+    kind,
+    time,
+    reading,
+    home,
+    schema = SCHEMA,
+    named = true,
+    pulse = new ConnectionHealth(),
+  } = options
   const { spread = false, settle } = options
   const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
   const about = { pool, kind, time, schema, named, spread, reading, settle, self }

@@ -4,10 +4,10 @@
  * turns per second compared with one shared pool).
  */
 import pg from 'pg'
+import { ConnectionHealth } from './connection-health.ts'
 import { type Db, type Reading, SCHEMA } from './db.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
-import { Pulse } from './pulse.ts'
 import { CONNECTION, FORMATS } from './reading.ts'
 import { StoreTime } from './time.ts'
 
@@ -56,7 +56,7 @@ export interface Server {
 }
 
 export function openServer(url: string, options: OpenOptions): Server {
-  const pulse = new Pulse()
+  const pulse = new ConnectionHealth()
   const time = new StoreTime(options.now)
   const pooled = POOLED.test(url)
   const spread = isSpread(url)

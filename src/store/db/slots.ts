@@ -8,8 +8,8 @@ import type { Db } from './db.ts'
 import {
   type DueTable,
   dueRows,
-  keyIs,
-  keyOrder,
+  eqByKey,
+  lockOrder,
   NOW,
   type Taken,
   takenAndNext,
@@ -141,8 +141,8 @@ export function lockingByEvent<R extends object>(
     { h: EVENTS },
     ({ h }) => `select ${columns}, ${NOW} as now, t.in_flight as held
       from (select h.bucket, h.event_id, (${idOf}) as id from ${h}) h
-      join ${table} t on ${keyIs('t.bucket', 'h.bucket')} and ${keyIs('t.id', 'h.id')} and t.in_flight is not distinct from h.event_id
-      ${keyOrder('t', 'id')} for update of t`,
+      join ${table} t on ${eqByKey('t.bucket', 'h.bucket')} and ${eqByKey('t.id', 'h.id')} and t.in_flight is not distinct from h.event_id
+      ${lockOrder('t', 'id')} for update of t`,
   )
   return async (tx: Db, events: readonly EventRef[]): Promise<Map<string, R>> => {
     const locked = await lock.run<R & { held: string }>(tx, { h: events })

@@ -1,7 +1,7 @@
 /** What waits for its next regular slot: read page by page, and moved where that slot has moved. */
 import { CLOCK_STEP_MS } from '../../../packages/schedule/src/count.ts'
 import type { Db } from './db.ts'
-import { inMs, keyIs, NOW, NOW_MS } from './due.ts'
+import { eqByKey, inMs, NOW, NOW_MS } from './due.ts'
 import { rows, statement } from './statement.ts'
 
 /** One that waits for its next regular slot. */
@@ -79,7 +79,7 @@ const statementsOf = ({ cron, slot, waits, also }: Shape, table: Zoned) => {
       ({
         i,
       }) => `update wakeful.${table} t set ${[slot, ...also].map((column) => `${column} = i.at`)}, anchor_at = least(t.anchor_at, ${NOW_MS}), updated_at = ${NOW}
-      from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')} and t.${slot} = i.was and ${waits}
+      from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')} and t.${slot} = i.was and ${waits}
       returning t.id`,
     ),
   }

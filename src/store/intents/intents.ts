@@ -7,7 +7,7 @@ import { termsOf } from '../../core/intents/intent.ts'
 import { INTENTS_MAX } from '../../core/intents/rules.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface IntentRow extends RowOf<typeof INTENT> {
@@ -95,7 +95,7 @@ function updating(more: string) {
   return statement(
     { i: rows({ bucket: 'smallint', id: 'uuid', ...PLAN }) },
     ({ i }) => `update wakeful.scheduled_intents t set ${SET}, updated_at = ${NOW}${more} from ${i}
-    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')} returning ${INTENT_ROW}`,
+    where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')} returning ${INTENT_ROW}`,
   )
 }
 
@@ -198,7 +198,7 @@ export async function getIntent(
 const DELETE_OWN = statement(
   { d: rows({ bucket: 'smallint', id: 'uuid', user_id: 'text', agent_id: 'text' }) },
   ({ d }) => `delete from wakeful.scheduled_intents t using ${d}
-  where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} and t.user_id = d.user_id and t.agent_id = d.agent_id`,
+  where ${eqByKey('t.bucket', 'd.bucket')} and ${eqByKey('t.id', 'd.id')} and t.user_id = d.user_id and t.agent_id = d.agent_id`,
 )
 
 /** Deletes those of them that are this person's and this agent's; the executions stay. */

@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { EXPIRED, type ExecutionStatus, type Settled } from '../../core/intents/intent.ts'
 import { bucketOf, EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, type DueTable, dueRows, inIndexOrder, inMs, keyIs, NOW } from '../db/due.ts'
+import { claimTx, commitTx, type DueTable, dueRows, eqByKey, inMs, NOW } from '../db/due.ts'
 import { type Names, statement } from '../db/statement.ts'
 import { INTENT_ROW, type IntentRow } from './intents.ts'
 
@@ -40,14 +40,13 @@ const LIST_OWN = statement({ ...PAGE, ...OF_ONE }, (p) => listing(p, ofOne(p)))
 
 /**
  * Soonest first: the head of the partial index on `next_check`, read in its order up to the limit, so that the
- * cost is that of the rows shown and not of all that are kept. Leased and expired ones are read past.
+ * cost is that of the rows shown and not of all that are kept. LeasedRuns and expired ones are read past.
  */
 export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentRow[]> {
   const { userId, limit, offset } = page
-  if (userId === null)
-    return inIndexOrder(db, (tx) => LIST_ALL.run<IntentRow>(tx, { limit, offset }))
+  if (userId === null) return claimTx(db, (tx) => LIST_ALL.run<IntentRow>(tx, { limit, offset }))
   const own = { limit, offset, bucket: bucketOf(userId), userId }
-  return byKey(db, (tx) => LIST_OWN.run<IntentRow>(tx, own))
+  return commitTx(db, (tx) => LIST_OWN.run<IntentRow>(tx, own))
 }
 
 const LEASE = { limit: 'int', seconds: 'int', tokens: 'uuid[]' } as const
@@ -56,8 +55,8 @@ const leasing = ({ limit, seconds, tokens }: Names<typeof LEASE>, where: string)
    set claim_token = k.token, claimed_until = ${inMs(`${seconds} * 1000`)}
    from (select bucket, id, row_number() over () as place
          from (${dueRows(PENDING, 't.bucket, t.id', limit, { where: `${NOT_EXPIRED} and ${where}` })}) f) d
-   join unnest(${tokens}) with ordinality k(token, place) on ${keyIs('k.place', 'd.place')}
-   where ${keyIs('t.bucket', 'd.bucket')} and ${keyIs('t.id', 'd.id')} returning ${INTENT_ROW}`
+   join unnest(${tokens}) with ordinality k(token, place) on ${eqByKey('k.place', 'd.place')}
+   where ${eqByKey('t.bucket', 'd.bucket')} and ${eqByKey('t.id', 'd.id')} returning ${INTENT_ROW}`
 const LEASE_ALL = statement(LEASE, (lease) => leasing(lease, 'true'))
 const LEASE_OWN = statement({ ...LEASE, ...OF_ONE }, (p) => leasing(p, ofOne(p)))
 
@@ -70,8 +69,8 @@ export async function claimPending(
   const lease = { limit: tokens.length, seconds, tokens }
   const rows =
     userId === null
-      ? await inIndexOrder(db, (tx) => LEASE_ALL.run<IntentRow>(tx, lease))
-      : await byKey(db, (tx) =>
+      ? await claimTx(db, (tx) => LEASE_ALL.run<IntentRow>(tx, lease))
+      : await commitTx(db, (tx) =>
           LEASE_OWN.run<IntentRow>(tx, { ...lease, bucket: bucketOf(userId), userId }),
         )
   // An update answers in whatever order it wrote.

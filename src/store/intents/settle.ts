@@ -2,7 +2,7 @@
 import type { ExecutionStatus } from '../../core/intents/intent.ts'
 import type { AfterTurn } from '../../core/intents/slot.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import { lockingByEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
 import { type IntentSlot, SLOT } from './slots.ts'
@@ -55,7 +55,7 @@ const RECORD = statement(
     select i.bucket, i.id, i.intent_id, i.user_id, split_part(i.session_key, ':', 2), ${NOW}, e.payload ->> 'trigger_type', e.payload -> 'trigger_data', i.status, i.gate,
       i.message_id, i.preview, i.evaluation_ms, i.generation_ms, i.error, i.scheduled_for, i.session_key, i.event_seq
     from ${i}
-    join wakeful.events e on ${keyIs('e.bucket', 'i.bucket')} and e.session_key = i.session_key and e.seq = i.event_seq`,
+    join wakeful.events e on ${eqByKey('e.bucket', 'i.bucket')} and e.session_key = i.session_key and e.seq = i.event_seq`,
 )
 
 export async function recordExecutions(tx: Db, executions: readonly Execution[]): Promise<void> {
@@ -91,7 +91,7 @@ const SETTLE = statement(
         last_executed = case when i.executed then ${NOW} else t.last_executed end, execution_count = i.execution_count,
         last_execution_status = i.status, last_execution_error = i.error, last_message_id = coalesce(i.message_id, t.last_message_id),
         scheduled_for = i.scheduled_for, missed_count = i.missed_count, was_met = i.was_met, fact = i.fact, evaluation_ms = null, updated_at = ${NOW}
-    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}`,
 )
 
 /** Writes what the locked intents become, and frees them. */
@@ -102,7 +102,7 @@ export async function settleSlots(tx: Db, settled: readonly SettledSlot[]): Prom
 const FREE = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid' }) },
   ({ i }) => `update wakeful.scheduled_intents t set in_flight = null, updated_at = ${NOW} from ${i}
-    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+    where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}`,
 )
 
 /** Of locked intents whose slot has come to nothing. */

@@ -6,7 +6,7 @@
 import type { Memory } from '../../core/intents/condition.ts'
 import type { StoredTerms } from '../../core/intents/intent.ts'
 import type { Db } from '../db/db.ts'
-import { INTENTS, keyIs, keyOrder, NOW } from '../db/due.ts'
+import { eqByKey, INTENTS, lockOrder, NOW } from '../db/due.ts'
 import {
   type Appended,
   appendedOf,
@@ -18,7 +18,7 @@ import {
   withdrawnFrom,
 } from '../db/slots.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
-import { type NumberLease, takeAsEvents } from '../sessions/numbers.ts'
+import { type NumberLease, promoteAsEvents } from '../sessions/numbers.ts'
 import type { ClaimedTurn } from '../sessions/sessions.ts'
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
@@ -58,9 +58,9 @@ const locking = (state: string) =>
     { k: KEYS },
     ({ k }) => `select ${SLOT}, ${NOW} as now
       from ${k}
-      join wakeful.scheduled_intents t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}
+      join wakeful.scheduled_intents t on ${eqByKey('t.bucket', 'k.bucket')} and ${eqByKey('t.id', 'k.id')}
       where t.enabled and t.agent_id is not null and ${state} and (t.expires_at is null or t.expires_at > ${NOW})
-      ${keyOrder('t', 'id')} for update of t`,
+      ${lockOrder('t', 'id')} for update of t`,
   )
 const LOCK = {
   waiting: locking('t.in_flight is null'),
@@ -148,7 +148,7 @@ const WRITE_CHECKS = statement(
       last_checked = ${NOW}, last_execution_status = i.status, last_execution_error = i.error, was_met = i.was_met, seen_at = i.seen_at, again = i.again,
       scheduled_for = null, checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks,
       quiet_execution = i.execution_id, quiet_reason = i.reason
-  from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')})
+  from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')})
   select 1`,
 )
 
@@ -181,7 +181,7 @@ const WRITE_NOTES = statement(
   ({ i }) => `update wakeful.scheduled_intents t
     set was_met = i.was_met, seen_at = i.seen_at, again = i.again, next_check = least(t.next_check, i.look_at),
         checks = t.checks + i.looks, calls_avoided = t.calls_avoided + i.looks
-    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}`,
 )
 
 export async function writeNotes(tx: Db, notes: readonly Note[]): Promise<void> {
@@ -235,7 +235,7 @@ const TAKE = statement(
         again = i.again, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
         calls_avoided = t.calls_avoided + i.looks - 1, quiet_execution = null, quiet_reason = null
     from ${i}
-    where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}
+    where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,
       i.traceparent, i.lineage, i.event_id, i.scheduled_for, i.missed_count, i.missed, i.data as trigger_data, i.session_key, i.seq,
       nullif(t.unattended, 'ask') as unattended),
@@ -257,12 +257,12 @@ const TAKE = statement(
 )
 
 /** Turns intents into events, within the transaction that holds their locks; answers with the turns whose sessions were leased. */
-export async function takeSlots(
+export async function promoteSlots(
   tx: Db,
   fires: readonly Fire[],
   lease: NumberLease | null = null,
 ): Promise<readonly ClaimedTurn[]> {
-  return takeAsEvents(tx, 'intent', fires, lease, (i, begun) =>
+  return promoteAsEvents(tx, 'intent', fires, lease, (i, begun) =>
     TAKE.run<Appended>(tx, { i, begun }),
   )
 }
@@ -271,7 +271,7 @@ const SKIP = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid', next_check: 'timestamptz?' }) },
   ({ i }) => `update wakeful.scheduled_intents t
     set next_check = i.next_check, enabled = i.next_check is not null, last_checked = ${NOW}, scheduled_for = null, updated_at = ${NOW}
-    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}`,
 )
 
 /** Of locked intents whose slots were given up: on to the next, or at their end. */

@@ -5,7 +5,7 @@
 import type { TriggerKind } from '../../core/ledger/ledger.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, NOW } from '../db/due.ts'
+import { commitTx, NOW } from '../db/due.ts'
 
 /** Of one hour. */
 export const SLOTS_LOOKED_AT = 5_000
@@ -55,7 +55,7 @@ export async function slotsByHour(db: Db, hours: Hours): Promise<SlotsOfHour[]> 
     hours.userId !== null,
     SLOTS_LOOKED_AT,
   )
-  return byKey(db, (tx) =>
+  return commitTx(db, (tx) =>
     tx.query<SlotsOfHour>(
       `select at, kind, count(*)::int as slots, count(*) filter (where late_ms > 1000)::int as late,
          coalesce(max(late_ms), 0)::float8 as worst_ms
@@ -72,7 +72,7 @@ export async function slotsByHour(db: Db, hours: Hours): Promise<SlotsOfHour[]> 
 /** Messages that the newest attempt at an event wanted to send and was not let, by rule. */
 export async function heldByHour(db: Db, hours: Hours): Promise<HeldOfHour[]> {
   const read = inHour('t.bucket, t.session_key, t.seq', hours.userId !== null, TURNS_LOOKED_AT)
-  return byKey(db, (tx) =>
+  return commitTx(db, (tx) =>
     tx.query<HeldOfHour>(
       `select h.from_at as at, v.verdict ->> 'rule' as rule, count(*)::int as messages
        from ${HOURS} cross join lateral ${read} e

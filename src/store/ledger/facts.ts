@@ -11,7 +11,7 @@ import type {
 } from '../../core/ledger/ledger.ts'
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs } from '../db/due.ts'
+import { eqByKey } from '../db/due.ts'
 import { type List, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { toldStatus } from '../people/deferred.ts'
 import { SCHEDULED, type SlotRow } from './ledger.ts'
@@ -64,7 +64,7 @@ const EVENT = `e.bucket, e.id, e.session_key, e.seq, coalesce(left(${EVENT_NAME}
 export const eventParts = look<EventKey, EventPart>(
   EVENT_KEYS,
   (k) => `select ${EVENT} from ${k}
-    join wakeful.events e on ${keyIs('e.bucket', 'k.bucket')} and e.session_key = k.session_key and e.seq = k.seq`,
+    join wakeful.events e on ${eqByKey('e.bucket', 'k.bucket')} and e.session_key = k.session_key and e.seq = k.seq`,
 )
 
 export interface ChainPart extends EventPart {
@@ -104,7 +104,7 @@ export const turnParts = look<EventKey, TurnPart>(
   ) => `select t.session_key, t.event_seq as "eventSeq", t.status, t.started_at as "startedAt", t.finished_at as "finishedAt",
       t.error, t.cause, t.verdicts
     from ${k}
-    join wakeful.turns t on ${keyIs('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.event_seq = k.seq
+    join wakeful.turns t on ${eqByKey('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.event_seq = k.seq
     order by t.session_key, t.event_seq, t.attempt`,
 )
 
@@ -126,7 +126,7 @@ const messageRows = look<EventKey, MessageRow>(
   ) => `select f.session_key, f.event_seq as "eventSeq", f.id, f.status, f.delivered_by as channel, f.reason, coalesce(f.delivered_at, f.updated_at) as at, f.last_error as error,
       left(f.payload ->> 'content', ${PREVIEW_MAX}) as preview, ${DETOURS} as detours
     from ${k}
-    join wakeful.effects f on ${keyIs('f.bucket', 'k.bucket')} and f.session_key = k.session_key
+    join wakeful.effects f on ${eqByKey('f.bucket', 'k.bucket')} and f.session_key = k.session_key
       and f.position >= k.seq::bigint * ${EFFECTS_PER_TURN_MAX} and f.position < (k.seq::bigint + 1) * ${EFFECTS_PER_TURN_MAX}
     where f.type = 'send_message' order by f.session_key, f.position`,
 )
@@ -151,7 +151,7 @@ export const replyParts = look<EventKey, ReplyPart>(
   EVENT_KEYS,
   (k) => `select k.session_key, k.seq as asked_seq, r.seq, r.created_at as at
     from ${k}
-    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and s.session_key = k.session_key and s.last_user_seq > k.seq
+    join wakeful.sessions s on ${eqByKey('s.bucket', 'k.bucket')} and s.session_key = k.session_key and s.last_user_seq > k.seq
     cross join lateral (
       select e.seq, e.created_at from wakeful.events e
       where e.bucket = k.bucket and e.session_key = k.session_key and e.seq > k.seq and e.seq <= k.seq + ${REPLY_WITHIN}
@@ -169,7 +169,7 @@ export const outputParts = look<SlotKey, OutputPart>(
     k,
   ) => `select o.event_id, o.status, o.run_number as "runNumber", left(o.title, ${PREVIEW_MAX}) as title, o.error_message as error, o.missed_count
     from ${k}
-    join wakeful.work_outputs o on ${keyIs('o.bucket', 'k.bucket')} and o.event_id = k.id`,
+    join wakeful.work_outputs o on ${eqByKey('o.bucket', 'k.bucket')} and o.event_id = k.id`,
 )
 
 export interface AlarmPart {
@@ -197,7 +197,7 @@ const ALARM = `a.id, a.parent_id, left(coalesce(nullif(a.label, ''), a.wake_mess
 export const alarmParts = look<SlotRow, AlarmPart>(
   TRIGGER_KEYS,
   (k) => `select ${ALARM} from (select distinct * from ${k}) k
-    join wakeful.alarms a on ${keyIs('a.bucket', 'k.bucket')} and ${keyIs('a.id', 'k.id')}
+    join wakeful.alarms a on ${eqByKey('a.bucket', 'k.bucket')} and ${eqByKey('a.id', 'k.id')}
     union all
     select ${ALARM} from (select distinct * from ${k}) k
     cross join lateral (
@@ -227,7 +227,7 @@ export const intentParts = look<SlotRow, IntentPart>(
   ) => `select i.id, i.intent_name, i.enabled, i.scheduled_for, i.next_check, i.agent_id, i.thread_id, i.trigger_type, i.trigger_schedule,
       i.timezone, i.anchor_at, i.catch_up
     from (select distinct * from ${k}) k
-    join wakeful.scheduled_intents i on ${keyIs('i.bucket', 'k.bucket')} and ${keyIs('i.id', 'k.id')}`,
+    join wakeful.scheduled_intents i on ${eqByKey('i.bucket', 'k.bucket')} and ${eqByKey('i.id', 'k.id')}`,
 )
 
 export interface CheckPart extends CheckRow {
@@ -241,7 +241,7 @@ export const checkParts = look<SlotKey, CheckPart>(
     k,
   ) => `select x.id, x.user_id, x.status, x.trigger_data, x.gate_result, x.error_message, x.cause, x.last_seen_at, x.repeats
     from ${k}
-    join wakeful.intent_executions x on ${keyIs('x.bucket', 'k.bucket')} and ${keyIs('x.id', 'k.id')}`,
+    join wakeful.intent_executions x on ${eqByKey('x.bucket', 'k.bucket')} and ${eqByKey('x.id', 'k.id')}`,
 )
 
 export interface WakePart {
@@ -261,7 +261,7 @@ export const wakeParts = look<SlotKey, WakePart>(
     k,
   ) => `select w.delivery_id as id, w.user_id, w.name, w.missed_count, w.attempts, w.status, w.error, w.finished_at
     from ${k}
-    join wakeful.alarm_wakes w on ${keyIs('w.bucket', 'k.bucket')} and w.delivery_id = k.id`,
+    join wakeful.alarm_wakes w on ${eqByKey('w.bucket', 'k.bucket')} and w.delivery_id = k.id`,
 )
 
 export interface TimerPart {
@@ -272,7 +272,7 @@ export interface TimerPart {
 export const timerParts = look<SlotKey, TimerPart>(
   SLOT_KEYS,
   (k) => `select t.id, t.timer_id from ${k}
-    join wakeful.autonomy_timers t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} and t.status = 'cancelled'`,
+    join wakeful.autonomy_timers t on ${eqByKey('t.bucket', 'k.bucket')} and ${eqByKey('t.id', 'k.id')} and t.status = 'cancelled'`,
 )
 
 export interface DeferredPart {
@@ -296,7 +296,7 @@ export const deferredParts = look<SlotKey, DeferredPart>(
       (select count(*)::int from wakeful.deferred o
        where o.bucket = p.bucket and o.session_key = p.session_key and o.released_seq = p.released_seq) as together
     from ${k}
-    join wakeful.deferred p on ${keyIs('p.bucket', 'k.bucket')} and ${keyIs('p.id', 'k.id')}`,
+    join wakeful.deferred p on ${eqByKey('p.bucket', 'k.bucket')} and ${eqByKey('p.id', 'k.id')}`,
 )
 
 export interface MissedPart {
@@ -310,7 +310,7 @@ export interface MissedPart {
 export const missedParts = look<SlotKey, MissedPart>(
   SLOT_KEYS,
   (k) => `select m.id, m.user_id, m.name, m.slots, m.last_for from ${k}
-    join wakeful.missed m on ${keyIs('m.bucket', 'k.bucket')} and ${keyIs('m.id', 'k.id')}`,
+    join wakeful.missed m on ${eqByKey('m.bucket', 'k.bucket')} and ${eqByKey('m.id', 'k.id')}`,
 )
 
 export interface QuestionPart {
@@ -323,5 +323,5 @@ export interface QuestionPart {
 export const questionParts = look<SlotKey, QuestionPart>(
   SLOT_KEYS,
   (k) => `select t.id, left(t.text, ${NAME_MAX}) as name, t.user_id, t.answer from ${k}
-    join wakeful.questions t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')}`,
+    join wakeful.questions t on ${eqByKey('t.bucket', 'k.bucket')} and ${eqByKey('t.id', 'k.id')}`,
 )

@@ -5,7 +5,7 @@
 import { LEDGER_KINDS, type LedgerKind } from '../../core/ledger/ledger.ts'
 import { bucketOf, MAIN_THREAD, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, NOW } from '../db/due.ts'
+import { commitTx, NOW } from '../db/due.ts'
 
 export interface LedgerScope {
   /** Null: everybody's. */
@@ -222,7 +222,7 @@ export async function ledgerWindows(
 ): Promise<SlotWindow[]> {
   const wanted = SOURCES.filter(({ kinds }) => kind === null || kinds.includes(kind))
   // Each is a walk along an index: what a sort or a whole table would cost depends on the statistics of the day.
-  return byKey(db, async (tx) => {
+  return commitTx(db, async (tx) => {
     const windows: SlotWindow[] = []
     const long = await isLong(tx, scope.session)
     if (long) await tx.exec('set local enable_sort = off')

@@ -6,7 +6,7 @@ import { TRIGGER_KINDS, type TriggerKind } from '../../core/ledger/ledger.ts'
 import type { Standing } from '../../core/ledger/upcoming.ts'
 import { bucketOf, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, inIndexOrder, NOW } from '../db/due.ts'
+import { claimTx, commitTx, NOW } from '../db/due.ts'
 
 /** Counting stops here: whoever has more waiting knows enough. */
 export const COUNTED_MAX = 1_000
@@ -25,7 +25,7 @@ export function reading<T>(
   userId: string | null,
   work: (tx: Db) => Promise<T>,
 ): Promise<T> {
-  return userId === null ? inIndexOrder(db, work) : byKey(db, work)
+  return userId === null ? claimTx(db, work) : commitTx(db, work)
 }
 
 interface Family {

@@ -2,7 +2,7 @@
 import type { Limit } from '../../core/limits/limits.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 import { appendNotices } from '../work/settle.ts'
 
@@ -131,7 +131,7 @@ export async function countPending(
 const TELL = statement(
   { bucket: 'smallint', userId: 'text', agentId: 'text', day: 'text' },
   (b) => `update wakeful.budgets t set told_at = ${NOW}
-    where ${keyIs('t.bucket', b.bucket)} and t.user_id = ${b.userId} and t.agent_id = ${b.agentId} and t.day = ${b.day}::date
+    where ${eqByKey('t.bucket', b.bucket)} and t.user_id = ${b.userId} and t.agent_id = ${b.agentId} and t.day = ${b.day}::date
       and t.told_at is null returning 1 as one`,
 )
 

@@ -2,7 +2,7 @@
 import { HELD_UNTIL, type Stop, type StopEnd, type StopLevel } from '../../core/limits/stops.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { inMs, keyIs, NOW, type Place, placeOf } from '../db/due.ts'
+import { eqByKey, inMs, NOW, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface StopRow extends Stop {
@@ -91,10 +91,10 @@ const HOLD = statement(
   { c: rows({ bucket: 'smallint', key: 'text', token: 'uuid' }) },
   ({ c }) => `update wakeful.sessions t
     set due_at = ${HELD}, leased_until = null, claim_token = null, claimed_at = null
-    from ${c} where ${keyIs('t.bucket', 'c.bucket')} and t.session_key = c.key and t.claim_token = c.token`,
+    from ${c} where ${eqByKey('t.bucket', 'c.bucket')} and t.session_key = c.key and t.claim_token = c.token`,
 )
 
-/** Leased sessions are given back, and are not due before they are let go. Nothing counts against their events. */
+/** LeasedRuns sessions are given back, and are not due before they are let go. Nothing counts against their events. */
 export async function holdSessions(
   db: Db,
   claims: readonly { bucket: number; key: string; token: string }[],
@@ -107,7 +107,7 @@ const HOLD_WAKES = statement(
   ({
     c,
   }) => `update wakeful.alarms t set due_at = ${HELD}, claim_token = null, claimed_at = null, attempt = t.attempt - 1
-    from ${c} where ${keyIs('t.bucket', 'c.bucket')} and ${keyIs('t.id', 'c.key')} and t.claim_token = c.token`,
+    from ${c} where ${eqByKey('t.bucket', 'c.bucket')} and ${eqByKey('t.id', 'c.key')} and t.claim_token = c.token`,
 )
 
 /** The same for alarms that wake by a call. */

@@ -3,11 +3,11 @@ import type { DeferRule } from '../../core/people/preferences.ts'
 import type { Reason } from '../../core/sessions/reason.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { DEFERRED, keyIs, NOW, placeOf } from '../db/due.ts'
+import { DEFERRED, eqByKey, NOW, placeOf } from '../db/due.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
 import { INTENT_CRON } from '../db/zoned.ts'
-import { numberEvents } from '../sessions/numbers.ts'
+import { assignSeq } from '../sessions/numbers.ts'
 
 export const DEFERRED_KINDS = ['alarm', 'intent', 'work'] as const
 export type DeferredKind = (typeof DEFERRED_KINDS)[number]
@@ -122,7 +122,7 @@ const MOVE = statement(
   ({
     i,
   }) => `update wakeful.deferred t set status = i.status, rule = i.rule, release_at = i.release_at, updated_at = ${NOW}
-    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')}`,
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}`,
 )
 
 export interface Moved {
@@ -164,14 +164,14 @@ const APPEND = statement(
     select bucket, session_key, seq, event_id, type, payload, traceparent, lineage, ${NOW} from ${i}),
   released as (
     update wakeful.deferred t set status = 'released', release_at = null, released_seq = s.seq, updated_at = ${NOW}
-    from ${s} where ${keyIs('t.bucket', 's.bucket')} and ${keyIs('t.id', 's.id')})
+    from ${s} where ${eqByKey('t.bucket', 's.bucket')} and ${eqByKey('t.id', 's.id')})
   select 1`,
 )
 
 /** Appends the events and marks the slots, which are locked. The events stand for no slot of their own. */
 export async function releaseDeferred(tx: Db, releases: readonly Release[]): Promise<void> {
   if (releases.length === 0) return
-  const numbered = await numberEvents(tx, releases)
+  const numbered = await assignSeq(tx, releases)
   const s = numbered.flatMap(({ event, seq }) =>
     event.slots.map(({ bucket, id }) => ({ bucket, id, seq })),
   )
@@ -181,7 +181,7 @@ export async function releaseDeferred(tx: Db, releases: readonly Release[]): Pro
 const OF_EVENTS = statement(
   { k: rows({ bucket: 'smallint', session_key: 'text', seq: 'int' }) },
   ({ k }) => `select ${COLUMNS} from ${k}
-    join wakeful.deferred t on ${keyIs('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.released_seq = k.seq
+    join wakeful.deferred t on ${eqByKey('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.released_seq = k.seq
     order by t.session_key, t.scheduled_for, t.id`,
 )
 
@@ -293,7 +293,7 @@ const BUSY = statement(
     }),
   },
   ({ k }) => `select s.session_key from ${k}
-    join wakeful.sessions s on ${keyIs('s.bucket', 'k.bucket')} and s.session_key = k.session_key
+    join wakeful.sessions s on ${eqByKey('s.bucket', 'k.bucket')} and s.session_key = k.session_key
     where s.last_seq > s.done_seq or ${FOLLOWED}`,
 )
 
@@ -308,7 +308,7 @@ export async function busySessions(tx: Db, slots: readonly DeferredRow[]): Promi
 const TAKEN_BACK = statement(
   { k: rows({ bucket: 'smallint', id: 'uuid' }) },
   ({ k }) => `select t.id from ${k}
-    join wakeful.deferred t on ${keyIs('t.bucket', 'k.bucket')} and ${keyIs('t.id', 'k.id')} where ${takenBack('t')}`,
+    join wakeful.deferred t on ${eqByKey('t.bucket', 'k.bucket')} and ${eqByKey('t.id', 'k.id')} where ${takenBack('t')}`,
 )
 
 /** Of these slots, those that wait for nothing any more. */

@@ -3,7 +3,7 @@ import { type PersonRow, preferencesOf, readPerson } from '../../core/people/fie
 import { hasPreferences, type Preferences } from '../../core/people/preferences.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, keyOrder, NOW } from '../db/due.ts'
+import { eqByKey, lockOrder, NOW } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 /** The person of the row `of`, as JSON; null where nobody has said anything about them. */
@@ -23,8 +23,8 @@ const KEYS = rows({ bucket: 'smallint', user_id: 'text' })
 const LOCK = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}
-    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and p.user_id = k.user_id
-    where p.has_preferences ${keyOrder('p', 'user_id')} for update of p`,
+    join wakeful.people p on ${eqByKey('p.bucket', 'k.bucket')} and p.user_id = k.user_id
+    where p.has_preferences ${lockOrder('p', 'user_id')} for update of p`,
 )
 
 /** Locks those of these people who have preferences, always in the same order, and after their sessions. */
@@ -41,7 +41,7 @@ export async function lockPeople(
 const READ = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}
-    join wakeful.people p on ${keyIs('p.bucket', 'k.bucket')} and p.user_id = k.user_id`,
+    join wakeful.people p on ${eqByKey('p.bucket', 'k.bucket')} and p.user_id = k.user_id`,
 )
 
 /** As they are now; absent those of whom nothing is known. */
@@ -66,7 +66,7 @@ function byUser(found: readonly { person: string }[], zone: string): Map<string,
 const COUNT = statement(
   { i: rows({ bucket: 'smallint', user_id: 'text', day: 'text?', count: 'int' }) },
   ({ i }) => `update wakeful.people p set unasked_day = i.day, unasked_count = i.count from ${i}
-    where ${keyIs('p.bucket', 'i.bucket')} and p.user_id = i.user_id`,
+    where ${eqByKey('p.bucket', 'i.bucket')} and p.user_id = i.user_id`,
 )
 
 /** Writes how much was said unasked, of people whose rows are locked. */

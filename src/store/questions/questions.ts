@@ -3,10 +3,10 @@ import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { type AnsweredBy, QUESTION, type QuestionStatus } from '../../core/questions/question.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW, type Place, placeOf, QUESTIONS } from '../db/due.ts'
+import { eqByKey, NOW, type Place, placeOf, QUESTIONS } from '../db/due.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
-import { numberEvents } from '../sessions/numbers.ts'
+import { assignSeq } from '../sessions/numbers.ts'
 
 export interface QuestionRow extends RowOf<typeof QUESTION> {
   readonly now: Date
@@ -54,7 +54,7 @@ const END = statement(
   ({
     i,
   }) => `update wakeful.questions t set status = i.status, answer = i.answer, answered_by = i.answered_by, due_at = null, updated_at = ${NOW}
-    from ${i} where ${keyIs('t.bucket', 'i.bucket')} and ${keyIs('t.id', 'i.id')} and t.status = 'open'
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')} and t.status = 'open'
       and (i.owner is null or starts_with(t.session_key, i.owner))
     returning t.id`,
 )
@@ -68,7 +68,7 @@ export async function endQuestions(tx: Db, ended: readonly Ended[]): Promise<Rea
 
 /** Locks the sessions in which the time of a question is over, soonest first; those that others hold are passed. */
 export const dueQuestions = dueFrom<QuestionRow>(QUESTIONS, COLUMNS, {
-  join: `join wakeful.sessions s on ${keyIs('s.bucket', 't.bucket')} and s.session_key = t.session_key`,
+  join: `join wakeful.sessions s on ${eqByKey('s.bucket', 't.bucket')} and s.session_key = t.session_key`,
   lock: 's',
 })
 
@@ -97,7 +97,7 @@ const APPEND = statement(
 )
 
 export async function appendDefaults(tx: Db, events: readonly DefaultEvent[]): Promise<void> {
-  if (events.length > 0) await APPEND.run(tx, { i: await numberEvents(tx, events) })
+  if (events.length > 0) await APPEND.run(tx, { i: await assignSeq(tx, events) })
 }
 
 const OPEN = statement(

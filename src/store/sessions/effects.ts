@@ -5,7 +5,7 @@
 import type { Reason } from '../../core/sessions/reason.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import { type RowOf, rows, statement } from '../db/statement.ts'
 
 export interface Undelivered {
@@ -112,7 +112,7 @@ const RECORD = statement(
         last_attempt_at = case when r.attempts > 0 then ${NOW} else e.last_attempt_at end,
         updated_at = ${NOW}
     from r
-    where ${keyIs('e.bucket', 'r.bucket')} and e.session_key = r.key
+    where ${eqByKey('e.bucket', 'r.bucket')} and e.session_key = r.key
       and e.position = r.position and ${OPEN}
     returning e.session_key, e.position`,
 )
@@ -148,7 +148,7 @@ const WAIT_AGAIN = statement(
     s,
     error,
   }) => `update wakeful.effects e set status = 'pending', last_error = ${error}, updated_at = ${NOW} from ${s}
-    where ${keyIs('e.bucket', 's.bucket')} and e.session_key = s.key and e.status = 'executing' and e.due_at is null
+    where ${eqByKey('e.bucket', 's.bucket')} and e.session_key = s.key and e.status = 'executing' and e.due_at is null
     returning ${MESSAGE.replaceAll(/(\w+)/g, 'e.$1')}, e.channel, e.attempt_count,
       greatest(0, coalesce(extract(epoch from ${NOW} - e.last_attempt_at) * 1000, 0))::float8 as waited_ms`,
 )

@@ -2,7 +2,7 @@
 import type { AuditEntry, AuditHead } from '../../core/identity/audit.ts'
 import type { EventType, SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
-import { byKey, keyIs, keyOrder, NOW } from '../db/due.ts'
+import { commitTx, eqByKey, lockOrder, NOW } from '../db/due.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 import { writeAudit } from '../identity/audit.ts'
 import { answering } from '../questions/answers.ts'
@@ -69,8 +69,8 @@ const LOCK = statement(
     on conflict (bucket, session_key) do nothing)
   select s.session_key, s.last_seq - s.done_seq as waiting, exists (select 1 from wakeful.questions q
     where q.bucket = s.bucket and q.session_key = s.session_key and q.status = 'open') as asked from (select distinct bucket, session_key from ${i}) i
-  join wakeful.sessions s on ${keyIs('s.bucket', 'i.bucket')} and s.session_key = i.session_key
-  ${keyOrder('s', 'session_key')} for update of s`,
+  join wakeful.sessions s on ${eqByKey('s.bucket', 'i.bucket')} and s.session_key = i.session_key
+  ${lockOrder('s', 'session_key')} for update of s`,
 )
 
 const APPEND = statement(
@@ -101,13 +101,13 @@ const APPEND = statement(
                  array_agg(lineage order by n) as lineages
           from (select *, row_number() over (partition by bucket, session_key order by ord) as n from fresh) numbered
           group by bucket, session_key) h
-    where ${keyIs('s.bucket', 'h.bucket')} and s.session_key = h.session_key
+    where ${eqByKey('s.bucket', 'h.bucket')} and s.session_key = h.session_key
     returning s.bucket, s.session_key, s.last_seq - h.total as base, h.last_user_n is not null as spoke,
       h.ids, h.types, h.payloads, h.clients, h.traces, h.lineages),
   cancelled as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from heads h
-    where h.spoke and ${keyIs('t.bucket', 'h.bucket')} and t.session_key = h.session_key
+    where h.spoke and ${eqByKey('t.bucket', 'h.bucket')} and t.session_key = h.session_key
       -- Written so that the index of all pending timers does not fit: only this session's are wanted.
       and t.status || '' = 'pending'),
   added as (
@@ -141,7 +141,7 @@ export async function appendEvents(
   events: readonly NewEvent[],
   backlogMax = Number.POSITIVE_INFINITY,
 ): Promise<(Appended | null)[]> {
-  const answered = await byKey(db, async (tx) => {
+  const answered = await commitTx(db, async (tx) => {
     const heads = await lockedHeads(tx, events)
     const { fitting: taken, beyond } = roomFor(events, heads, backlogMax)
     const fitting = await withAnswers(tx, taken, heads)

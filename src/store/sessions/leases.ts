@@ -4,7 +4,7 @@
  * and found as any other whose lease ends; a long turn is marked so, too, and goes on under its own lease.
  */
 import type { Db } from '../db/db.ts'
-import { dueRows, inMs, keyIs, LEASES, NOW, nextDueMs, oneInOrder } from '../db/due.ts'
+import { dueRows, eqByKey, inMs, LEASES, NOW, nextDueMs, oneInOrder } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 
 /** Part of the statement that leases them. */
@@ -24,11 +24,11 @@ const BATCHES_MAX = 20
 const MARK = statement(
   { limit: 'int' },
   ({ limit }) => `with due as materialized (${dueRows(LEASES, 't.token', limit)}),
-    gone as (delete from wakeful.leases l using due where ${keyIs('l.token', 'due.token')} returning l.token, l.buckets, l.keys),
+    gone as (delete from wakeful.leases l using due where ${eqByKey('l.token', 'due.token')} returning l.token, l.buckets, l.keys),
     marked as (
       update wakeful.sessions s set due_at = ${NOW}
       from (select g.token, unnest(g.buckets) as bucket, unnest(g.keys) as key from gone g order by 2, 3) h
-      where ${keyIs('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
+      where ${eqByKey('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
         and coalesce(s.due_at, 'infinity') = 'infinity'
       returning s.session_key)
     select (select count(*)::int from marked) as marked, (select count(*)::int from due) as seen, ${nextDueMs(LEASES)} as next_ms`,

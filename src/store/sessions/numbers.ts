@@ -87,7 +87,7 @@ interface Begun extends Numbered<SlotEvent> {
 }
 
 /** Numbers the events, in the given order within each session. The caller writes them, or undoes the transaction. */
-export async function numberEvents<E extends SlotEvent>(
+export async function assignSeq<E extends SlotEvent>(
   tx: Db,
   events: readonly E[],
 ): Promise<readonly Numbered<E>[]> {
@@ -99,7 +99,7 @@ export async function numberEvents<E extends SlotEvent>(
  * Turns due slots into events, within the transaction that holds their locks; answers with the turns whose sessions were leased.
  * `append` writes them all, and tells of those whose ids it is given how they were written.
  */
-export async function takeAsEvents<E extends TakenEvent>(
+export async function promoteAsEvents<E extends TakenEvent>(
   tx: Db,
   type: EventType,
   events: readonly E[],
@@ -121,7 +121,7 @@ async function numberAndLease<E extends TakenEvent>(
   events: readonly E[],
   lease: NumberLease | null,
 ): Promise<{ numbered: readonly Numbered<E>[]; begun: readonly Begun[] }> {
-  if (lease === null) return { numbered: await numberEvents(tx, events), begun: [] }
+  if (lease === null) return { numbered: await assignSeq(tx, events), begun: [] }
   const { token, leaseMs, agentIds, notUserIds = [], places } = lease
   const heads = headsOf(events)
   const known = new Set(agentIds)

@@ -8,12 +8,12 @@ import type { Reason } from '../../core/sessions/reason.ts'
 import type { LinkOutcome } from '../channels/links.ts'
 import type { Db } from '../db/db.ts'
 import {
-  byKey,
   claimRows,
+  commitTx,
   databaseNow,
   EFFECTS,
+  eqByKey,
   inMs,
-  keyIs,
   LEASE,
   NOW,
   nextDueMs,
@@ -113,7 +113,7 @@ const HELD_ROWS = rows(HELD)
 export type HeldPush = RowOf<typeof HELD_ROWS>
 
 /** `h`: a list of pushes in hand. */
-const IS_HELD = `${keyIs('e.bucket', 'h.bucket')} and e.session_key = h.key and e.position = h.position and e.claim_token = h.token`
+const IS_HELD = `${eqByKey('e.bucket', 'h.bucket')} and e.session_key = h.key and e.position = h.position and e.claim_token = h.token`
 
 const EXTEND = statement(
   { h: HELD_ROWS, leaseMs: 'int' },
@@ -221,7 +221,7 @@ export async function settlePush(
   settled: SettledPush,
   said: readonly Said[],
 ): Promise<boolean> {
-  return byKey(db, async (tx) => {
+  return commitTx(db, async (tx) => {
     const written = await SETTLE.run(tx, { h: [settled] })
     if (written.length === 0) return false
     for (const each of said) await note(tx, settled, each)

@@ -13,10 +13,10 @@ import {
 } from '../db/due.ts'
 import { statement } from '../db/statement.ts'
 import { personOf } from '../people/people.ts'
-import type { HeldHead } from './turns.ts'
+import type { SessionState } from './turns.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
-export interface ClaimedTurn extends HeldHead {
+export interface ClaimedTurn extends SessionState {
   readonly bucket: number
   readonly user_id: string
   readonly agent_id: string

@@ -4,10 +4,10 @@ import type { SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import {
   dueList,
+  eqByKey,
   type First,
   ifFree,
   inMs,
-  keyIs,
   NOW,
   nextDueMs,
   oneInOrder,
@@ -74,7 +74,7 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
     ${locked(`select ${sessions}
     from (select bucket, session_key, array_agg(place) as places, count(*) as total, min(fire_at) as first_at
           from due group by bucket, session_key) d
-    join wakeful.sessions s on ${keyIs('s.bucket', 'd.bucket')} and s.session_key = d.session_key
+    join wakeful.sessions s on ${eqByKey('s.bucket', 'd.bucket')} and s.session_key = d.session_key
     where ${firstOnes} ${ifFree('s')}`)}),
   taken as (
     delete from wakeful.autonomy_timers t
@@ -95,7 +95,7 @@ const promoting = (first: First, { place, sessions, locked, theirs, found }: Way
                  (sum(count(*)) over (rows unbounded preceding) - count(*))::int as before
           from (select head, t from taken order by head, (t).fire_at, (t).id) k
           group by k.head) h
-    where ${keyIs('s.bucket', '(h.timers[1]).bucket')} and s.session_key = (h.timers[1]).session_key
+    where ${eqByKey('s.bucket', '(h.timers[1]).bucket')} and s.session_key = (h.timers[1]).session_key
     returning s.bucket, s.session_key, s.user_id, s.checkpoint_id, s.attempt, s.deaths,
       s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before,
       -- Idle before, too: the same token may have leased it a moment ago, for the event that stands before these.
@@ -151,7 +151,7 @@ const BY_KEY: Way = {
   locked: (select) => `select l.head from (${select}) l`,
   theirs: (limit) =>
     `select e.bucket, e.session_key, e.place, f.head from free f join due e on e.session_key = f.head limit ${limit}`,
-  found: `${keyIs('t.bucket', 'd.bucket')} and t.session_key = d.session_key and t.timer_id = d.place`,
+  found: `${eqByKey('t.bucket', 'd.bucket')} and t.session_key = d.session_key and t.timer_id = d.place`,
 }
 const promotingBy = (way: Way) => ({
   oldest: promoting('oldest', way),

@@ -5,7 +5,7 @@
 import { EFFECTS_PER_TURN_MAX } from '../../core/sessions/session.ts'
 import type { Decision, TurnCause } from '../../core/sessions/turn.ts'
 import { type Db, isDuplicate } from '../db/db.ts'
-import { inMs, keyIs, keyOrder, NOW } from '../db/due.ts'
+import { eqByKey, inMs, lockOrder, NOW } from '../db/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../db/statement.ts'
 import { hasPreferencesOf } from '../people/people.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoints.ts'
@@ -17,7 +17,7 @@ export interface Held {
 }
 
 /** What the decision about a turn rests on. The counters are changed by nobody but the holder of the lease. */
-export interface HeldHead {
+export interface SessionState {
   readonly session_key: string
   readonly last_user_seq: number
   readonly consecutive_autonomous_msgs: number
@@ -32,13 +32,13 @@ const LOCK = statement(
     h,
   }) => `select s.session_key, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to
     from wakeful.sessions s
-    join ${h} on ${keyIs('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
-    ${keyOrder('s', 'session_key')} for update of s`,
+    join ${h} on ${eqByKey('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
+    ${lockOrder('s', 'session_key')} for update of s`,
 )
 
 /** Locks the heads we still hold, always in the same order. Those missing from the answer were lost. */
-export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, HeldHead>> {
-  const found = await LOCK.run<HeldHead>(db, { h: held })
+export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, SessionState>> {
+  const found = await LOCK.run<SessionState>(db, { h: held })
   return new Map(found.map((row) => [row.session_key, row]))
 }
 
@@ -64,7 +64,7 @@ export interface TurnWrite extends Held {
   readonly lastUserSeq: number | null
   readonly userId: string
   /** It speaks unasked, and nobody has looked at the preferences of the person: it holds only if there are none. */
-  readonly unjudged: boolean
+  readonly assumesNoPreferences: boolean
   readonly decision: Decision
 }
 
@@ -85,7 +85,7 @@ const TURNS = rowsOf<TurnWrite>({
   pushed_to: ['text?', (t) => t.pushedTo],
   last_user_seq: ['int?', (t) => t.lastUserSeq],
   user_id: ['text', (t) => t.userId],
-  unjudged: ['boolean', (t) => t.unjudged],
+  assumesNoPreferences: ['boolean', (t) => t.assumesNoPreferences],
   event_seq: ['int', (t) => t.eventSeq],
   event_id: ['uuid', (t) => t.eventId],
   attempt: ['int', (t) => t.attempt],
@@ -149,9 +149,9 @@ const WRITE = statement(
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
     from ${i}
-    where ${keyIs('s.bucket', 'i.bucket')} and s.session_key = i.key and s.claim_token = i.token
+    where ${eqByKey('s.bucket', 'i.bucket')} and s.session_key = i.key and s.claim_token = i.token
       and s.pushed_to is not distinct from i.pushed_to and (i.last_user_seq is null or s.last_user_seq = i.last_user_seq)
-      and case when i.unjudged then not ${hasPreferencesOf('i')} else true end
+      and case when i.assumesNoPreferences then not ${hasPreferencesOf('i')} else true end
     returning s.session_key, s.last_seq > i.event_seq as behind),
   proofs as (
     insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
@@ -214,7 +214,7 @@ const TIMERS = statement(
   ({ c, t }) => `with gone as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from ${c}
-    where ${keyIs('t.bucket', 'c.bucket')} and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending'),
+    where ${eqByKey('t.bucket', 'c.bucket')} and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending'),
   made as (
     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, lineage, created_at, updated_at)
     select bucket, key, id, timer_id, fire_at, payload, status, traceparent, lineage, ${NOW}, ${NOW} from ${t}

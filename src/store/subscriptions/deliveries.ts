@@ -5,8 +5,8 @@ import type { Db } from '../db/db.ts'
 import {
   claimRows,
   type DueTable,
+  eqByKey,
   inMs,
-  keyIs,
   LEASE,
   NOW,
   oneInOrder,
@@ -51,10 +51,10 @@ const END = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid' }) },
   ({ i }) => `with dropped as (
       delete from wakeful.subscription_deliveries d using ${i}
-      where ${keyIs('d.bucket', 'i.bucket')} and d.subscription_id = i.id),
+      where ${eqByKey('d.bucket', 'i.bucket')} and d.subscription_id = i.id),
     ended as (
       update wakeful.subscriptions s set ended_at = ${NOW}, updated_at = ${NOW}
-      from ${i} where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.id', 'i.id')} and s.ended_at is null
+      from ${i} where ${eqByKey('s.bucket', 'i.bucket')} and ${eqByKey('s.id', 'i.id')} and s.ended_at is null
       returning s.bucket, s.id, s.user_id)
     select bucket, id as "subscriptionId", user_id as "userId" from ended`,
 )
@@ -139,7 +139,7 @@ const SETTLED = {
     wait_ms: ['float8?', waitOf],
   }),
 } as const
-const IS_HELD = `${keyIs('d.bucket', 'i.bucket')} and ${keyIs('d.id', 'i.id')} and d.claim_token = i.token`
+const IS_HELD = `${eqByKey('d.bucket', 'i.bucket')} and ${eqByKey('d.id', 'i.id')} and d.claim_token = i.token`
 
 const DEFER = statement(
   SETTLED,
@@ -173,14 +173,14 @@ const STATUS = statement(
     set last_delivery_at = case when i.taken then ${NOW} else s.last_delivery_at end,
         failed_since = case when i.error is null then null else coalesce(s.failed_since, ${NOW}) end,
         last_error = coalesce(i.error, s.last_error), truncated = s.truncated or i.given_up
-    from ${i} where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.id', 'i.id')}`,
+    from ${i} where ${eqByKey('s.bucket', 'i.bucket')} and ${eqByKey('s.id', 'i.id')}`,
 )
 
 /** The last word has been said: what was ended is gone. */
 const BURY = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid' }) },
   ({ i }) => `delete from wakeful.subscriptions s using ${i}
-    where ${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.id', 'i.id')} and s.ended_at is not null`,
+    where ${eqByKey('s.bucket', 'i.bucket')} and ${eqByKey('s.id', 'i.id')} and s.ended_at is not null`,
 )
 
 /** What was claimed becomes gone or due again, and its subscription knows how it went. Answers which were still ours. */

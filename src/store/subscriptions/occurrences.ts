@@ -7,7 +7,7 @@ import type { Cursor } from '../../core/subscriptions/cursor.ts'
 import type { EventName, Filter } from '../../core/subscriptions/event-types.ts'
 import type { Occurrence } from '../../core/subscriptions/told.ts'
 import type { Db } from '../db/db.ts'
-import { byKey } from '../db/due.ts'
+import { commitTx } from '../db/due.ts'
 import { type Names, rowsOf, statement } from '../db/statement.ts'
 
 /** One look: whose, what, and from where on. */
@@ -168,7 +168,7 @@ export interface Found {
 export async function lookUp(db: Db, looks: readonly LookFor[], limit: number): Promise<Found[]> {
   const placed = looks.map((look, place) => ({ ...look, place }))
   const found: Occurrence[][] = looks.map(() => [])
-  await byKey(db, async (tx) => {
+  await commitTx(db, async (tx) => {
     for (const reader of new Set(Object.values(READERS).flat())) {
       const k = placed.filter(({ name }) => READERS[name].includes(reader))
       if (k.length === 0) continue

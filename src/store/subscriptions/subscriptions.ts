@@ -3,7 +3,7 @@
 import type { EventName } from '../../core/subscriptions/event-types.ts'
 import type { DeliveryError } from '../../core/subscriptions/subscription.ts'
 import type { Db } from '../db/db.ts'
-import { inMs, keyIs, NOW, type Place, placeOf } from '../db/due.ts'
+import { eqByKey, inMs, NOW, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 
 export interface SubscriptionRow {
@@ -137,7 +137,7 @@ export async function getSubscription(
 
 const KEYS = rows({ bucket: 'smallint', id: 'uuid' })
 type Key = { readonly bucket: number; readonly id: string }
-const IS_KEY = `${keyIs('s.bucket', 'i.bucket')} and ${keyIs('s.id', 'i.id')}`
+const IS_KEY = `${eqByKey('s.bucket', 'i.bucket')} and ${eqByKey('s.id', 'i.id')}`
 
 const REMOVE = statement(
   { i: KEYS },

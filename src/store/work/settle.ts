@@ -1,7 +1,7 @@
 /** What a run came to, written within its turn's commit: the output, the schedule, and word of it elsewhere. */
 import type { FinishedRun } from '../../core/work/work.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW } from '../db/due.ts'
+import { eqByKey, NOW } from '../db/due.ts'
 import {
   type EventRef,
   lockingByEvent,
@@ -10,7 +10,7 @@ import {
   type SlotEvent,
 } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
-import { numberEvents } from '../sessions/numbers.ts'
+import { assignSeq } from '../sessions/numbers.ts'
 import { SLOT, type WorkSlot } from './slots.ts'
 
 /** Of works whose slot in hand these events are; a run that was asked for holds none. */
@@ -62,7 +62,7 @@ const SETTLE = statement(
   ({ f, i }) => `with freed as (
     update wakeful.work w
     set in_flight = null, next_run_at = f.next_run_at, is_active = f.next_run_at is not null, updated_at = ${NOW}
-    from ${f} where ${keyIs('w.bucket', 'f.bucket')} and ${keyIs('w.id', 'f.id')}),
+    from ${f} where ${eqByKey('w.bucket', 'f.bucket')} and ${eqByKey('w.id', 'f.id')}),
   ended as (
   update wakeful.work_outputs o
   set status = case when i.error is null then 'completed' else 'failed' end,
@@ -75,7 +75,7 @@ const SETTLE = statement(
       progress_note = case when i.error is null then i.note else o.progress_note end,
       updated_at = ${NOW}
   from ${i}
-  where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')
+  where ${eqByKey('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')
   returning o.event_id, o.traceparent)
   select event_id, traceparent from ended`,
 )
@@ -115,8 +115,8 @@ const TOLD = statement(
   }) => `select o.event_id, w.id, w.bucket, w.user_id, w.agent_type, left(w.task, 200) as task, o.run_number, w.notify,
       coalesce(w.notify_session, w.parameters ->> 'notify_session') as notify_session, w.failing
     from ${h}
-    join wakeful.work_outputs o on ${keyIs('o.bucket', 'h.bucket')} and o.event_id = h.event_id
-    join wakeful.work w on ${keyIs('w.bucket', 'o.bucket')} and ${keyIs('w.id', 'o.work_id')}`,
+    join wakeful.work_outputs o on ${eqByKey('o.bucket', 'h.bucket')} and o.event_id = h.event_id
+    join wakeful.work w on ${eqByKey('w.bucket', 'o.bucket')} and ${eqByKey('w.id', 'o.work_id')}`,
 )
 
 /** By the events of their runs; the order of their session keeps runs of one work apart. */
@@ -131,7 +131,7 @@ export async function toldWorks(
 const FAILING = statement(
   { i: rows({ bucket: 'smallint', id: 'uuid', failing: 'boolean' }) },
   ({ i }) => `update wakeful.work w set failing = i.failing from ${i}
-    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}`,
+    where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')}`,
 )
 
 /** Of those whose runs begin to fail, or succeed again. */
@@ -170,5 +170,5 @@ const APPEND = statement(
  * is settled or withdrawn later.
  */
 export async function appendNotices(tx: Db, notices: readonly Notice[]): Promise<void> {
-  if (notices.length > 0) await APPEND.run(tx, { i: await numberEvents(tx, notices) })
+  if (notices.length > 0) await APPEND.run(tx, { i: await assignSeq(tx, notices) })
 }

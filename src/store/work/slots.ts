@@ -5,7 +5,7 @@
  */
 import type { WorkSchedule } from '../../core/work/work.ts'
 import type { Db } from '../db/db.ts'
-import { inIndexOrder, keyIs, NOW, NOW_MS, WORK } from '../db/due.ts'
+import { claimTx, eqByKey, NOW, NOW_MS, WORK } from '../db/due.ts'
 import {
   appendTaken,
   dueFrom,
@@ -16,7 +16,7 @@ import {
   withdrawnFrom,
 } from '../db/slots.ts'
 import { rows, rowsOf, statement } from '../db/statement.ts'
-import { numberEvents } from '../sessions/numbers.ts'
+import { assignSeq } from '../sessions/numbers.ts'
 
 /** One run that becomes an event. */
 export interface QueuedRun extends SlotEvent {
@@ -72,7 +72,7 @@ const TAKE = statement(
         next_run_at = case when i.slot is null then w.next_run_at else i.next_run_at end,
         is_active = case when i.slot is null then w.is_active else i.next_run_at is not null end
     from ${i}
-    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}
+    where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')}
     returning w.bucket, w.id as work_id, w.user_id, w.agent_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent, w.lineage,
       i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count, i.missed,
@@ -92,7 +92,7 @@ const TAKE = statement(
  */
 export async function queueRuns(tx: Db, runs: readonly QueuedRun[]): Promise<Set<string>> {
   if (runs.length === 0) return new Set()
-  const made = await TAKE.run<{ id: string }>(tx, { i: await numberEvents(tx, runs) })
+  const made = await TAKE.run<{ id: string }>(tx, { i: await assignSeq(tx, runs) })
   return new Set(made.map((row) => row.id))
 }
 
@@ -101,7 +101,7 @@ const SKIP = statement(
   ({
     i,
   }) => `update wakeful.work w set next_run_at = i.next_run_at, is_active = i.next_run_at is not null, updated_at = ${NOW}
-    from ${i} where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')}`,
+    from ${i} where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')}`,
 )
 
 /** Of locked works whose slots were given up: on to the next, or at their end. */
@@ -127,7 +127,7 @@ export interface BegunRun extends EventRef {
 const NOTE_RUN = statement(
   { i: rows({ bucket: 'smallint', triggerId: 'uuid' }) },
   ({ i }) => `update wakeful.work w set last_run_at = ${NOW} from ${i}
-    where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.trigger_id')}`,
+    where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.trigger_id')}`,
 )
 
 const BEGIN = statement(
@@ -136,7 +136,7 @@ const BEGIN = statement(
     set status = 'running', started_at = coalesce(o.started_at, ${NOW}), attempt = i.attempt, progress = null, progress_note = null,
         updated_at = ${NOW}
     from ${i}
-    where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')`,
+    where ${eqByKey('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.status || '' in ('pending', 'running')`,
 )
 
 /** An attempt that begins again starts from nothing; when the run first began is kept. */
@@ -144,7 +144,7 @@ export async function beginRuns(db: Db, runs: readonly BegunRun[]): Promise<void
   const sorted = runs.toSorted(
     (a, b) => a.bucket - b.bucket || (a.triggerId < b.triggerId ? -1 : 1),
   )
-  await inIndexOrder(db, async (tx) => {
+  await claimTx(db, async (tx) => {
     await NOTE_RUN.run(tx, { i: sorted })
     await BEGIN.run(tx, { i: sorted })
   })
@@ -170,7 +170,7 @@ const WRITE_PROGRESS = statement(
     i,
   }) => `update wakeful.work_outputs o set progress = i.share, progress_note = i.note, updated_at = ${NOW}
     from ${i}
-    where ${keyIs('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.attempt = i.attempt and o.status = 'running'`,
+    where ${eqByKey('o.bucket', 'i.bucket')} and o.event_id = i.event_id and o.attempt = i.attempt and o.status = 'running'`,
 )
 
 /** Only the attempt that runs may say how far it is: a late word of an earlier one finds nothing. */

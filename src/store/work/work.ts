@@ -6,7 +6,7 @@ import type { NewWork } from '../../core/work/draft.ts'
 import { OUTPUT, WORK } from '../../core/work/fields.ts'
 import { type ScheduleState, workSession } from '../../core/work/work.ts'
 import type { Db } from '../db/db.ts'
-import { keyIs, NOW, type Place, placeOf } from '../db/due.ts'
+import { eqByKey, NOW, type Place, placeOf } from '../db/due.ts'
 import { rows, statement } from '../db/statement.ts'
 import type { QueuedRun } from './slots.ts'
 
@@ -101,7 +101,7 @@ const SET = Object.keys(CHANGED)
 const UPDATE = statement(
   { i: rows(CHANGED) },
   ({ i }) => `update wakeful.work w set ${SET}, updated_at = ${NOW} from ${i}
-  where ${keyIs('w.bucket', 'i.bucket')} and ${keyIs('w.id', 'i.id')} returning ${ROW}`,
+  where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')} returning ${ROW}`,
 )
 
 /** Writes a change of a locked work. Its run in hand goes on as it began. */

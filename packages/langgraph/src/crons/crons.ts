@@ -2,7 +2,7 @@
 import { listOf, type RowOf, shown, typesOf } from '../../../../src/core/columns.ts'
 import { type AlarmScope, within } from '../../../../src/store/alarms/alarms.ts'
 import type { Db } from '../../../../src/store/db/db.ts'
-import { keyIs, NOW } from '../../../../src/store/db/due.ts'
+import { eqByKey, NOW } from '../../../../src/store/db/due.ts'
 import { rows, statement } from '../../../../src/store/db/statement.ts'
 
 const CRON = {
@@ -44,7 +44,7 @@ const CHANGE = statement(
   { c: rows(GIVEN) },
   ({ c }) => `update wakeful.langgraph_crons o
   set ${CHANGED.map((name) => `${name} = c.${name}`)}, updated_at = ${NOW}
-  from ${c} where ${keyIs('o.bucket', 'c.bucket')} and ${keyIs('o.id', 'c.id')}
+  from ${c} where ${eqByKey('o.bucket', 'c.bucket')} and ${eqByKey('o.id', 'c.id')}
   returning o.created_at, o.updated_at`,
 )
 

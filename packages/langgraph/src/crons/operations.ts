@@ -10,7 +10,7 @@ import {
   idParam,
   opaqueJson,
   operation,
-  tellIfSoon,
+  wakeClockIfSoon,
 } from '../../../../src/api/contract.ts'
 import { everywhere } from '../../../../src/api/shards.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
@@ -98,7 +98,7 @@ async function put(ctx: Context, kept: KeptCron, enabled: boolean, change: boole
   const alarm = enabled ? await ctx.app.setAlarm(draftOf(kept, newId()), ctx.db) : null
   const cron: KeptCron = { ...kept, alarm_id: alarm?.row.id ?? null }
   const written = await keepCron(ctx.db, cron, change)
-  if (alarm !== null) tellIfSoon(ctx.app, alarm.row.next_fire_at, alarm.row.now)
+  if (alarm !== null) wakeClockIfSoon(ctx.app, alarm.row.next_fire_at, alarm.row.now)
   return told({ ...cron, ...written, next_run_date: alarm?.row.next_fire_at ?? null })
 }
 

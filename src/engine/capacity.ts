@@ -1,5 +1,5 @@
 /**
- * Places for turns in this process. Those who claim sessions that wait come first: places are lent to others, who lease what has
+ * Capacity for turns in this process. Those who claim sessions that wait come first: places are lent to others, who lease what has
  * not begun to wait yet, only while nobody is known to wait. No agent and no person gets all of them: see `Shares`.
  */
 import type { Agent } from '../agents/agent.ts'
@@ -38,12 +38,12 @@ export interface ClaimPlan {
   readonly notUserIds: readonly string[]
 }
 
-interface HeldBack {
+interface Deferral {
   readonly full: ReadonlySet<string>
   readonly notUserIds: readonly string[]
 }
 
-export class Places {
+export class Capacity {
   readonly #all: number
   readonly #taken: () => number
   readonly #agents: Shares
@@ -54,7 +54,7 @@ export class Places {
   /** Until a look has found less than it had places for. */
   #wanted = true
   /** Whom the last plan left out: some of their sessions may wait. */
-  #heldBack: HeldBack = { full: new Set(), notUserIds: [] }
+  #heldBack: Deferral = { full: new Set(), notUserIds: [] }
   #waiting: (() => void)[] = []
 
   constructor(all: number, taken: () => number, limited: Map<string, number> = new Map()) {

@@ -1,5 +1,5 @@
 /**
- * Batches of sessions that this process has leased together, and the look for those of processes that died. The row of a batch goes
+ * BatchLeases of sessions that this process has leased together, and the look for those of processes that died. The row of a batch goes
  * when all of its turns were committed; where one was not, it stays, and is found when its time is over.
  */
 import type { Db } from '../store/db/db.ts'
@@ -8,21 +8,21 @@ import { endLeases, markHeld } from '../store/sessions/leases.ts'
 /** How many times within a lease it is looked for batches whose time is over. */
 const LOOKS = 3
 
-export interface BatchesOptions {
+export interface BatchLeasesOptions {
   readonly db: Db
   readonly leaseMs: number
   readonly onError: (error: unknown) => void
 }
 
-export class Batches {
-  readonly #options: BatchesOptions
+export class BatchLeases {
+  readonly #options: BatchLeasesOptions
   /** By token, how many turns have not ended, and when it began by the monotonic clock. */
   readonly #open = new Map<string, { left: number; readonly begunMs: number }>()
   #lookedMs = Number.NEGATIVE_INFINITY
   #nextMs: number | null = null
   #ending: Promise<void> = Promise.resolve()
 
-  constructor(options: BatchesOptions) {
+  constructor(options: BatchLeasesOptions) {
     this.#options = options
   }
 

@@ -1,6 +1,6 @@
-/** Places for turns: whoever claims sessions that wait comes before those who lease what does not wait yet. */
+/** Capacity for turns: whoever claims sessions that wait comes before those who lease what does not wait yet. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { Places } from '../../src/engine/places.ts'
+import { Capacity } from '../../src/engine/capacity.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -8,7 +8,7 @@ afterEach(() => {
 
 function house(all: number) {
   const running = { count: 0 }
-  return { running, places: new Places(all, () => running.count) }
+  return { running, places: new Capacity(all, () => running.count) }
 }
 
 it('none is lent before a look has found that nobody waits', async () => {

@@ -1,13 +1,13 @@
 /** The house of forecasts: whatever becomes of one, the next one finds it in order. */
 import { expect, it } from 'vitest'
-import { House, type Room } from '../../packages/forecast/src/house.ts'
+import { ForecastPool, type ForecastRun } from '../../packages/forecast/src/forecast-pool.ts'
 import { newId } from '../../src/core/ids.ts'
 import { putTimer } from '../../src/store/sessions/timers.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { ref } from '../setup/worlds.ts'
 
 const [FROM, TO] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T00:00:00Z')]
-const play = (room: Room) =>
+const play = (room: ForecastRun) =>
   room.play(
     {
       ...{ from: FROM, to: TO, run: false, promotedMax: 10, timeMaxMs: 600_000, sharedMaxMs: -1 },
@@ -22,7 +22,7 @@ const play = (room: Room) =>
 
 it('a thread that has ended is told to whoever waits for it, and the next forecast has another', async () => {
   const troubles: unknown[] = []
-  const house = new House((_, error) => troubles.push(error))
+  const house = new ForecastPool((_, error) => troubles.push(error))
   afterEachTest(() => house.close())
   const broken = house.forecast('ann', async (room) => {
     await room.store.close()
@@ -34,7 +34,7 @@ it('a thread that has ended is told to whoever waits for it, and the next foreca
 })
 
 it('rule 49: a forecast ends early while somebody else waits, says so, and leaves its turn to them', async () => {
-  const house = new House((_, error) => expect(error).toBeUndefined())
+  const house = new ForecastPool((_, error) => expect(error).toBeUndefined())
   afterEachTest(() => house.close())
   const order: string[] = []
   const long = (name: string, meanwhile?: () => void) =>
@@ -60,7 +60,7 @@ it('rule 49: a forecast ends early while somebody else waits, says so, and leave
 })
 
 it('rule 49: a person has one forecast at a time, and four others wait', async () => {
-  const house = new House((_, error) => expect(error).toBeUndefined())
+  const house = new ForecastPool((_, error) => expect(error).toBeUndefined())
   afterEachTest(() => house.close())
   const people = ['ann', 'bea', 'cleo', 'dora', 'eve']
   const held = people.map((name) => house.forecast(name, async () => name))

@@ -4,9 +4,13 @@
  * agents of this one run. One at a time, one of each person, and few wait. While others wait it ends sooner.
  */
 import { Refusal } from '../../../src/core/errors.ts'
-import { type Apart, type Beside, openApart } from '../../../src/store/db/apart.ts'
 import { ensureMigrated } from '../../../src/store/db/migrate.ts'
 import type { Store } from '../../../src/store/db/open.ts'
+import {
+  type Beside,
+  openWorkerStore,
+  type WorkerStore,
+} from '../../../src/store/db/worker-store.ts'
 import { BROKEN_OFF, isRaised, newFlag, OTHERS_WAIT, raise } from './flag.ts'
 import type { Clock, Played, Stretch, Trouble } from './play.ts'
 import type { Order, Report } from './thread.ts'
@@ -20,7 +24,7 @@ export const PLAYER: Beside = {
 }
 
 /** What a forecast has for itself. */
-export interface Room {
+export interface ForecastRun {
   /** Empty. */
   readonly store: Store
   /** Its time is the store's. */
@@ -33,10 +37,10 @@ export interface Room {
   readonly othersWait: () => boolean
 }
 
-export class House {
+export class ForecastPool {
   readonly #trouble: Trouble
   readonly #clock: Clock = { now: new Date(0) }
-  #apart: Promise<Apart> | null = null
+  #apart: Promise<WorkerStore> | null = null
   #last: Promise<unknown> = Promise.resolve()
   /** Whose forecasts are held or wait, the one that is held first. */
   readonly #people = new Set<string>()
@@ -49,7 +53,7 @@ export class House {
   }
 
   /** When those before have ended. */
-  async forecast<T>(userId: string, work: (room: Room) => Promise<T>): Promise<T> {
+  async forecast<T>(userId: string, work: (room: ForecastRun) => Promise<T>): Promise<T> {
     if (this.#closing.signal.aborted)
       throw new Refusal('unavailable', 'this process is about to stop')
     if (this.#people.has(userId))
@@ -65,7 +69,7 @@ export class House {
     return mine.finally(() => this.#people.delete(userId))
   }
 
-  async #hold<T>(work: (room: Room) => Promise<T>): Promise<T> {
+  async #hold<T>(work: (room: ForecastRun) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
     const apart = await this.#open()
     const flag = newFlag()
@@ -84,7 +88,7 @@ export class House {
     this.#idle = setTimeout(() => void this.#drop(), IDLE_MS).unref()
   }
 
-  #open(): Promise<Apart> {
+  #open(): Promise<WorkerStore> {
     this.#apart ??= openHouse(this.#clock, this.#onError).catch((error: unknown) => {
       this.#apart = null
       throw error
@@ -122,8 +126,8 @@ export class House {
 
 const busy = (text: string) => new Refusal('rate_limited', text, { retryAfterMs: RETRY_MS })
 
-async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<Apart> {
-  const apart = await openApart({ now: () => clock.now, onError }, PLAYER)
+async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<WorkerStore> {
+  const apart = await openWorkerStore({ now: () => clock.now, onError }, PLAYER)
   await ensureMigrated(apart.store.migrations, 'auto')
   await apart.store.db.exec(UNCHECKED)
   return apart
@@ -139,7 +143,7 @@ end $$`
 
 /** A stretch as the thread plays it. A process may end while the thread waits, and not while it plays. */
 async function played(
-  { port, ended }: Apart,
+  { port, ended }: WorkerStore,
   order: Order,
   signal: AbortSignal,
   trouble: Trouble,

@@ -1,6 +1,6 @@
 /** Runs under leases keep them for as long as they run. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { Leased } from '../../src/engine/leased.ts'
+import { LeasedRuns } from '../../src/engine/leased-runs.ts'
 import type { Meter } from '../../src/engine/meter.ts'
 
 const LEASE_MS = 3_000
@@ -16,7 +16,7 @@ it('a run that lasts ten leases is extended three times in each of them', async 
     end = done
   })
   const extended: string[] = []
-  const leased = new Leased<string>({
+  const leased = new LeasedRuns<string>({
     leaseMs: LEASE_MS,
     keyOf: (run) => run,
     extend: async (runs) => {

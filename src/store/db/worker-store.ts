@@ -10,8 +10,8 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { ROOT } from '../../root.ts'
 import type { OpenOptions, Store } from './open.ts'
 import { COMPILED_SOON, embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
+import { PgliteSocket } from './pglite-socket.ts'
 import { preparedDirectory } from './prepared.ts'
-import { Wire } from './wire.ts'
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `
@@ -52,11 +52,11 @@ export interface Beside {
   readonly bundled: string
 }
 
-/** Asks the store in its thread, as `Wire` does. */
+/** Asks the store in its thread, as `PgliteSocket` does. */
 export type Ask = (bytes: Uint8Array) => Promise<Uint8Array>
 export type Begin = (port: MessagePort, ask: Ask) => void
 
-export interface Apart {
+export interface WorkerStore {
   readonly store: Store
   /** To what runs beside it. */
   readonly port: MessagePort
@@ -64,7 +64,7 @@ export interface Apart {
   readonly ended: AbortSignal
 }
 
-export async function openApart(options: OpenOptions, beside: Beside): Promise<Apart> {
+export async function openWorkerStore(options: OpenOptions, beside: Beside): Promise<WorkerStore> {
   const { port1: port, port2 } = new MessageChannel()
   const thread = new Worker(THREAD, {
     eval: true,
@@ -110,8 +110,8 @@ function modulesOf({ source, bundled }: Beside) {
 }
 
 /** As a socket to the thread. */
-function wireTo(thread: Worker): Wire {
-  const wire = new Wire((bytes) => {
+function wireTo(thread: Worker): PgliteSocket {
+  const wire = new PgliteSocket((bytes) => {
     // A process may end while the thread waits, and not while it is asked something.
     thread.ref()
     thread.postMessage(bytes, [bytes.buffer])

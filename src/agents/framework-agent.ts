@@ -32,7 +32,7 @@ export interface AskedCall {
   readonly input: unknown
 }
 
-export interface ForeignOptions extends AgentLimits {
+export interface FrameworkOptions extends AgentLimits {
   /** What the model is told of an event; null: it is not asked, and nothing is said. */
   readonly words?: (event: PastEvent) => string | null
   /** What the person is asked before tools run that want leave. */
@@ -65,10 +65,10 @@ export interface Runs {
 }
 
 /** `start`: the framework's agent, made for this turn. */
-export function foreignAgent(
+export function frameworkAgent(
   kind: string,
   start: (turn: Turn) => Runs | Promise<Runs>,
-  options: ForeignOptions,
+  options: FrameworkOptions,
 ): Agent {
   const made = agent(async (turn) => {
     try {
@@ -81,7 +81,7 @@ export function foreignAgent(
   return { ...made, kind }
 }
 
-async function converse(turn: Turn, runs: Runs, options: ForeignOptions): Promise<void> {
+async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Promise<void> {
   const words = (options.words ?? wordsOf)(turn.event)
   if (words === null) return
   const messages = Array.isArray(turn.state.messages) ? (turn.state.messages as unknown[]) : []
@@ -108,7 +108,7 @@ async function converse(turn: Turn, runs: Runs, options: ForeignOptions): Promis
   return conclude(turn, spend(await runs.run([...ran.messages, told])), options)
 }
 
-function conclude(turn: Turn, ran: Ran, options: ForeignOptions): void {
+function conclude(turn: Turn, ran: Ran, options: FrameworkOptions): void {
   const { text, messages, asks, pending } = ran
   turn.state.messages = remembered(messages, options.remember ?? REMEMBERED)
   if (asks.length > 0) turn.state.pending = keepable(pending ?? true)

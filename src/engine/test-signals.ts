@@ -1,8 +1,8 @@
 /** Named moments that tests wait for, or kill at. Silent and free unless somebody listens. */
 export type Moment = 'claimed' | 'delivered' | 'committed' | 'promoted'
 
-export interface Moments {
+export interface TestSignals {
   reach(moment: Moment, key: string): void | Promise<void>
 }
 
-export const SILENT: Moments = { reach: () => undefined }
+export const SILENT: TestSignals = { reach: () => undefined }

@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream'
 /** The first byte of the message that ends a connection. */
 const GOODBYE = 'X'.charCodeAt(0)
 
-export class Wire extends Duplex {
+export class PgliteSocket extends Duplex {
   readonly #ask: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
 
   /** `ask` answers what was written, all of it. */

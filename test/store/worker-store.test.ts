@@ -1,17 +1,17 @@
 /** The store in a thread of its own: transactions are what they are elsewhere. */
 import { expect, it } from 'vitest'
-import { PLAYER } from '../../packages/forecast/src/house.ts'
-import { openApart } from '../../src/store/db/apart.ts'
+import { PLAYER } from '../../packages/forecast/src/forecast-pool.ts'
 import { ensureMigrated } from '../../src/store/db/migrate.ts'
 import { ownedBy } from '../../src/store/db/owned.ts'
 import { OWNER_ROLE } from '../../src/store/db/roles.ts'
+import { openWorkerStore } from '../../src/store/db/worker-store.ts'
 import { afterEachTest } from '../setup/ends.ts'
 
 async function open() {
   const onError = (error: Error) => {
     throw error
   }
-  const { store } = await openApart({ now: () => null, onError }, PLAYER)
+  const { store } = await openWorkerStore({ now: () => null, onError }, PLAYER)
   afterEachTest(() => store.close())
   await ensureMigrated(store.migrations, 'auto')
   await store.db.exec('create table kept (n int primary key)')

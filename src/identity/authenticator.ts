@@ -10,7 +10,7 @@ import { Refusal } from '../core/errors.ts'
 import { parseDid } from '../core/identity/did.ts'
 import { isToken, keyIdOf, sameHash, sha256 } from '../core/identity/key.ts'
 import { KEY_PART, ownerDidOf } from '../core/sessions/session.ts'
-import type { Standing } from '../http/visitors.ts'
+import type { Standing } from '../http/address-limits.ts'
 import type { Db } from '../store/db/db.ts'
 import { type LiveKey, liveKeys, noteUse } from '../store/identity/keys.ts'
 import type { Verified } from './jwt.ts'
@@ -62,7 +62,7 @@ interface Known {
  * Verifies first and brakes only what failed: a right credential is let in, whatever wrong ones came from its address.
  * What that may cost is bounded by `Lookups`; a signature of the identity provider takes 0.1 ms and no database.
  */
-export class Doorkeeper {
+export class Authenticator {
   readonly #options: DoorOptions
   readonly #adminHash: Buffer | null
   readonly #lookups: Lookups

@@ -1,7 +1,7 @@
 /** What people say to a message that nobody asked for ("snooze 1h", "stop this", "why?"), done by the operations that any door has. */
 
 import { formatLocal } from '../../packages/schedule/src/index.ts'
-import type { Door } from '../api/doors/door.ts'
+import type { Door } from '../api/callers/caller.ts'
 import type { Word } from '../core/channels/words.ts'
 import { Refusal } from '../core/errors.ts'
 import { parseSessionKey } from '../core/sessions/session.ts'

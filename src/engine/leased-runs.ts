@@ -2,7 +2,7 @@
 import { isUnavailable } from '../store/db/db.ts'
 import type { Meter } from './meter.ts'
 
-export interface LeasedOptions<R> {
+export interface LeasedRunsOptions<R> {
   readonly leaseMs: number
   readonly keyOf: (run: R) => string
   /** One statement extends the leases of all; answers with the keys that are still held. */
@@ -19,12 +19,12 @@ interface Entry<R> {
   done: Promise<void>
 }
 
-export class Leased<R> {
-  readonly #options: LeasedOptions<R>
+export class LeasedRuns<R> {
+  readonly #options: LeasedRunsOptions<R>
   readonly #entries = new Map<string, Entry<R>>()
   #heartbeat: NodeJS.Timeout | null = null
 
-  constructor(options: LeasedOptions<R>) {
+  constructor(options: LeasedRunsOptions<R>) {
     this.#options = options
   }
 
@@ -107,7 +107,7 @@ export function markSlow<C extends Call>(calls: Iterable<C>): C[] {
 
 const RETRY_MS = 200
 
-export interface Insistence<T> {
+export interface RetryOptions<T> {
   readonly trouble: (error: unknown) => void
   /** Nobody waits for it any more. */
   readonly over: () => boolean
@@ -119,9 +119,9 @@ export interface Insistence<T> {
  * Tried until the database answers; null when nobody waits any more. Trying again after an unknown outcome is
  * safe for writes that are fenced by a token: if the first did happen, the token is gone and the second writes nothing.
  */
-export async function insist<T>(
+export async function retryWhileUnavailable<T>(
   write: () => Promise<T>,
-  { trouble, over, refused = async () => null }: Insistence<T>,
+  { trouble, over, refused = async () => null }: RetryOptions<T>,
 ): Promise<T | null> {
   for (;;) {
     try {

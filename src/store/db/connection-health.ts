@@ -1,7 +1,7 @@
 /** When the database last answered this process, and when it last did not: known without asking it anything. */
 import { isUnavailable } from './db.ts'
 
-export class Pulse {
+export class ConnectionHealth {
   #answeredMs = Number.NEGATIVE_INFINITY
   #brokeMs = Number.NEGATIVE_INFINITY
 

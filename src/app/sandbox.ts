@@ -10,9 +10,9 @@ import { Budgets } from '../engine/budgets.ts'
 import { clockService } from '../engine/clock.ts'
 import { LocalHints } from '../engine/hints.ts'
 import type { Meter } from '../engine/meter.ts'
-import { SILENT } from '../engine/moments.ts'
 import type { Service } from '../engine/service.ts'
 import { Stops } from '../engine/stops.ts'
+import { SILENT } from '../engine/test-signals.ts'
 import { type Agents, TurnsService } from '../engine/turns.ts'
 import { WakesService } from '../engine/wakes.ts'
 import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
@@ -24,7 +24,7 @@ import { intentTrigger } from '../triggers/intent.ts'
 import { timerTrigger } from '../triggers/timer.ts'
 import type { Trigger } from '../triggers/trigger.ts'
 import { workTrigger } from '../triggers/work.ts'
-import { SharedCommits } from './commits.ts'
+import { WriteBatcher } from './commits.ts'
 
 /** Longer than any turn on a stage: its clock stands still meanwhile. */
 const LEASE_MS = 3_600_000
@@ -36,13 +36,13 @@ export interface Setting {
 }
 
 /** For operations on the rows of a stage. */
-export interface Stage {
+export interface Sandbox {
   readonly app: AppServices
   readonly setting: Setting
   close(): Promise<void>
 }
 
-export interface StageParts {
+export interface SandboxParts {
   readonly store: Store
   /** The process's own: what it knows of agents and settings is as true here. */
   readonly app: AppServices
@@ -50,9 +50,9 @@ export interface StageParts {
   readonly meter: Pick<Meter, 'trouble'>
 }
 
-export function openStage({ store, app, policy, meter }: StageParts): Stage {
+export function openSandbox({ store, app, policy, meter }: SandboxParts): Sandbox {
   const silent = silentMeter(meter)
-  const commits = new SharedCommits({ store, policy, meter: silent, hints: new LocalHints() })
+  const commits = new WriteBatcher({ store, policy, meter: silent, hints: new LocalHints() })
   return {
     app: servicesOn(app, store, commits),
     setting: { policy, wakesByUrl: app.wakesByUrl },
@@ -60,7 +60,7 @@ export function openStage({ store, app, policy, meter }: StageParts): Stage {
   }
 }
 
-export interface PlayOptions {
+export interface SandboxOptions {
   readonly store: Store
   readonly now: () => Date
   readonly agents: Agents
@@ -69,7 +69,7 @@ export interface PlayOptions {
 }
 
 /** The services at work, wherever their store is. */
-export interface Play {
+export interface SandboxEngine {
   /**
    * Has those services look whose table has something due; answers how many slots became events, and when the next thing is due, which
    * may be now.
@@ -78,7 +78,7 @@ export interface Play {
   close(): Promise<void>
 }
 
-export function openPlay(options: PlayOptions): Play {
+export function openSandboxEngine(options: SandboxOptions): SandboxEngine {
   const lanes = lanesOf(options)
   return {
     step: steps(lanes, options.store, options.now),
@@ -95,7 +95,7 @@ interface Lane {
 }
 
 /** In the order in which an engine's round ticks them: turns come last. */
-function lanesOf({ store, agents, setting, trouble }: PlayOptions): Lane[] {
+function lanesOf({ store, agents, setting, trouble }: SandboxOptions): Lane[] {
   const { policy, wakesByUrl } = setting
   const meter = silentMeter({ trouble })
   const hints = new LocalHints()
@@ -130,7 +130,7 @@ function lanesOf({ store, agents, setting, trouble }: PlayOptions): Lane[] {
 }
 
 /** As `engine/round.ts`: services tick whose table has something due, turns last. */
-function steps(lanes: readonly Lane[], store: Store, now: () => Date): Play['step'] {
+function steps(lanes: readonly Lane[], store: Store, now: () => Date): SandboxEngine['step'] {
   /** Lanes that had something due and could take nothing of it, with the instant of their next row. */
   const stuck = new Map<Lane, number>()
   return async () => {
@@ -167,7 +167,7 @@ function waitMs(nextMs: number | null): number {
 }
 
 /** What operations on a stage may ask for: its own writes, and of the process only what it knows. */
-function servicesOn(app: AppServices, store: Store, commits: SharedCommits): AppServices {
+function servicesOn(app: AppServices, store: Store, commits: WriteBatcher): AppServices {
   const refused = async () => ({ error: 'nobody is called in a forecast' })
   return {
     ...app,
@@ -190,7 +190,7 @@ function servicesOn(app: AppServices, store: Store, commits: SharedCommits): App
 }
 
 /** What happens on a stage is counted and logged nowhere; what goes wrong with it is. */
-function silentMeter({ trouble }: StageParts['meter']): Meter {
+function silentMeter({ trouble }: SandboxParts['meter']): Meter {
   const nothing = () => undefined
   return {
     promoted: nothing,
