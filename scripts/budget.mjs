@@ -12,14 +12,37 @@ const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'src
 const linesOf = (path) => readFileSync(path, 'utf8').trimEnd().split('\n').length
 const sum = (paths) => paths.reduce((total, path) => total + linesOf(path), 0)
 
+/** Phrases that a reader has to translate. New text has none; old text loses them as it is touched. */
+const ODD =
+  /unless said|be it that|\banew\b|\bof late\b|\bis none\b|whoever|nobody.s|who may come in|told again|wants a look/i
+const odd = execFileSync(
+  'git',
+  [
+    'grep',
+    '-ihE',
+    '.',
+    '--',
+    'src',
+    'packages',
+    'console/src',
+    'docs',
+    'README.md',
+    'ARCHITECTURE.md',
+  ],
+  { encoding: 'utf8', maxBuffer: 1 << 28 },
+)
+  .split('\n')
+  .filter((line) => ODD.test(line))
+
 const counted = {
   kernel: sum(files.filter((path) => path.startsWith('src/'))),
   together: sum(files),
   file: Math.max(...files.map(linesOf)),
+  oddPhrases: odd.length,
 }
 let over = false
 for (const [name, most] of Object.entries(budget)) {
   over ||= counted[name] > most
-  console.log(`${name}: ${counted[name]} lines of at most ${most}`)
+  console.log(`${name}: ${counted[name]} of at most ${most}`)
 }
 process.exit(over ? 1 : 0)

@@ -273,7 +273,7 @@ function readKeepDays(read: Reader): number | null {
   return days === 0 ? null : days
 }
 
-/** On loopback `open` unless said; beyond it only `keys`, and that has to be said. */
+/** On loopback `open` by default; beyond it only `keys`, and that must be set. */
 function readAuth(read: Reader): 'open' | 'keys' {
   const host = read.text('HOST') ?? HOST
   const given = read.oneOf('WAKEFUL_AUTH', ['open', 'keys'])

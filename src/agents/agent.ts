@@ -50,7 +50,7 @@ export type Point = Omit<CheckpointWrite, 'bucket' | 'metadata'> & {
 export interface Spent {
   readonly tokens: number
   readonly usd: number
-  /** Calls of a model; one unless said. */
+  /** Calls of a model; one by default. */
   readonly calls?: number
 }
 

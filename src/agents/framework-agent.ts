@@ -37,7 +37,7 @@ export interface FrameworkOptions extends AgentLimits {
   readonly words?: (event: PastEvent) => string | null
   /** What the person is asked before tools run that want leave. */
   readonly question?: (calls: readonly AskedCall[]) => string
-  /** How many messages are kept, the newest; 200 unless said. */
+  /** How many messages are kept, the newest; 200 by default. */
   readonly remember?: number
   /** What tokens cost; the turn reports it beside their number. */
   readonly usd?: (usage: Usage) => number

@@ -9,7 +9,7 @@ import { sayable } from './said.ts'
 /** A quarter of what a wake may hold, in characters: it fits whatever they are. */
 const WAKE_MAX = 2_000
 
-/** As an alarm; unless said, it wakes with the words of the promise. */
+/** As an alarm; by default it wakes with the words of the promise. */
 export interface PromiseRequest extends Omit<AlarmRequest, 'wake_message'> {
   readonly wake_message?: string
 }

@@ -16,7 +16,7 @@ import { sayable } from './said.ts'
 
 const QUESTION_MAX = 2_000
 
-/** `options` are Yes and No unless said; `default` counts from `until` on. */
+/** `options` are Yes and No by default; `default` counts from `until` on. */
 export interface QuestionRequest extends QuestionTerms {
   /** Handed back with the answer. */
   readonly payload?: unknown

@@ -199,7 +199,7 @@ export interface ContextShards {
 }
 
 /**
- * How an operation that nobody in particular is named in is answered by several shards. Each answers `ask`; unless said, an
+ * How an operation that nobody in particular is named in is answered by several shards. Each answers `ask`; by default an
  * operation on one thing is answered by the shard that knows it, and all else by the first.
  */
 export type Across = (

@@ -68,7 +68,7 @@ export interface AppOptions {
   /** Opened already, and closed by whoever opened it: several apps may share one. Else what `databaseUrl` names. */
   readonly store?: Store
   readonly moments?: TestSignals
-  /** How long a key is believed without asking again; two seconds unless said. */
+  /** How long a key is believed without asking again; two seconds by default. */
   readonly trustMs?: number
 }
 

@@ -54,7 +54,7 @@ export type { PushOutcome }
 /** How a message leaves without a connection of its own, and how what people write there comes in. */
 export interface PushChannel {
   readonly name: string
-  /** How long after they wrote it may be written to; always, unless said. */
+  /** How long after they wrote it may be written to; always by default. */
   readonly windowMs?: number
   /** Others can write by it in a person's name: what came by it is marked so. */
   readonly origin?: Origin

@@ -1,6 +1,6 @@
 /**
  * Hints between processes, by LISTEN and NOTIFY. The listening connection proves itself with a
- * heartbeat: when it stays silent it is destroyed and made anew. Everything here may fail without
+ * heartbeat: when it stays silent it is destroyed and made again. Everything here may fail without
  * harm; the poll of each service is the truth.
  */
 import { randomUUID } from 'node:crypto'

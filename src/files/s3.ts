@@ -24,7 +24,7 @@ export interface S3Options {
   /** What stands before every key, without slashes at its ends; asked for at each call. */
   readonly prefix: () => string
   readonly credentials: Credentials
-  /** What may be a key here; unless said, what `fileKey` makes. */
+  /** What may be a key here; by default what `fileKey` makes. */
   readonly isKey?: (key: string) => boolean
   /** The time of day, which the other side compares with its own. */
   readonly now: () => Date
@@ -135,7 +135,7 @@ export class S3Keeper implements FileKeeper {
     }
   }
 
-  /** Signed anew for each attempt: a signature is good for minutes only. */
+  /** Signed again for each attempt: a signature is good for minutes only. */
   #send({ method, url, headers = {}, body, signal }: Ask): Promise<Dispatcher.ResponseData> {
     const { region, credentials, now } = this.#options
     const toSign = { method, url, headers, body: body ?? null, region, at: now() }

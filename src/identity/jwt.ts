@@ -118,7 +118,7 @@ async function bounded(body: AsyncIterable<Uint8Array> | null): Promise<string> 
 }
 
 /**
- * `sub` is the user, unless `wakeful_user` says it; `wakeful_role` is `user` unless said; `wakeful_agent` and `wakeful_did`
+ * `sub` is the user, unless `wakeful_user` says it; `wakeful_role` is `user` by default; `wakeful_agent` and `wakeful_did`
  * are for agents. A worker without `wakeful_user` works for all users.
  */
 export function actorOfClaims(claims: JWTPayload): Actor {

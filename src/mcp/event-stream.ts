@@ -22,7 +22,7 @@ const LOOK_MS = 1_000
 /** Says that nothing has happened, and up to where that is so. */
 const HEARTBEAT_MS = 15_000
 const STREAMS_MAX = 1_000
-/** Credentials are looked at anew with every request: a stream that ends is opened again from its cursor. */
+/** Credentials are looked at again with every request: a stream that ends is opened again from its cursor. */
 const STREAM_MAX_MS = 10 * 60_000
 
 /** The streams of a process, so that they end with their credentials, and with the process. */

@@ -253,7 +253,7 @@ export const TOOLS: readonly ToolRow[] = [
     name: 'forecast',
     title: 'Forecast the next days',
     description:
-      'What would the next days (14 unless said, at most 31) bring: what would be said, deferred by quiet hours or limits, gathered into one message, or dropped, when and why? Use it before adding something ("would this be too much?"), with draft: {"alarms":[…],"intents":[…],"work":[…]}, each as set_alarm, create_intent and create_work take it; and to answer "what have I got coming?". facts feeds conditions: [{"at":"2030-01-31T09:00:00Z","signal":{"kind":"price","ticker":"NVDA","price":120}}]; without them conditions stay silent. Pass limit 30 to have no more than the first occurrences listed; counts by day are of all. user_id "me" is whom the key stands for. Nothing is set, nobody is called, no message leaves.',
+      'What would the next days (14 by default, at most 31) bring: what would be said, deferred by quiet hours or limits, gathered into one message, or dropped, when and why? Use it before adding something ("would this be too much?"), with draft: {"alarms":[…],"intents":[…],"work":[…]}, each as set_alarm, create_intent and create_work take it; and to answer "what have I got coming?". facts feeds conditions: [{"at":"2030-01-31T09:00:00Z","signal":{"kind":"price","ticker":"NVDA","price":120}}]; without them conditions stay silent. Pass limit 30 to have no more than the first occurrences listed; counts by day are of all. user_id "me" is whom the key stands for. Nothing is set, nobody is called, no message leaves.',
     say: sayForecast,
     readOnly: true,
   },

@@ -16,7 +16,7 @@ export function countTurns(metrics: string): number {
   return turns
 }
 
-/** Keeps what is needed for the rate over the last minute. A counter that fell was begun anew: so do we. */
+/** Keeps what is needed for the rate over the last minute. A counter that fell was begun again: so do we. */
 export function withSample(before: readonly Sample[], sample: Sample): readonly Sample[] {
   const last = before.at(-1)
   if (last !== undefined && sample.turns < last.turns) return [sample]

@@ -37,7 +37,7 @@ export function Later<P extends object>({ page, props }: { page: LaterPage<P>; p
   return missing === page ? <NotLoaded /> : <p className="text-muted">Loading …</p>
 }
 
-/** The server is away, or was replaced by another version, whose pages are elsewhere: both are mended by beginning anew. */
+/** The server is away, or was replaced by another version, whose pages are elsewhere: both are mended by beginning again. */
 function NotLoaded() {
   useEffect(() => {
     const asking = setInterval(beginAnew, AGAIN_MS)

@@ -40,7 +40,7 @@ export function DeferredPanel({ person }: { person: Person }) {
       {data === undefined && error === null && <p className="text-muted">Loading …</p>}
       {data !== undefined && rows.length === 0 && (
         <Empty title="Nothing waits">
-          What comes due at a bad moment is kept here until a better one, and then said anew.
+          What comes due at a bad moment is kept here until a better one, and then said again.
         </Empty>
       )}
       {rows.length > 0 && (

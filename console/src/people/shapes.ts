@@ -9,7 +9,7 @@ export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type Weekday = (typeof WEEKDAYS)[number]
 
 export interface QuietWindow {
-  /** The days it begins on; every day unless said. */
+  /** The days it begins on; every day by default. */
   readonly days?: readonly Weekday[]
   readonly from: string
   readonly to: string

@@ -9,7 +9,7 @@ import { type AiSdkAgent, generating } from './agent.ts'
 export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
 export type { AiSdkAgent, AiSdkResult } from './agent.ts'
 
-/** What an agent is made with, anew for each turn. */
+/** What an agent is made with, again for each turn. */
 export interface AiSdkTurn {
   readonly turn: Turn
   /** Wakeful's own, bound to the turn: what they set is written with it, or not at all. */

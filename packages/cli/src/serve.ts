@@ -21,7 +21,7 @@ const STOP_MAX_MS = 10_000
 export function serveCommand(): Command {
   return new Command('serve')
     .description('start the server (settings come from the environment)')
-    .argument('[app]', 'the module with your agents (or WAKEFUL_APP; a demo unless said)')
+    .argument('[app]', 'the module with your agents (or WAKEFUL_APP; a demo by default)')
     .action(serve)
 }
 

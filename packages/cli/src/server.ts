@@ -18,7 +18,7 @@ export interface ServerFlags {
 /** The flags that every command with a server has. */
 export function withServer(command: Command): Command {
   return command
-    .option('--url <url>', `the server (or WAKEFUL_URL; ${DEFAULT_URL} unless said)`)
+    .option('--url <url>', `the server (or WAKEFUL_URL; ${DEFAULT_URL} by default)`)
     .option('--key <key>', 'your key (or WAKEFUL_KEY, which others on this machine do not see)')
     .option('--as <owner>', 'act for this user id or DID (or WAKEFUL_ACT_AS)')
     .option('--json', 'for programs: the answer as one JSON value')

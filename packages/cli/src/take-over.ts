@@ -19,7 +19,7 @@ export function withTakingOver(command: Command): Command {
   return command
     .option('--agent <id>', 'the agent that is woken')
     .option('--write', 'do it; without this, only say what would be done')
-    .option('--url <url>', `the server (or WAKEFUL_URL; ${DEFAULT_URL} unless said)`)
+    .option('--url <url>', `the server (or WAKEFUL_URL; ${DEFAULT_URL} by default)`)
     .option('--key <key>', 'your key, of an admin or a service (or WAKEFUL_KEY)')
 }
 

@@ -96,7 +96,7 @@ type Named<N extends OperationName> = (
 ) => Promise<AnswerOf<N>>
 
 export interface CallOptions extends RequestOptions {
-  /** Made anew for each call that creates, unless given; false sends none, and the call is not repeated. */
+  /** Made again for each call that creates, unless given; false sends none, and the call is not repeated. */
   readonly idempotencyKey?: string | false
 }
 

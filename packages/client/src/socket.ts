@@ -46,7 +46,7 @@ export interface SocketHandlers {
   /** `waiting`: cut off, and about to try again. `closed`: for good. */
   readonly onState?: (state: 'open' | 'waiting' | 'closed') => void
   readonly onError?: (error: unknown) => void
-  /** Where the person is, an IANA name, told with the first message; a browser's own unless said, elsewhere none. */
+  /** Where the person is, an IANA name, told with the first message; a browser's own by default, elsewhere none. */
   readonly timezone?: string
 }
 

@@ -25,9 +25,9 @@ export interface TransportOptions {
   /** The owner to act for, where the key may: a user id or a DID. */
   readonly actAs?: string
   readonly fetch?: typeof fetch
-  /** Of each try; 30 s unless said. */
+  /** Of each try; 30 s by default. */
   readonly timeoutMs?: number
-  /** Tries after the first; 3 unless said. */
+  /** Tries after the first; 3 by default. */
   readonly retries?: number
   /** How answers are read and bodies written, instead of `JSON.parse` and `JSON.stringify`, which lose digits beyond 2^53. */
   readonly parse?: (text: string) => unknown

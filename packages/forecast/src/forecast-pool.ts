@@ -133,7 +133,7 @@ async function openHouse(clock: Clock, onError: (error: unknown) => void): Promi
   return apart
 }
 
-/** Checks are read and prepared anew for each statement, a seventh of its time; what is written here is kept by nobody. */
+/** Checks are read and prepared again for each statement, a seventh of its time; what is written here is kept by nobody. */
 const UNCHECKED = `do $$ declare t record; begin
   for t in select c.conrelid::regclass as name, string_agg('drop constraint ' || quote_ident(c.conname), ', ') as checks
     from pg_constraint c where c.contype = 'c' and c.connamespace = 'wakeful'::regnamespace and c.conislocal and c.conparentid = 0

@@ -263,7 +263,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     }
   }
 
-  /** The committed one this turn starts from, as long as the run did not put it anew. */
+  /** The committed one this turn starts from, as long as the run did not put it again. */
   #isHead(point: CheckpointWrite): boolean {
     return (
       point.ns === '' && point.id === this.#scope?.head && this.#kept.point(point) === undefined

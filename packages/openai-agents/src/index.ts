@@ -8,7 +8,7 @@ import { type AnyOpenAiAgent, type OpenAiAgentOptions, running } from './agent.t
 export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
 export type { AnyOpenAiAgent, OpenAiAgentOptions } from './agent.ts'
 
-/** What an agent is made with, anew for each turn. */
+/** What an agent is made with, again for each turn. */
 export interface OpenAiTurn {
   readonly turn: Turn
   /** Wakeful's own, bound to the turn: what they set is written with it, or not at all. */

@@ -8,7 +8,7 @@ export type CatchUp = (typeof CATCH_UPS)[number]
 
 /** Under the names of their columns. */
 export interface CatchUpTerms {
-  /** `once` unless said. */
+  /** `once` by default. */
   readonly catch_up?: CatchUp
   readonly catch_up_within_seconds?: number | null
 }

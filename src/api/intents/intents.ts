@@ -188,7 +188,7 @@ const updateIntentOp = operation({
   tag: 'Intents',
   summary: 'Change an intent; what is left out stays as it is',
   description:
-    'Null empties what may be empty. Another schedule, condition, type or time zone, and enabling it again, set its next check anew.',
+    'Null empties what may be empty. Another schedule, condition, type or time zone, and enabling it again, set its next check again.',
   params,
   body: updateBody,
   opaque: ['metadata'],

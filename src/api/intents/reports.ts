@@ -221,7 +221,7 @@ const fireOp = operation({
       if (before !== null) return { answer: answeredBefore(before, report), heldBack: false }
       requireServed(row)
       if (token !== null && token !== row.claim_token)
-        throw new Refusal('conflict', 'claim_token: this claim was lost; claim the intent anew')
+        throw new Refusal('conflict', 'claim_token: this claim was lost; claim the intent again')
       const asked = { status: report.status, deferUntil: deferUntil(report, row.timezone) }
       const settled = afterReport(termsOf(row), asked, row.now)
       const { executed: _, ...state } = settled

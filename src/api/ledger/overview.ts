@@ -167,7 +167,7 @@ const getOverview = operation({
   tag: 'Overview',
   summary: 'What is to come in each lane, and what waits',
   description:
-    'The next slots of timers, alarms, intents and work up to `to` (a day from now unless said, at most 31 days), soonest first, those of what recurs each on its own, and figures of what waits. Without `from` what is overdue comes, too. What has been is in the ledger.',
+    'The next slots of timers, alarms, intents and work up to `to` (a day from now by default, at most 31 days), soonest first, those of what recurs each on its own, and figures of what waits. Without `from` what is overdue comes, too. What has been is in the ledger.',
   query: z.object({
     from: when('Not before this instant.'),
     to: when('Up to this instant.'),

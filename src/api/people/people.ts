@@ -177,7 +177,7 @@ const putPersonOp = operation({
   tag: 'People',
   summary: 'Change when, how often and by whom somebody wants to be spoken to',
   description:
-    'What is left out stays as it is, null empties it. What is deferred gets its moment anew, and `notes` says which.',
+    'What is left out stays as it is, null empties it. What is deferred gets its moment again, and `notes` says which.',
   params: personParams,
   body: z.object(preferenceFields),
   roles,

@@ -40,7 +40,7 @@ const body = z
     ...fields,
     wake_message: wake_message
       .optional()
-      .describe('What the agent is told when it wakes; unless said, the words of the promise.'),
+      .describe('What the agent is told when it wakes; by default the words of the promise.'),
     wait_seconds: z
       .int()
       .min(0)

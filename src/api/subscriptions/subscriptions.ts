@@ -154,7 +154,7 @@ const subscribe = operation({
       .int()
       .min(1)
       .nullish()
-      .describe('How long it lasts: a day unless said, 30 days at most; null: until it is ended.'),
+      .describe('How long it lasts: a day by default, 30 days at most; null: until it is ended.'),
   }),
   audit: 'own',
   roles: ROLES,

@@ -40,7 +40,7 @@ export const alarmTimes = {
 
 /** Kept as it is said, each under the name of its column. */
 export const alarmFields = {
-  timezone: timezone.optional().describe("An IANA name; the person's own unless said."),
+  timezone: timezone.optional().describe("An IANA name; the person's own by default."),
   label: z.string().max(LABEL_MAX).default('').describe('A name for it.'),
   conversation_id: z
     .string()
@@ -60,7 +60,7 @@ export const alarmFields = {
     .max(MAX_FAILURES_MAX)
     .optional()
     .describe(
-      `Attempts at one wake; unless said, as many as the server is set to (${MAX_FAILURES}).`,
+      `Attempts at one wake; by default as many as the server is set to (${MAX_FAILURES}).`,
     ),
   ...catchUpFields,
   unattended,

@@ -86,7 +86,7 @@ export function settleSent(
     case 'gone':
       return { ...tried, outcome: others ? 'later' : 'waits', error: told.error, said: 'gone' }
     case 'closed':
-      // Chosen anew at once: another way, or none until they write.
+      // Chosen again at once: another way, or none until they write.
       if (!template) return { ...tried, outcome: 'later', error: told.error, said: 'closed' }
       break
     case 'dropped':

@@ -5,13 +5,13 @@ import { validateIntent } from './rules.ts'
 
 export interface IntentChange {
   readonly plan: IntentPlan
-  /** What it remembers of its condition begins anew. */
+  /** What it remembers of its condition begins again. */
   readonly fresh: boolean
   /** It counts against the limit from now on, and did not before. */
   readonly enabling: boolean
 }
 
-/** What another trigger, zone or a new start makes to be reckoned anew. */
+/** What another trigger, zone or a new start makes to be reckoned again. */
 function touches(row: IntentPlan, wish: IntentWish, now: Date) {
   const schedule = row.trigger_schedule !== wish.trigger_schedule
   const condition = row.trigger_condition !== wish.trigger_condition
@@ -36,11 +36,11 @@ export function changeIntent(
   const anchor = grid ? now : row.anchor_at
   // Whatever its times are by now, it can be renamed.
   if (timing || condition || enabling) errors.push(...validateIntent(termsFrom(wish, anchor), now))
-  const anew = timing || enabling
+  const again = timing || enabling
   const kept = { ...wish, anchor_at: anchor, next_check: wish.enabled ? row.next_check : null }
   return {
-    plan: anew ? planIntent(wish, now, anchor) : kept,
-    fresh: anew || condition,
+    plan: again ? planIntent(wish, now, anchor) : kept,
+    fresh: again || condition,
     enabling,
   }
 }

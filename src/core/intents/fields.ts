@@ -40,7 +40,7 @@ const schedule = z.strictObject({
     .min(1)
     .max(YEAR_MINUTES)
     .nullish()
-    .describe('How long after a success a condition is looked at again; 5 unless said.'),
+    .describe('How long after a success a condition is looked at again; 5 by default.'),
 })
 
 const condition = z.strictObject({
@@ -106,9 +106,7 @@ export const newIntentFields = {
   action_type: intentFields.action_type.default('notify'),
   action_priority: intentFields.action_priority.default('normal'),
   enabled: intentFields.enabled.default(true),
-  timezone: intentFields.timezone
-    .optional()
-    .describe("An IANA name; the person's own unless said."),
+  timezone: intentFields.timezone.optional().describe("An IANA name; the person's own by default."),
   catch_up: catchUpFields.catch_up,
   unattended,
 }

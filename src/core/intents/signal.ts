@@ -28,7 +28,7 @@ export interface NewSignal {
   readonly userId: string | null
   /** Ticker, event name or calendar uid; empty for news. */
   readonly key: string
-  /** The fact's identity within its kind and person: told twice it is one. A calendar entry told anew replaces itself. */
+  /** The fact's identity within its kind and person: told twice it is one. A calendar entry told again replaces itself. */
   readonly fact: string
   /** JSON text: the fields of its kind, below. */
   readonly payload: string

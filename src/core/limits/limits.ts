@@ -140,7 +140,7 @@ function adviceFor({ limit }: Over): string {
 export function noticeText(over: Over, agentId: string): string {
   return `I stopped ${agentId} from going on by itself: ${overWords(over)}. What it set of its own accord is not run until ${
     over.limit === 'depth' || over.limit === 'origin' || over.limit === 'pending'
-      ? 'it is set anew by you'
+      ? 'it is set again by you'
       : 'midnight UTC'
   }; what you asked for is kept.`
 }

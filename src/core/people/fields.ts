@@ -20,7 +20,7 @@ export const quietWindow = z
       .min(1)
       .max(7)
       .optional()
-      .describe('The days it begins on; every day unless said.'),
+      .describe('The days it begins on; every day by default.'),
     from,
     to: to.describe('On the next day unless it is later than from.'),
   })

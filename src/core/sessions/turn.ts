@@ -93,7 +93,7 @@ export interface Policy extends GatePolicy {
   readonly pendingMax?: number
   /** Events of one session that may wait for their turns before it takes no more from outside. */
   readonly backlogMax?: number
-  /** The server's own zone, for people whose zone nobody knows; UTC unless said. */
+  /** The server's own zone, for people whose zone nobody knows; UTC by default. */
   readonly timezone?: string
 }
 

@@ -16,7 +16,7 @@ export const workFields = {
     .string()
     .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
     .default('once'),
-  timezone: timezone.optional().describe("An IANA name; the person's own unless said."),
+  timezone: timezone.optional().describe("An IANA name; the person's own by default."),
   run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
   project_id: z
     .string()

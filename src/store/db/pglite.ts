@@ -150,7 +150,7 @@ export function embeddedStore(
 /**
  * How the one connection reads now. On a server requests, claims and commits have connections of their own, each planned for what it
  * does; here whoever comes next says how it reads, if that is another way. The engine's statements are thus planned once:
- * with a plan anew for each, a message took half as much CPU time again.
+ * with a plan again for each, a message took half as much CPU time again.
  */
 class ConnectionMode {
   #ordered = false
@@ -168,7 +168,7 @@ class ConnectionMode {
 
 /**
  * Opens what is there, or prepares it. While a first start is unpacking, a file beside the directory says so:
- * whoever finds that file begins anew, and nothing is lost, since nothing was taken before it went.
+ * whoever finds that file begins again, and nothing is lost, since nothing was taken before it went.
  */
 async function openDirectory(path: string): Promise<PGlite> {
   const unfinished = `${path}.unfinished`

@@ -15,7 +15,7 @@ const BY_KEY = {
 }
 const IN_ORDER = { ...BY_KEY, enable_sort: 'off', enable_bitmapscan: 'off' }
 const NO_WAIT = { synchronous_commit: 'off' }
-/** Since there is one way to read, what a plan costs is not worth asking anew each time: it took as long as a batch of a hundred. */
+/** Since there is one way to read, what a plan costs is not worth asking again each time: it took as long as a batch of a hundred. */
 const ONE_PLAN = { plan_cache_mode: 'force_generic_plan' }
 
 /**

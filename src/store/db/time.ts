@@ -4,7 +4,7 @@
  *
  * A transaction has the instant of its beginning, asked for in the round trip that begins it. A single statement has the instant
  * last heard plus what has passed since by the steady clock: never ahead of the database, so that nothing is early, and behind it
- * by no more than a round trip. After a second without hearing it is asked for anew, so that a clock which was set is followed.
+ * by no more than a round trip. After a second without hearing it is asked for again, so that a clock which was set is followed.
  */
 const TRUST_MS = 1_000
 

@@ -47,7 +47,7 @@ export async function changeShard(
   )
 }
 
-/** Of nobody, to be dealt anew. */
+/** Of nobody, to be dealt again. */
 export async function forgetShards(tx: Db): Promise<void> {
   await tx.query('delete from wakeful.shards')
 }

@@ -47,7 +47,7 @@ const foreignFields = Object.fromEntries(
 
 export const changeFields = {
   schedule: cron.optional().describe('Five fields.'),
-  timezone: timezone.nullish().describe('An IANA name; UTC unless said.'),
+  timezone: timezone.nullish().describe('An IANA name; UTC by default.'),
   end_time: instant.nullish().describe('The last instant it may run at.'),
   enabled: z.boolean().nullish(),
   input: json,

@@ -271,7 +271,7 @@ const searchOp = operation({
   method: 'POST',
   path: '/runs/crons/search',
   tag: TAG,
-  summary: 'Crons, newest first unless said',
+  summary: 'Crons, newest first by default',
   body: search,
   opaque: ['metadata'],
   audit: 'none',
