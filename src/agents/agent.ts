@@ -76,7 +76,7 @@ export interface Agent {
 
 export const AGENT_TIMEOUT_MS = 60_000
 
-/** What whoever makes an agent may limit. */
+/** Limits that an agent may be given. */
 export interface AgentLimits {
   /** How long one turn may take; a minute unless given. */
   readonly timeoutMs?: number

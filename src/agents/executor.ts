@@ -66,7 +66,7 @@ export interface ExecutorServices {
   report(progress: Progress): Promise<unknown>
   /** Keeps a run's file until its commit names it. */
   readonly files: Pick<FileKeeper, 'put'>
-  /** Something went wrong that is nobody's failure. */
+  /** Reports an error that does not fail the run. */
   trouble(error: unknown): void
 }
 

@@ -186,7 +186,7 @@ function questionOf(calls: readonly AskedCall[]): string {
 
 /** What a failed call of a model means for the turn: never again, not before a while, or as any error. */
 function steering(thrown: unknown, now: Date): unknown {
-  // Whoever has tried several times says what came last.
+  // After several tries the last error counts.
   const { lastError: error = thrown } = (thrown ?? {}) as { lastError?: unknown }
   const {
     statusCode,

@@ -147,7 +147,7 @@ export class Turn {
     return id
   }
 
-  /** Withdraws a question of this user and agent; one that has ended, or is none, stays as it is. */
+  /** Withdraws a question of this user and agent. One that has ended or does not exist is no error. */
   cancelQuestion(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelQuestion: takes the id that ask answered')
@@ -192,7 +192,7 @@ export class Turn {
     return draft.id
   }
 
-  /** Cancels an alarm of this user and agent; one that has ended, or is none, stays as it is. */
+  /** Cancels an alarm of this user and agent. One that has ended or does not exist is no error. */
   cancelAlarm(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
@@ -226,7 +226,7 @@ export class Turn {
     return draft.id
   }
 
-  /** Deletes an intent of this user and agent; the record of its executions is kept. One that is none is no error. */
+  /** Deletes an intent of this user and agent; the record of its executions is kept. One that does not exist is no error. */
   deleteIntent(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('deleteIntent: takes the id that createIntent answered')
@@ -240,7 +240,7 @@ export class Turn {
     return draft.id
   }
 
-  /** Deletes work of this user with its outputs; a run of it is stopped. One that is none is no error. */
+  /** Deletes work of this user with its outputs; a run of it is stopped. One that does not exist is no error. */
   deleteWork(id: string): void {
     if (typeof id !== 'string' || !isUuid(id))
       throw new TypeError('deleteWork: takes the id that createWork answered')
@@ -308,7 +308,7 @@ export class Turn {
     return planned(this.#input)
   }
 
-  /** Why this agent wrote unasked here of late, or did not: newest first, then how its intents stand. */
+  /** Why this agent recently wrote unasked here, or did not: newest first, then how its intents stand. */
   explained(limit = 20): Promise<Explained[]> {
     return explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
   }

@@ -1,6 +1,6 @@
 /**
  * What a remote agent answers a turn with: its new state and its effects. Read strictly, and all that is
- * wrong is said at once, since whoever mends it sees only the text of the failed turn. State and payloads
+ * wrong is said at once, since the developer sees only the text of the failed turn. State and payloads
  * stay the text they were written in.
  */
 import { z } from 'zod'

@@ -179,7 +179,7 @@ export interface Context {
   /** Aborted when nobody waits for the answer any more. Made when asked for: few ask, and it costs 4 µs. */
   readonly signal: () => AbortSignal
   readonly requestId: string
-  /** The trace this runs in, to be kept in what it sets; null or left out where there is none. */
+  /** The trace this runs in, to be kept in what it sets; null or left out without one. */
   readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
@@ -211,7 +211,7 @@ export type Across = (
 export interface Answer {
   /** Of a page: where each of its rows stands, so that pages of several shards can be made one. */
   readonly places?: readonly Place[]
-  /** A fuller answer, for whoever runs the operation within a transaction to wait for when it has committed. */
+  /** A fuller answer that the caller of a transaction waits for after its commit. */
   readonly later?: () => Promise<Answer>
   /** Only where it differs from the operation's own. */
   readonly status?: number

@@ -34,7 +34,7 @@ function limitField(limits: { max: number; default: number }) {
     .meta({ type: 'integer', minimum: 1, description: `At most ${limits.max}.` })
 }
 
-/** Zero for what is none. Digits beyond any number become Infinity, which is above every maximum. */
+/** Zero for anything else. Digits beyond any number become Infinity, which is above every maximum. */
 function wholeNumber(value: unknown): number {
   if (typeof value === 'number') return Number.isInteger(value) ? value : 0
   return typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : 0

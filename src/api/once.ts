@@ -72,7 +72,7 @@ export function onceByKey(store: IdempotencyStore): Run {
         claimAndRun(store, op, inside, input, claim),
       )
       if (answer.later === undefined) return answer
-      // The fuller answer is the first answer: whoever repeats the request gets that one.
+      // The fuller answer is kept, so that a repeated request gets it.
       const full = await answer.later()
       await store.completeKey(ctx.db, keeping(op, full, claim))
       return full

@@ -94,7 +94,7 @@ export async function inOneTransaction(
 }
 
 /**
- * Keeps what is said to the app back until it is so: whoever looks before the commit sees nothing, and the files of
+ * Holds back hints and file deletions until the commit: a service that looks before it sees nothing, and the files of
  * a work whose deletion does not commit must stay.
  */
 function deferUntilCommit(app: AppServices) {

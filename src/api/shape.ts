@@ -24,7 +24,7 @@ export const idParam = z.string().superRefine((value, ctx) => {
 })
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Checks one part. Adds what is wrong to `errors`; an id that is none refuses at once. */
+/** Checks one part. Adds what is wrong to `errors`; a malformed id is refused at once. */
 export function parsePart(
   schema: z.ZodObject | undefined,
   part: Part,

@@ -108,7 +108,7 @@ export class AgentRuntime {
     await this.agents.refresh()
   }
 
-  /** Whoever waits for an output gets what there is. */
+  /** Callers that wait for an output get what there is. */
   release(): void {
     this.#work.release()
   }

@@ -155,7 +155,7 @@ export class App {
       if (applied.length > 0) log.info({ ...shard, applied }, 'migrated')
       if (number === 0) await agreeOnMap(this.stores)
       else await agreeOnShard(this.stores, number)
-      // Opened by us and by nobody else: whoever held a lease in it has died.
+      // Only we can have it open, so every process that held a lease in it has died.
       if (store.kind === 'pglite' && this.#options.store === undefined)
         await expireLeases(store.engine)
       const tzData = tzDataVersion()
@@ -264,7 +264,7 @@ export class App {
     }
   }
 
-  /** Operations as functions of flat arguments, for whoever acts in this process. */
+  /** Operations as functions of flat arguments, for callers in this process. */
   door(actor: Actor): Door {
     return openDoor(this.#doors, actor)
   }

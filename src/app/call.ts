@@ -7,7 +7,7 @@ import { operations } from './operations.ts'
 
 const BY_NAME = new Map(operations.map((op) => [op.name, op]))
 
-/** The JSON of the answer as values, undefined where there is none. */
+/** The JSON of the answer as values, undefined without one. */
 export async function callByName(door: Door, name: string, args: object = {}): Promise<unknown> {
   const op = BY_NAME.get(name)
   if (op === undefined) throw new Refusal('not_found', `there is no operation ${name}`)

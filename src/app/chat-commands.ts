@@ -12,7 +12,7 @@ const WAKE_MAX = 8_000
 const LEDGER_LOOK = 50
 const NOTHING = 'Nothing more of this is planned.'
 
-/** `once`: the vendor's id of what they said; told again it is done once. */
+/** `once`: the vendor's id of the message, so that a redelivery is handled once. */
 export async function answerWord(
   door: Door,
   word: Word,

@@ -88,7 +88,7 @@ export class WriteBatcher {
     return set
   }
 
-  /** Keeps facts and fires what they make true. Within `tx`, whoever commits it tells the turns. */
+  /** Keeps facts and fires what they make true. Within `tx` the caller wakes the turns after its commit. */
   async takeSignals(signals: readonly NewSignal[], tx: Db | null = null): Promise<SignalTaken[]> {
     const { policy, hints, meter, tracer = UNTRACED } = this.#options
     const startedMs = performance.now()

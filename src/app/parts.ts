@@ -65,7 +65,7 @@ export interface AppOptions {
   readonly log: Logger
   /** A test clock's instant; absent in production. */
   readonly now?: () => Date
-  /** Opened already, and closed by whoever opened it: several apps may share one. Else what `databaseUrl` names. */
+  /** Opened and closed by the caller: several apps may share one. Else what `databaseUrl` names. */
   readonly store?: Store
   readonly moments?: TestSignals
   /** How long a key is believed without asking again; two seconds by default. */
@@ -207,7 +207,7 @@ function openSocketChannel(
 ): WebSocketChannel {
   const engineOf = (bucket: number) => engine().shards.ofBucket(bucket)
   const channel = new WebSocketChannel({
-    // Also while a shard is split: a promise that is refused, not an error in whoever sends.
+    // Also while a shard is split: a rejected promise, not an exception at the sender.
     record: async (receipt) => engineOf(receipt.bucket).outbox.record(receipt),
     positionOf: async (session, id) => positionOf(stores.ofBucket(session.bucket).db, session, id),
     backToPending: async (session, error) => {

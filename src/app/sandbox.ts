@@ -122,7 +122,7 @@ function lanesOf({ store, agents, setting, trouble }: SandboxOptions): Lane[] {
   }))
   const wakes = new WakesService({
     source: alarmWakes({ url: 'http://forecast.invalid', bearer: null }),
-    // Whoever would be called takes it.
+    // Every call succeeds.
     call: async () => ({ taken: true }),
     ...{ claims, commits, ...shared, enabled: enabled && wakesByUrl },
   })

@@ -25,7 +25,7 @@ export function onlyStore(store: Store): PerShard<Store> {
   return new PerShard([store], new ShardMap([EVERYTHING]))
 }
 
-/** What the map becomes where there is none yet: shares for all where nobody is there, else all stay where they are. */
+/** The first map: equal shares without people, else everything stays in the first shard. */
 export async function firstMap(home: Store, count: number): Promise<readonly KeptShard[]> {
   return home.migrations.tx(async (tx) => {
     const kept = await holdMap(tx)
@@ -50,7 +50,7 @@ export async function agreeOnMap({ all, home, map }: PerShard<Store>): Promise<v
   take(map, kept, all.length)
 }
 
-/** A shard knows which it is, and of whom: a list in another order would find nobody's rows. */
+/** A shard knows its number and installation: with a list in another order, rows would not be found. */
 export async function agreeOnShard({ all, home }: PerShard<Store>, number: number): Promise<void> {
   const store = all[number]
   if (store === undefined || number === 0) return

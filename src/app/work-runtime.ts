@@ -58,7 +58,7 @@ export class WorkRuntime {
     }
   }
 
-  /** Whoever waits for an output gets what there is. */
+  /** Callers that wait for an output get what there is. */
   release(): void {
     for (const waits of this.#waits.all) waits.close()
   }

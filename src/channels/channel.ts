@@ -18,7 +18,7 @@ export interface Channel {
   show(rows: readonly (EventRow & { bucket: number })[]): void
   /** How far each session with somebody listening has come. */
   reached(asked?: (bucket: number) => boolean): Reached[]
-  /** The database no longer has what these sessions have heard: whoever listens connects again. */
+  /** The database no longer has what these sessions have heard: its listeners must connect again. */
   reconnect(keys: readonly string[]): void
 }
 
@@ -72,7 +72,7 @@ export interface PushChannel {
   invite?(code: string): Promise<Invitation>
   /** Who knows an address owns it: no code is needed. */
   readonly provesItself?: boolean
-  /** An address as it is kept; null: it is none of this channel's. Left out, any text is one. */
+  /** An address as it is kept; null: it is not an address of this channel. Left out, any text is one. */
   addressOf?(text: string): string | null
 }
 

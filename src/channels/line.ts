@@ -34,7 +34,7 @@ export interface LineOptions {
   readonly account: Account
   readonly db: Db
   readonly leaseMs: number
-  /** Where to, for whoever goes on from the cursor. */
+  /** The address at which a later connection resumes from the cursor. */
   readonly dial: (cursor: string | null) => Promise<Line>
   readonly trouble: (error: unknown) => void
 }

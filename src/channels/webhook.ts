@@ -173,7 +173,7 @@ function patienceOf(headers: Dispatcher.ResponseData['headers']): RetryAfter | n
   return retryAfterOf(Array.isArray(header) ? header[0] : header)
 }
 
-/** An answer that breaks off is none: half of it could pass for a whole one. */
+/** An answer that breaks off counts as no answer: half of it could pass for a whole one. */
 async function replyOf(
   { statusCode: status, headers, body }: Dispatcher.ResponseData,
   maxBytes: number,

@@ -1,4 +1,4 @@
-/** What the fields of requests are made of, whoever asks: each form has one schema and one sentence. */
+/** Schemas that several requests share: one schema and one error text for each form. */
 import { z } from 'zod'
 import { RawJson } from '../../packages/exact-json/src/index.ts'
 import { CATCH_UPS } from '../../packages/schedule/src/catch-up.ts'

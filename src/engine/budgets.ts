@@ -95,7 +95,7 @@ export class Budgets implements Service {
     if (!counts && !this.#metered && !asks) return null
     const entry = this.#entry(whomOf(claim), claim.now)
     const known = judgeFire(lineage, usedBy(entry), this.limits)
-    // Counted last: whoever asks again because the database was away counts no fire twice.
+    // Counted last, so that a retry after the database was away counts no fire twice.
     if (known === null) await this.#refresh(childOf(lineage), entry)
     const over = known ?? (counts ? await this.#fires(entry) : null)
     if (over !== null) this.#isOver(entry, over, claim)
@@ -149,7 +149,7 @@ export class Budgets implements Service {
     return over
   }
 
-  /** The same for whoever asks from outside of a turn. */
+  /** The same for callers outside of a turn. */
   async judge(child: Lineage, whom: Whom, now: Date): Promise<Over | null> {
     if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, now)
     const entry = this.#entry(whom, now)

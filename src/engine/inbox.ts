@@ -147,7 +147,7 @@ export class ChannelInbox implements Inbox, Service {
     return true
   }
 
-  /** To a question that has ended: the first word counts, and whoever comes second hears so. */
+  /** The reply to an answer after the question has ended: the first answer counts. */
   async #late(message: Heard, link: LinkRow, text: string): Promise<boolean> {
     if (message.to == null) return false
     const db = this.#dbOf(link)
@@ -161,7 +161,7 @@ export class ChannelInbox implements Inbox, Service {
     return true
   }
 
-  /** What a word was about when it was told first: told again after a crash, other messages may have come since. */
+  /** What a message was about when it first came: by its redelivery after a crash, others may have come. */
   async #meant(message: Heard, link: LinkRow, target: string): Promise<string> {
     const claim = { owner: `user:${link.user_id}`, key: `heard ${clientIdOf(message)}` }
     return this.#dbOf(link).tx(async (tx) => {
@@ -186,14 +186,14 @@ export class ChannelInbox implements Inbox, Service {
     const origin = channel(link.channel)?.origin ?? null
     await this.#dbOf(link).tx(async (tx) => {
       const { fresh } = await append(await marked(event, origin, tx), tx)
-      // A message told again opens no window: it was written when it came first.
+      // Redelivery does not reopen the reply window; neither does /stop.
       if (fresh) await hear(tx, link)
     })
     changed('turns', session.bucket)
     changed('outbox', session.bucket, [session.key])
   }
 
-  /** The message that they answer; null where it is none in particular. */
+  /** The message that they answer; null if they quote none. */
   async #answered({ to = null }: Heard, link: LinkRow): Promise<Delivered | null> {
     return to === null ? null : deliveredBy(this.#dbOf(link), link, to)
   }
@@ -223,7 +223,7 @@ export class ChannelInbox implements Inbox, Service {
     return null
   }
 
-  /** At most one in a while for each address: whoever floods us is not answered each time. */
+  /** Rate-limited by address, so that a flood is not answered message by message. */
   #hint(to: Where, text: string): void {
     const nowMs = performance.now()
     const key = `${to.channel}:${to.address}`

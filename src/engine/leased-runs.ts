@@ -41,7 +41,7 @@ export class LeasedRuns<R> {
     const entry: Entry<R> = { run, done: work }
     this.#entries.set(key, entry)
     this.#heartbeat ??= setInterval(() => this.#beat(), this.#options.leaseMs / 3).unref()
-    // Left to whoever takes its lease next: a rejection that nobody hears would end the process.
+    // The next holder of the lease retries it. An unhandled rejection would end the process.
     const heard = work.catch((error: unknown) => this.#options.meter.trouble('run', error))
     entry.done = heard.finally(() => {
       // A row whose lease was lost may be claimed again under the same key while its old run still goes on.

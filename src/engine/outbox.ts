@@ -132,7 +132,7 @@ export class OutboxService implements Service {
     for (const wanted of chunks(channel.wanted(keys, this.#options.holds), SESSIONS_MAX)) {
       const rows = await undelivered(this.#options.reads, channel.name, wanted, EFFECTS_MAX)
       if (rows.length === 0) continue
-      // Whoever watches the log sees an event before what was said to it.
+      // A watcher of the log sees an event before the answer to it.
       await this.#show(channel, [...new Set(rows.map((row) => row.session_key))])
       const receipts = channel.offer(rows)
       for (const receipt of receipts) {

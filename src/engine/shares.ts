@@ -1,7 +1,7 @@
 /**
  * How much of a capacity each party (an agent, a person, a channel) holds. A party is held back while it holds more than a share
  * of what is still free. So one alone may use most of the capacity, several get equal parts, and something always stays free
- * for a party that holds nothing. Only parties that hold much are looked at: where there is none, nothing is asked.
+ * for a party that holds nothing. Only parties that hold much are looked at; without one, nothing is asked.
  */
 export class Shares {
   readonly #held = new Map<string, number>()

@@ -66,7 +66,7 @@ export async function notifyStarted(
   }
 }
 
-/** Those that stand for a slot: others of the type, such as a notice of work, are nobody's to withdraw. */
+/** Those that stand for a slot. Others of the type, such as a notice of work, cannot be cancelled. */
 function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger): BegunEvent[] {
   return turns.flatMap((claim) => {
     const { bucket, event_id: eventId, trigger_id: triggerId } = claim

@@ -1,7 +1,7 @@
 /**
  * The sources service: asks those that are due, each under a lease of its own so that one process asks at a
  * time, and hands on what is new. The facts are taken before the poll is settled: a process that dies in
- * between makes them be told again, and a fact told twice is one.
+ * between makes the next poll post them again, and a fact posted twice counts once.
  */
 import { errorText } from '../core/errors.ts'
 import { newToken } from '../core/ids.ts'

@@ -1,6 +1,6 @@
 /**
  * The switch in this process: what is stopped, as it was read last. Looked up twice a second and at every hint, so that a stop bites
- * everywhere within one. Whoever runs something asks before it begins and is told when it changes.
+ * everywhere within one second. Services ask before they begin something and are told when it changes.
  */
 import {
   HELD_UNTIL,

@@ -35,7 +35,7 @@ export function openArchive(
     return new S3Archive(new S3Keeper({ ...settings, prefix: under, isKey, now }))
   }
   if (settings.kind === 'temporary')
-    throw new Error('an archive that goes with the process is none')
+    throw new Error('an archive needs a directory or s3:// address that outlives the process')
   const path = resolve(settings.path)
   return new DirectoryArchive(() => join(path, installation()))
 }

@@ -17,7 +17,7 @@ export interface ListedFile {
 export interface FileKeeper {
   /** Returns when the file is there to stay, whole. */
   put(key: string, bytes: Uint8Array, mediaType: string, signal?: AbortSignal): Promise<void>
-  /** Null when there is none. */
+  /** Null without such a file. */
   open(key: string, signal?: AbortSignal): Promise<KeptFile | null>
   /** What is not there counts as removed. */
   remove(keys: readonly string[]): Promise<void>

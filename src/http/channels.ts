@@ -5,14 +5,14 @@ import { Refusal } from '../core/errors.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
 import { refuseRest } from './methods.ts'
 
-/** Answers for the channel of that name; null: there is none, or none that is written to. */
+/** Answers for the channel of that name; null: no such channel, or one that receives nothing. */
 export type ChannelDoor = (
   name: string,
   request: Omit<ChannelRequest, 'now'>,
 ) => Promise<ChannelAnswer> | null
 
 const PATH = '/v1/channels/:name'
-/** A mail with a picture in it; whoever sends more is refused before it is read. */
+/** A mail with a picture in it; larger bodies are refused before they are read. */
 const BODY_BYTES_MAX = 5 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 

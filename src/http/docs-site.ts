@@ -19,7 +19,7 @@ export interface Site {
   /** Of every page within the site, such as `operations/running.html`. */
   readonly paths: readonly string[]
   /**
-   * A page, or null where there is none. `root` leads from the address it is read at to the first page; by default by the depth of
+   * A page, or null without one. `root` leads from the address it is read at to the first page; by default by the depth of
    * its path.
    */
   page(path: string, root?: string): string | null

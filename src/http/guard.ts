@@ -19,7 +19,7 @@ function isLocalHost(host: string): boolean {
 
 export function checkLocal(headers: IncomingHttpHeaders): void {
   const { host, origin } = headers
-  // Browsers always send a Host; what has none (HTTP/1.0) is none.
+  // Browsers always send a Host; a client without one (HTTP/1.0) is not a browser.
   if (host !== undefined && !isLocalHost(host)) {
     throw new Refusal(
       'forbidden',

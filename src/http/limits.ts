@@ -9,7 +9,7 @@ import { Refusal } from '../core/errors.ts'
 import { type Bucket, draw, type Rate } from '../core/identity/token-bucket.ts'
 
 const KEPT_MAX = 10_000
-/** Wrong keys from one address: nineteen a minute are told so; whoever goes on guessing hears that it is too much. */
+/** Wrong keys from one address: nineteen a minute get 401, further ones 429. */
 const GUESSES: Rate = { perSecond: 19 / 60, burst: 19, restarts: true }
 /** What needs no key (challenges and their proofs), from one address. */
 const STRANGERS: Rate = { perSecond: 5, burst: 50 }

@@ -8,7 +8,7 @@ import { readText } from './reading.ts'
 import type { Caller } from './server.ts'
 import { incoming } from './spans.ts'
 
-/** Answers one message of the protocol, as whoever sent it. */
+/** Answers one message of the protocol with the rights of its sender. */
 export type McpAnswerer = (
   caller: Caller,
   message: { readonly text: string; readonly headers: Readonly<Record<string, string>> },

@@ -73,7 +73,7 @@ export interface ServerOptions extends MetaOptions {
   readonly limit?: (actor: Actor) => Limited | null
   /** Before an operation that needs no key: the refusal of an address that asks too much. */
   readonly limitStrangers?: (address: string) => Refusal | null
-  /** Whose word about where a request came from is believed; unless given, nobody's. */
+  /** Which proxies are trusted to name a request's address; none by default. */
   readonly trusts?: Trusts
   readonly logger: Logger
   readonly idempotency: IdempotencyStore

@@ -84,7 +84,7 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
   }, PING_MS).unref()
 
   server.on('upgrade', (request, stream, head) => {
-    // Whoever goes away before being let in is no trouble of ours.
+    // A client that leaves before it is authenticated is no error.
     stream.on('error', () => stream.destroy())
     admit(request, options, isLocal(server))
       .then((visit) => {

@@ -44,7 +44,7 @@ export function inputSchema(op: Operation): ObjectSchema {
   }
 }
 
-/** The answer's shape, undefined where there is none; a list is put under `data`, since results are objects. */
+/** The answer's shape, undefined without one; a list is put under `data`, since results are objects. */
 export function outputSchema(op: Operation): ObjectSchema | undefined {
   if (op.output === null) return undefined
   const { type, properties, ...rest } = plainSchema(op.output)

@@ -1,4 +1,4 @@
-/** The sources of a process, whoever brought them, checked before anything asks them. */
+/** The sources of a process, from options and packages, checked before the first poll. */
 import { callRefusal } from '../core/calls/address.ts'
 import { POLL_MIN_MS } from '../core/intents/polling.ts'
 import type { Source } from './source.ts'

@@ -143,7 +143,7 @@ const hasPassed = ({ attempt, missed_count }: AlarmSlot) => attempt === 0 && mis
 function eventOf(slot: AlarmSlot, caught: CatchUpPlan, since: Date | null): Fire[] {
   const { id, user_id: userId, agent_id: agentId, now } = slot
   if (caught.slot === null) return []
-  if (agentId === null) throw new Error(`alarm ${id} is nobody's here to take`)
+  if (agentId === null) throw new Error(`alarm ${id} names no agent`)
   const threadId = slot.conversation_id === '' ? slot.delivery_id : slot.conversation_id
   const session = sessionOf(userId, agentId, threadId, slot.bucket)
   const schedule = slot.kind === 'once' ? null : cronSchedule(slot)

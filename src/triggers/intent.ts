@@ -199,7 +199,7 @@ export async function act(
   return { fired, checks, turns }
 }
 
-/** Whoever made the intent: what a fact from outside fires has that fact's origin. */
+/** A fire by a fact from outside has that fact's origin, no matter who made the intent. */
 function firedLineage({ slot, terms }: Look): string | null {
   const origin = ORIGINS.find((each) => each === terms.trigger_type)
   if (origin === undefined) return slot.lineage

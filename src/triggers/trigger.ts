@@ -21,7 +21,7 @@ export interface Promotion {
   readonly turns?: readonly ClaimedTurn[]
 }
 
-/** The first of several instants ahead; null where there is none. */
+/** The first of several instants ahead; null without one. */
 export function soonest(nextMs: readonly (number | null)[]): number | null {
   const known = nextMs.filter((ms) => ms !== null)
   return known.length === 0 ? null : Math.min(...known)

@@ -32,7 +32,7 @@ eachStore('keys', (store) => {
     [422, { role: 'user', user_id: 'ann', expires_at: 'soon' }, 'body.expires_at'],
     [422, { role: 'user', user_id: 'ann', scope: 'all' }, 'body.scope'],
     [400, { role: 'agent' }, 'user_id: a key of role agent needs one'],
-    [400, { role: 'admin', user_id: 'ann' }, "is nobody's"],
+    [400, { role: 'admin', user_id: 'ann' }, 'belongs to no person'],
     [400, { role: 'user', user_id: 'ann', agent_id: 'bot' }, 'agent_id'],
     [400, { role: 'agent', user_id: 'ann', owner_did: 'did:matrix:bea:00000000000000aa' }, 'bea'],
     [400, { role: 'service', expires_at: '2020-01-01T00:00:00Z' }, 'in the future'],

@@ -39,7 +39,7 @@ export function usePerson(): readonly [string, (person: string) => void] {
   ]
 }
 
-/** Only whoever may act for others can name somebody; for the usual person nothing need be said. */
+/** Only callers that may act for others can name a person. */
 export function actFor(person: string): string | undefined {
   return person === LOCAL_PERSON || person === '' ? undefined : person
 }

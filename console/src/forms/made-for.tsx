@@ -27,7 +27,7 @@ export function PersonField(props: {
   fault?: string | undefined
 }) {
   const me = useMe()
-  // Whoever stands for one person acts for that person alone.
+  // A caller bound to one person acts for that person only.
   if (!seesAll(me)) return null
   return (
     <TextField

@@ -65,7 +65,7 @@ export function KeyScreen() {
         </Button>
       </form>
       <p className="mt-6 text-sm text-muted">
-        No key yet? Whoever runs this server makes one with{' '}
+        No key yet? The operator of this server makes one with{' '}
         <code className="font-mono text-[0.9em] wrap-anywhere">
           wakeful keys create --role user --user ann
         </code>

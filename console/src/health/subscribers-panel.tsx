@@ -29,7 +29,7 @@ interface Subscription {
   }
 }
 
-/** A worker's key sees nobody's. */
+/** A worker's key sees no subscriptions. */
 export function SubscribersPanel() {
   const me = useMe()
   const mayLook = me !== undefined && me.role !== 'worker'

@@ -142,7 +142,7 @@ function Revoke({ row, onDone }: { row: Key; onDone: () => void }) {
   return (
     <Confirm
       title="Revoke this key?"
-      words={`Whoever uses the ${row.role} key of ${nameOf(row)} is refused within seconds, and their open sockets close. This cannot be undone; you can make another key.`}
+      words={`Requests with the ${row.role} key of ${nameOf(row)} are refused within seconds, and its open sockets close. This cannot be undone; you can make another key.`}
       action="Revoke"
       busy={revoke.isPending}
       onYes={() => revoke.mutate()}

@@ -59,7 +59,8 @@ function LinkList() {
   if (rows.length === 0)
     return (
       <Empty title="Nobody is linked yet">
-        Make a code for a session; whoever shows it on the channel is reached there from then on.
+        Make a code for a session. The person who sends it on the channel is reached there from then
+        on.
       </Empty>
     )
   return (

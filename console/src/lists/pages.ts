@@ -28,7 +28,7 @@ export function usePages<T>({ key, path, rows, everyMs = LOOK_MS, enabled = true
     initialPageParam: null as string | null,
     getNextPageParam: (last) => last.next_cursor,
     enabled,
-    // Many pages cost many requests: whoever has scrolled far looks at what does not move.
+    // Refreshing many pages costs many requests, so pages far down are not refreshed.
     refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 2 ? false : everyMs),
     placeholderData: keepPreviousData,
   })

@@ -1,4 +1,4 @@
-/** The timeline in words: what comes next, what has just been, what wants a look, and all of it as a table. */
+/** The timeline in words: what comes next, what has just been, what needs attention, and all of it as a table. */
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { KIND_NAMES, KindDot, OutcomeBadge, outcomeLabel } from '../parts/outcome.tsx'

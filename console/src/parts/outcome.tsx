@@ -1,4 +1,4 @@
-/** What became of a slot, as a badge: the words for people, and whether it wants a look. */
+/** What became of a slot, as a badge: the words for people, and whether it needs attention. */
 import type { LedgerKind, Outcome } from '../api/ledger.ts'
 import { Badge, type Tone } from './parts.tsx'
 

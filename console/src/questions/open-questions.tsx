@@ -1,4 +1,4 @@
-/** Questions that wait for a person's word, the newest first; nothing where there is none. */
+/** Questions that wait for a person's word, newest first; renders nothing without any. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { request } from '../api/http.ts'

@@ -1,4 +1,4 @@
-/** The options of a question as buttons; the first word counts, and whoever comes second is told. */
+/** The options of a question as buttons; the first answer counts, and a second one is told so. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useAct } from '../forms/act.ts'
 import { Button } from '../parts/parts.tsx'

@@ -25,7 +25,7 @@ interface Message {
 interface Props {
   readonly sessionKey: string
   readonly watching: boolean
-  /** Just made: whoever made it wants to write. */
+  /** Just created, so the text field gets the focus. */
   readonly fresh: boolean
 }
 
@@ -37,7 +37,7 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
   const client = useQueryClient()
   const [text, setText] = useState('')
   const drafts = useDrafts(setText)
-  // Selected: Enter sends it, and whoever types something else replaces it.
+  // Selected, so that Enter sends it and typing replaces it.
   useLayoutEffect(() => {
     if (drafts > 0) field.current?.select()
   }, [drafts])

@@ -29,7 +29,7 @@ interface Props {
   readonly older: Older
 }
 
-/** Held at its end: new sayings are followed by whoever reads there, and older ones come in above without a jump. */
+/** Sticks to its end: a reader there follows new messages, and older ones load above without a jump. */
 export function Conversation(props: Props) {
   const { sayings, sessionKey, loading, watching, reading, agent, more, older } = props
   const scroller = useRef<HTMLDivElement>(null)

@@ -1,4 +1,4 @@
-/** A sentence put into the composer for whoever is about to write there: by the tour. */
+/** A sentence that the tour puts into the composer. */
 
 let waiting: string | null = null
 const composers = new Set<(text: string) => void>()

@@ -18,7 +18,7 @@ export function keyIn(part: string): string | null {
   return key !== null && SESSION_KEY.test(key) ? key : null
 }
 
-/** One part of a key, such as a user's id, in an address. What is none stays as it is: the server says what is wrong with it. */
+/** One part of a key, such as a user's id, in an address. A malformed one stays as it is: the server says what is wrong with it. */
 export function partIn(part: string): string {
   return decoded(part) ?? part
 }

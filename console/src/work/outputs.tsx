@@ -9,7 +9,7 @@ import { Trouble } from '../parts/trouble.tsx'
 import { Download } from './download.tsx'
 import { isLive, OUTPUT_TONES, type Output, type Work } from './shapes.ts'
 
-/** Only whoever reads an output loads what reads Markdown. */
+/** The Markdown reader is loaded with the first output that is read. */
 const Markdown = lazy(() =>
   import('../markdown/markdown.tsx').then((module) => ({ default: module.Markdown })),
 )

@@ -81,7 +81,7 @@ function tame(command: Command): Command {
   return command
 }
 
-/** Whoever reads our output may stop reading (`| head`): that is no error. */
+/** A reader of our output may stop reading (`| head`): that is no error. */
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.ok)

@@ -235,7 +235,7 @@ function deferred() {
     },
     reject: (error: unknown) => finish(error),
   }
-  // Whoever waits hears of it; if nobody waits any more, it is no news.
+  // Only a caller that still waits needs the error.
   made.promise.catch(() => made)
   return made
 }

@@ -70,7 +70,7 @@ async function choice<T extends string>(
   const [first] = choices
   if (!process.stdin.isTTY || !process.stdout.isTTY) return first
   const asked = createInterface({ input: process.stdin, output: process.stdout })
-  // Whoever ends it here wants nothing written.
+  // Ended at a prompt: write nothing.
   asked.once('SIGINT', () => process.exit(EXIT.usage))
   try {
     for (;;) {

@@ -108,12 +108,12 @@ async function revoke(db: Db, id: string): Promise<void> {
     return ended
   })
   if (row === null) throw new Error(`there is no key ${id}; "wakeful keys list" shows them`)
-  // The embedded store is locked by whoever has it open: there is nobody else to tell.
+  // Only one process can open the embedded store, so no other one needs to hear of it.
   if (db.kind === 'postgres') await announce(db, { from: 'command line', topics: [['keys', [id]]] })
   print(`revoked ${id}`)
 }
 
-/** Whoever reaches the database by hand is an admin without a key. */
+/** A caller with access to the database acts as admin without a key. */
 function entry(operation: string, objectId: string): AuditEntry {
   const actor = { keyId: 'command line', role: 'admin', userId: null, actedFor: false }
   return { ...actor, operation, objectId, owner: null, requestId: newId(), summary: '' }
@@ -124,7 +124,8 @@ async function webhookSecret(): Promise<void> {
   if (given !== null) return print(given)
   await withDb(async (db) => {
     const kept = await readSetting(db, 'webhook_secret')
-    if (kept === null) throw new Error('there is none yet: it is made when the server first starts')
+    if (kept === null)
+      throw new Error('there is no webhook secret yet: it is made when the server first starts')
     print(kept)
   })
 }

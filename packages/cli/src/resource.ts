@@ -121,7 +121,7 @@ function readText(where: string, value: string, opaque: ReadonlySet<string>): un
   }
 }
 
-/** The server speaks of fields; whoever typed the command knows them as flags. */
+/** The server names fields; the command line calls them flags. */
 function inFlags(error: unknown, row: Row): unknown {
   if (!(error instanceof WakefulError)) return error
   const { status, title, requestId } = error

@@ -27,7 +27,7 @@ export interface Row {
   readonly complete?: (input: Item) => Item
   /** Of a list. */
   readonly columns?: readonly Column[]
-  /** Of a list: what it is called when there is none of it. */
+  /** Of a list: what an empty one is called. */
   readonly none?: string
   /** Where in the answer the thing itself is. */
   readonly at?: string

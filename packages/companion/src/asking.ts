@@ -29,7 +29,7 @@ export function keptOf({ parsed, what }: Reminder): Kept {
 
 const WHAT_MAX = 200
 
-/** What the sentence means as an answer to what was asked; null when it is none. */
+/** What the sentence means as an answer to what was asked; null when it is not an answer. */
 export function resumed(
   asked: Asked,
   meaning: Meaning,

@@ -1,6 +1,6 @@
 /**
  * What there is of one kind, paused or not, told with ids for a model; and one of it found, read, changed or taken back. Ids come
- * from the lists: whatever is none is refused with that word.
+ * from the lists: anything else is refused with that word.
  */
 import type { Turn } from '../../../src/agents/function.ts'
 import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/own.ts'

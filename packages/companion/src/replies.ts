@@ -95,7 +95,7 @@ export function whyText(told: readonly Explained[], place: Place): string {
   const lines = past.toReversed().map((each) => `- ${occasionText(each, place)}`)
   const stands = waiting.map((each) => `- ${quoted(each.title)}: ${conditionText(each.reason)}`)
   return [
-    ...(lines.length === 0 ? [] : ['Each time I could have written unasked, of late:', ...lines]),
+    ...(lines.length === 0 ? [] : ['Each time I could have written unasked recently:', ...lines]),
     ...(stands.length === 0 ? [] : ['What I watch, when I last looked:', ...stands]),
   ].join('\n')
 }

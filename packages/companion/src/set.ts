@@ -230,7 +230,7 @@ function around(
   const what = thingOf(tail === undefined ? piece : [...piece, ...tail])
   const left = timeWordIn(wordsOf(what))
   if (PRONOUN.test(what)) return { is: 'unclear', about: 'what', parsed: time.parsed }
-  // "tomorrow at 25:00 …": the time goes on with something that is none.
+  // "tomorrow at 25:00 …": the time is followed by something that is not a time.
   if (left?.rhythm === true || (left !== null && MAY_GO_ON.test(follows)))
     return limited(left.rhythm ? left.word : follows)
   const reminder = { ...time, what }
@@ -259,7 +259,7 @@ function limited(part: string): Meaning {
 const CONDITION =
   /^(?:when|whenever|if|unless|after|before|at|on|in|by|once|while|during|until|as|all|around|later)\b/i
 
-/** A thing without a time is kept for the next sentence; a time that is none says why. */
+/** A thing without a time is kept for the next sentence; an impossible time says why. */
 function withoutTime(words: readonly string[], place: Place): Meaning {
   const text = words.join(' ')
   const what = thingOf(words)

@@ -83,7 +83,7 @@ export function spansOf(words: readonly string[], place: Place, recurring = fals
   return spans
 }
 
-/** "buy sun cream", "every hour sun …": a short name of a day amid other words is none unless something leads it in. */
+/** "buy sun cream", "every hour sun …": a short name of a day amid other words is a day only after a word that leads it in. */
 function isHomonym(words: readonly string[], from: number, to: number): boolean {
   if (to === words.length || !HOMONYMS.has(bareWord(words[to - 1] ?? ''))) return false
   if (to - from === 1) return from > 0

@@ -64,7 +64,7 @@ export class ForecastPool {
     if (this.#people.size > 1) raise(this.#flag, OTHERS_WAIT)
     const before = this.#last
     const mine = before.then(() => this.#hold(work))
-    // Whoever asked hears of its errors, and need not wait until it is tidy; the next one does.
+    // The caller gets its errors without waiting for the clean-up; the next forecast waits for it.
     this.#last = Promise.allSettled([mine]).then(() => this.#tidy())
     return mine.finally(() => this.#people.delete(userId))
   }

@@ -37,6 +37,6 @@ function notesOn(copy: Copy): string[] {
   return outside.length === 0
     ? []
     : [
-        `${outside.length} of the intents name no agent: whoever asks for them decides when they fire, so they are left out`,
+        `${outside.length} of the intents name no agent: outside workers decide when they fire, so they are left out`,
       ]
 }

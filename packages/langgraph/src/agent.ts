@@ -337,7 +337,7 @@ function shown(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_MAX)
 }
 
-/** An interrupt's value is for whoever answers: a text, or an object that holds one in `content`. */
+/** An interrupt's value is shown to the person: a text, or an object with one in `content`. */
 function questionOf(value: unknown): string | null {
   const content =
     typeof value === 'object' && value !== null ? (value as { content?: unknown }).content : value

@@ -49,7 +49,10 @@ export class McpServers {
           signal: until,
         })
         const read = shape.safeParse(answer)
-        if (!read.success) throw new SourceError(`its answer to ${method} is none of the draft’s`)
+        if (!read.success)
+          throw new SourceError(
+            `its answer to ${method} has another shape than the draft of MCP Events says`,
+          )
         return read.data
       })
     } catch (error) {

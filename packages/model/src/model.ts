@@ -11,7 +11,7 @@ const TIMEOUT_MS = 180_000
 const CONNECT_TIMEOUT_MS = 10_000
 const ATTEMPTS_MAX = 4
 const RETRY_BASE_MS = 1_000
-/** Whoever wants us to wait longer has no place for this run. */
+/** A model that asks for a longer wait fails the run. */
 const RETRY_AFTER_MAX_MS = 60_000
 const ANSWER_MAX_BYTES = 2 * 1024 * 1024
 const QUOTED_MAX = 500
@@ -104,7 +104,7 @@ export class HttpModel implements ChatModel {
 
   async ask(messages: readonly ChatMessage[], asked: Asked): Promise<ModelAnswer> {
     if (this.missing !== null) throw new TerminalError(this.missing)
-    // By the protocol that is spoken, whoever speaks it.
+    // Named after the protocol, not the vendor.
     const call = { provider: 'openai', model: this.#settings.name ?? '' }
     const body = bodyOf(this.#settings.name, messages, asked.tools ?? [])
     return tracedModelCall(call, () => this.#patiently(body, asked), usageOf)

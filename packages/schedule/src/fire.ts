@@ -13,7 +13,7 @@ import { changesBetween, instantOf, offsetAt, type Zone, zoneOf } from './zone.t
 /** No zone's offsets differ by more: what lies further apart on one clock keeps its order on the other. */
 const SLACK = 2 * DAY
 
-/** Yields fire instants strictly after `after`, ascending; null when there is none up to the year 9999. */
+/** Yields fire instants strictly after `after`, ascending; null without one up to the year 9999. */
 type Step = (after: number) => number | null
 
 function nextElapsed(compiled: Compiled, zone: Zone, after: number): number | null {

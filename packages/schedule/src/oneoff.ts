@@ -269,7 +269,7 @@ function timeOfDay({ clock, part, days }: When, near: ReadClock | null): [ReadCl
 }
 
 /**
- * The instant of a one-off phrase; null when it is none. Throws when it is one and cannot be. `near` is an instant whose day
+ * The instant of a one-off phrase; null for any other phrase. Throws when it is one and cannot be. `near` is an instant whose day
  * stands in where only a time is said, and whose time of day where only a day is.
  */
 export function readOneOff(

@@ -84,7 +84,7 @@ class Reading {
   }
 
   #enter(tag: SaxesTagNS): void {
-    // Only children of an item: its author's name or its source's title is none of its own.
+    // Only children of an item: its author's name or its source's title does not count.
     if (this.#item === null || this.#depth !== this.#itemDepth + 1) return
     if (tag.uri === ATOM && tag.local === 'link') this.#link(tag)
     const found = fieldOf(tag)

@@ -21,7 +21,7 @@ export type ToolSource = { door(actAs?: string): Door } | Omit<RemoteOptions, 'n
 export interface ToolOptions {
   /** Only these, by name. */
   readonly only?: readonly string[]
-  /** The owner to act for: a user id or a DID. Whoever binds the tools says it, never the model. */
+  /** The owner to act for: a user id or a DID. The app that binds the tools sets it, never the model. */
   readonly actAs?: string
 }
 
@@ -61,7 +61,7 @@ function aiSchema(jsonSchema: object): Schema<unknown> {
 }
 
 /**
- * The tools bound to a turn, for whoever runs a model in it: what they set is written with the turn, or not at all, and is this
+ * The tools bound to a turn, for an agent that runs a model in it: what they set is written with the turn, or not at all, and is this
  * user's and this agent's. `follow_up` is the turn's alone.
  */
 export function turnTools(turn: Turn): TurnTools {

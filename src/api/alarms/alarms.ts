@@ -60,7 +60,7 @@ function timed(field: KindField) {
     {
       path: [field] as PropertyKey[],
       error: (issue: { input?: unknown }) => wrong(issue.input) ?? '',
-      // Said also beside other errors: whoever corrects the request wants to know all of them.
+      // Reported beside other errors, so that one correction fixes all of them.
       when: () => true,
     },
   ] as const
@@ -182,7 +182,7 @@ const createAlarmOp = operation({
         fields: {
           ...fields,
           timezone,
-          // Whoever is woken by URL has threads of their own.
+          // A receiver at the wake URL has threads of its own.
           conversation_id: fields.conversation_id ?? (target.agentId === null ? '' : MAIN_THREAD),
         },
         errors: target.errors,

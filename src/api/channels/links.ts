@@ -85,7 +85,7 @@ const createLink = operation({
   tag: 'Links',
   summary: 'Link an address of a person, or make a code by which they link it themselves',
   description:
-    'Without an address the answer holds a code, good once and for 15 minutes: whoever shows it on the channel gets the session’s messages and may speak in it. With an address the link is there at once; that is for admin and service keys, and for channels whose addresses prove themselves.',
+    'Without an address the answer holds a code, good once and for 15 minutes: the person who sends it on the channel gets the session’s messages and may write in it. With an address the link is there at once; that is for admin and service keys, and for channels whose addresses prove themselves.',
   body: z.object({
     channel: z.string().min(1).max(32),
     session_key: sessionKey
@@ -115,7 +115,7 @@ const createLink = operation({
         'an address is named by admin and service keys; ask for a code',
       )
     const address = channel.addressOf === undefined ? body.address : channel.addressOf(body.address)
-    if (address === null) throw new Refusal('rule', `address: is none of ${name}`)
+    if (address === null) throw new Refusal('rule', `address: is not an address of ${name}`)
     const link = { session, channel: name, address, person, heard: false }
     const made = await makeLink(ctx.db, link).catch((error: unknown) => {
       throw isDuplicate(error) ? new Refusal('conflict', 'this address is linked already') : error

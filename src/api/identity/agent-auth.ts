@@ -87,7 +87,7 @@ const verifyOp = operation({
   },
 })
 
-/** One answer for all that can be wrong: which it was is nobody's business. */
+/** One answer for all that can be wrong, so that it reveals nothing. */
 function notProven(): Refusal {
   return new Refusal(
     'unauthenticated',

@@ -73,7 +73,7 @@ export function planKey(given: Body): {
   const userId = user_id ?? did?.userId ?? null
   const errors: string[] = []
   if ((role === 'admin' || role === 'service') && userId !== null)
-    errors.push(`user_id and owner_did: a key of role ${role} is nobody's; leave them out`)
+    errors.push(`user_id and owner_did: a key of role ${role} belongs to no person; leave them out`)
   if ((role === 'agent' || role === 'user') && userId === null)
     errors.push(`user_id: a key of role ${role} needs one, or an owner_did`)
   if (did !== null && userId !== did.userId)

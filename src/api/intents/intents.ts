@@ -58,7 +58,7 @@ function agentErrors({ app }: Context, agentId: string | null): string[] {
   return [`agent_id: there is no agent ${agentId} here; ${known}`]
 }
 
-/** Under the lock of its person: the limit holds whoever else is adding at the same time. */
+/** Under the lock of its person: the limit holds under concurrent creates. */
 async function limitErrors({ actor }: Context, tx: Db, owner: string): Promise<string[]> {
   const room = await asPerson(tx, actor.agentId, () => roomForIntents(tx, owner))
   return room > 0 ? [] : [LIMIT_REACHED]

@@ -54,7 +54,9 @@ const shape = z.object({
     .optional(),
   name: short(NAME_MAX).optional(),
   text: long.optional(),
-  uid: short(UID_MAX).optional().describe('Of a calendar entry: told again, it replaces itself.'),
+  uid: short(UID_MAX)
+    .optional()
+    .describe('Of a calendar entry: the same uid again replaces the entry.'),
   title: short(TITLE_MAX).optional(),
   starts_at: instant.optional(),
   ends_at: instant.optional(),

@@ -36,7 +36,7 @@ const view = schemaOf(QUESTION).extend({ options: z.array(z.string()) })
 const viewOf = (row: QuestionRow) => shownOf(QUESTION, row)
 const params = z.object({ id: idParam })
 
-/** This actor's to see; else there is none. */
+/** Null unless this actor may see it. */
 async function found(ctx: Context, id: string): Promise<QuestionRow & { session: SessionRef }> {
   const { userId, agentId } = ctx.actor
   const row = await getQuestion(ctx.db, userId, id)

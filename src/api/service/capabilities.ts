@@ -1,4 +1,4 @@
-/** What may be named in requests to this server: for whoever offers a choice. */
+/** The names that requests to this server may use, for forms that offer a choice. */
 import { z } from 'zod'
 import { operation } from '../contract.ts'
 

@@ -31,7 +31,7 @@ const body = z
   })
   .refine(hasOneSpelling, {
     error: 'needs exactly one of schedule, cron_expr and frequency',
-    // Said also beside other errors: whoever corrects the request wants to know all of them.
+    // Reported beside other errors, so that one correction fixes all of them.
     when: () => true,
   })
 type Body = z.output<typeof body>

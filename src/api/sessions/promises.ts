@@ -61,7 +61,7 @@ const promise = operation({
   summary: 'Say that something will come, and set the alarm for it: both, or neither',
   description:
     'The message goes to the person as the agent of the session would say it, the alarm wakes that agent in the same session. A time that is refused means that nothing is said. ' +
-    "It is said on nobody's question, so cap, cooldown and the preferences of the person hold for it: what they hold back is refused with 409, and no alarm is set. `status` is `waiting` where its turn had not come within `wait_seconds`.",
+    'Nobody asked for it, so cap, cooldown and the preferences of the person hold for it: what they hold back is refused with 409, and no alarm is set. `status` is `waiting` where its turn had not come within `wait_seconds`.',
   params: sessionParams,
   body,
   opaque: ['payload'],

@@ -186,7 +186,7 @@ const subscribe = operation({
         principal: principalOf(ctx.actor),
         keyId: ctx.actor.keyId,
         args: JSON.stringify(args),
-        // One that lasts knows better how far it is: what was told behind the given cursor would be told again.
+        // An existing one keeps its own position: going back to the given cursor would repeat events.
         cursor: known?.cursor ?? writeCursor(begin.cursor),
         expiresAt: expiryOf(body.ttl_ms, now),
         oldSecretMs: OLD_SECRET_MS,

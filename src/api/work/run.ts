@@ -17,7 +17,7 @@ export function workRules({ app, actor }: Context, userId: string): WorkRules {
   return { types, missing, refusesParameters, userId, told: { whom, refuses } }
 }
 
-/** One run now, besides the schedule: output and event in the transaction of whoever asks for it. */
+/** One run now, besides the schedule: output and event in the caller's transaction. */
 export async function queueRun(
   { traceparent = null, actor }: Context,
   tx: Db,

@@ -135,7 +135,7 @@ const createWorkOp = operation({
       ]
       return answer(ended ?? output, now ?? row)
     }
-    // Within the transaction of an Idempotency-Key nothing runs before it commits: whoever commits it waits.
+    // Within the transaction of an Idempotency-Key nothing runs before it commits, so its caller waits.
     return ctx.inTransaction ? { ...answer(output, row), later } : later()
   },
 })

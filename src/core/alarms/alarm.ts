@@ -157,7 +157,7 @@ function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'fai
     return { ...stateOf(alarm), status: 'failed', due_at: null, last_error }
   }
   const slot = alarm.scheduled_for.getTime()
-  // Who wants each of them goes on with the next, be it that its time has passed.
+  // With catch_up all, the next slot follows even when its time has passed.
   const from = alarm.catch_up === 'all' ? slot : now.getTime()
   const ahead = missed(parsed.schedule, slot, from, alarm.anchor_at.getTime())
   const rest = { missed_count: ahead.missedCount, failure_count: 0 }

@@ -1,4 +1,4 @@
-/** What an alarm's owner may say of it, whoever asks: a request, a turn or a remote agent; and what is kept of it. */
+/** The fields of an alarm that requests, turns and remote agents may set, and its columns. */
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from '../backoff.ts'

@@ -34,7 +34,7 @@ export function callRefusal(text: string, allowPrivate: boolean): string | null 
   if (url.username !== '' || url.password !== '') return 'it holds a user name or password'
   if (allowPrivate) return null
   if (isPrivateHost(url.hostname)) return `the private address ${JSON.stringify(url.hostname)}`
-  if (!WEB_PORTS.has(url.port)) return `the port ${url.port}, which is none of the web`
+  if (!WEB_PORTS.has(url.port)) return `the port ${url.port}, which is not a web port`
   return null
 }
 

@@ -4,7 +4,7 @@
  */
 import ipaddr from 'ipaddr.js'
 
-/** So many proxies stand before us, or these networks are theirs. Null: nobody's word is believed. */
+/** So many proxies stand before us, or these networks are theirs. Null: no proxy is trusted. */
 export type TrustProxy = number | readonly string[] | null
 
 /** Whether the address that is `hop` steps away is a proxy of ours. */

@@ -19,7 +19,7 @@ export function header({ headers }: ChannelRequest, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Undefined where it is no JSON: whoever posts that is told 400, and it is no error of ours. */
+/** Undefined where it is no JSON: the caller gets 400. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -11,7 +11,7 @@ const EARLIEST_CUT = 0.5
 /** NUL and halves of surrogate pairs: no text of a person's has them, and none could be kept. */
 const UNSTORABLE = /\0|\p{Surrogate}/gu
 
-/** Of one person. More are nobody's phones and accounts, and each unprompted message may be tried on every one. */
+/** For one person. Each unprompted message may be tried on every link, and nobody has more phones and accounts. */
 export const LINKS_MAX = 20
 export const LINKS_FULL = `a person has at most ${LINKS_MAX} links: end one first (DELETE /v1/links/{id})`
 

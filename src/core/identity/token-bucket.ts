@@ -3,7 +3,7 @@
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
-  /** Whoever draws while there is none waits from then on: asking again does not bring the next token nearer. */
+  /** A draw from an empty bucket waits from then on: asking again does not bring the next token nearer. */
   readonly restarts?: boolean
 }
 

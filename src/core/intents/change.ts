@@ -1,4 +1,4 @@
-/** What becomes of an intent that its owner changes, whoever asks: a request or a turn. Pure. */
+/** What an intent becomes when a request or a turn changes it. Pure. */
 import { type IntentPlan, type IntentWish, planIntent, termsFrom } from './draft.ts'
 import { isConditionType, isExpired } from './intent.ts'
 import { validateIntent } from './rules.ts'

@@ -152,7 +152,7 @@ function judgeSilence(
   now: Date,
 ): Judgement {
   const { threshold_hours = SILENT_HOURS } = condition
-  // Whoever writes now is silent by then: nothing can become true sooner, so nobody need look sooner.
+  // A person who writes now is silent by then: it cannot become true sooner.
   const soonest = new Date(now.getTime() + threshold_hours * HOUR_MS)
   if (lastUserAt === null)
     return { ...quiet(memory, 'unknown', { threshold_hours, last_user_at: null }), lookAt: soonest }

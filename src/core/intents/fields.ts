@@ -1,4 +1,4 @@
-/** What an intent's owner may say of it, whoever asks: a request or a turn; and what is kept of it. Rules beyond shape are in `rules.ts`. */
+/** The fields of an intent that requests and turns may set, and its columns. Rules beyond shape are in `rules.ts`. */
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { kept, shown, word, wordOrNull } from '../columns.ts'
@@ -78,7 +78,7 @@ export const intentFields = {
     .describe('Its times: {"cron":…}, {"interval_minutes":…} or {"datetime":…}.'),
   trigger_condition: condition.nullish().describe('What must hold.'),
   action_type: z.enum(ACTION_TYPES).describe(`One of ${ACTION_TYPES.join(', ')}.`),
-  action_context: words(TEXT_MAX_BYTES).describe('Handed to whoever acts when it fires.'),
+  action_context: words(TEXT_MAX_BYTES).describe('Handed to the agent or worker when it fires.'),
   action_priority: z.enum(PRIORITIES).describe(`One of ${PRIORITIES.join(', ')}.`),
   enabled: z.boolean(),
   expires_at: instant.nullish().describe('Without an offset it is read in timezone.'),

@@ -147,7 +147,7 @@ export function scheduleOf(trigger: IntentTrigger): Schedule | ScheduleError | n
   }
 }
 
-/** The first regular slot strictly after now; null when there is none, or none of its own. */
+/** The first regular slot strictly after now; null without one. */
 function slotAfter(terms: IntentTrigger & { anchor_at: Date }, now: Date): Date | null {
   const schedule = scheduleOf(terms)
   if (schedule === null || schedule instanceof ScheduleError) return null
@@ -239,7 +239,7 @@ function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
   }
 }
 
-/** Who wants each slot that was missed goes on with the next, be it that its time has passed. */
+/** With catch_up all, the next slot follows even when its time has passed. */
 function goesOnFrom({ catch_up, scheduled_for }: IntentTerms, now: Date): Date {
   return catch_up === 'all' && scheduled_for !== null ? scheduled_for : now
 }

@@ -1,6 +1,6 @@
 /**
  * Facts from outside that conditions look at: a price, a headline, a named event, a calendar entry. Each kind
- * says here what makes a fact the same one when it is told again, whoever tells it.
+ * says here what makes a repeated fact the same one, from any source.
  */
 import { createHash } from 'node:crypto'
 import type { AuditHead } from '../identity/audit.ts'
@@ -28,7 +28,7 @@ export interface NewSignal {
   readonly userId: string | null
   /** Ticker, event name or calendar uid; empty for news. */
   readonly key: string
-  /** The fact's identity within its kind and person: told twice it is one. A calendar entry told again replaces itself. */
+  /** The fact's identity within its kind and person: posted twice it counts once. A calendar entry posted again replaces itself. */
   readonly fact: string
   /** JSON text: the fields of its kind, below. */
   readonly payload: string

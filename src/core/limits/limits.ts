@@ -124,7 +124,7 @@ export function overWords(over: Over): string {
   return WORDS[over.limit](over)
 }
 
-/** For whoever sets it, a language model among them. */
+/** An error text that a language model can act on. */
 export function refusedText(over: Over, whom: { userId: string; agentId: string }): string {
   const who = `for the agent ${whom.agentId} and the person ${whom.userId}`
   return `over_budget: ${overWords(over)} ${who}. Do not set it again; ${adviceFor(over)}`

@@ -8,7 +8,7 @@ import type { EventType } from '../sessions/session.ts'
 export const ROOTS = ['message', 'tool_result', 'agent_key', 'call'] as const
 export type RootKind = (typeof ROOTS)[number]
 
-/** What comes from outside: facts of signals, by their kind, and mail. Whoever writes it need not be the person. */
+/** What comes from outside: facts of signals, by their kind, and mail. Its author need not be the person. */
 export const ORIGINS = ['price', 'news', 'event', 'calendar', 'mail'] as const
 export type Origin = (typeof ORIGINS)[number]
 

@@ -1,4 +1,4 @@
-/** What a person may say of their preferences, whoever asks, and what is kept of a person. */
+/** The preferences that requests and turns may set, and the row of a person. */
 import { z } from 'zod'
 import { instant, keyPart, timezone } from '../fields.ts'
 import type { Preferences } from './preferences.ts'

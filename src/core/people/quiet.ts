@@ -52,7 +52,7 @@ export function quietErrors(windows: readonly QuietWindow[]): string[] {
     : []
 }
 
-/** When the silence around `at` ends; null where there is none. Bounds are instants, whatever the clock does meanwhile. */
+/** When the silence around `at` ends; null without one. Bounds are instants, whatever the clock does meanwhile. */
 export function quietUntil(
   windows: readonly QuietWindow[],
   timezone: string,

@@ -1,6 +1,6 @@
 /**
  * A question to a person, and how it ends: by their word, by its declared default when its time is over, or by being withdrawn;
- * once, whoever comes second hears so. Pure.
+ * once, and a second answer is told so. Pure.
  */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
@@ -95,7 +95,7 @@ export function questionTerms(
   const errors = optionErrors(options)
   const defaultAnswer = named === undefined ? null : optionIn(named, options)
   if (named !== undefined && defaultAnswer === null)
-    errors.push(`default: ${JSON.stringify(named)} is none of the options`)
+    errors.push(`default: ${JSON.stringify(named)} is not one of the options`)
   if ((named === undefined) !== (until === undefined))
     errors.push('default and until go together: what counts, and from when on')
   let untilAt: Date | null = null
@@ -198,7 +198,7 @@ export function answeredText(
   return `{"id":"${id}","text":${JSON.stringify(text)},"options":${options},"answer":${JSON.stringify(answer)},"by":"${by}","asked_seq":${event_seq},"payload":${payload}}`
 }
 
-/** For whoever came second. */
+/** The text for a second answer. */
 export function closedWords(question: {
   readonly status: QuestionStatus
   readonly answer: string | null

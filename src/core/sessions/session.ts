@@ -61,7 +61,7 @@ export function ownerDidOf(userId: string): string {
 /**
  * A person's bucket: a hash of the user id (FNV-1a over its UTF-8) into 1,024 numbers. It comes first in every key, so
  * that the rows of one person lie together, and so that people can be spread over servers, some buckets on each.
- * Stable for ever: another hash would find nobody's rows.
+ * Stable for ever: with another hash no row would be found.
  */
 export function bucketOf(userId: string): number {
   let hash = 0x811c9dc5

@@ -25,7 +25,7 @@ export type TurnAction =
       readonly channel?: string
       /** It says that something will come, and nothing is set for it. */
       readonly unbacked?: boolean
-      /** A question that it asks, for whoever shows it. */
+      /** A question that it asks, for channels that show buttons. */
       readonly question?: ShownQuestion
       /** Written if the message is, and only then. */
       readonly along?: readonly Along[]

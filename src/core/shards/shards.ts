@@ -80,7 +80,7 @@ export class ShardMap {
     return number
   }
 
-  /** Also while its people are on the way, when it is nobody's. */
+  /** Also while its people move and no shard serves them. */
   holds(number: number, bucket: number): boolean {
     return this.#numbers[bucket] === number
   }

@@ -49,7 +49,7 @@ export function advance(cursor: Cursor, { found, more, now }: Looked): Cursor {
   return { fromMs: kept[0]?.[1] ?? fromMs, told: kept }
 }
 
-/** Right behind one that was told, for whoever resumes there. */
+/** Right behind a delivered event, for readers that resume there. */
 export function cursorBehind({ id, at }: { readonly id: string; readonly at: Date }): Cursor {
   return { fromMs: at.getTime(), told: [[id, at.getTime()]] }
 }
@@ -77,7 +77,7 @@ export function writeCursor({ fromMs, told }: Cursor): string {
 
 const ID = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/
 
-/** Null for what is none: anybody can write one. */
+/** Null for a malformed one: cursors come from callers. */
 export function readCursor(text: string): Cursor | null {
   if (text.length > TEXT_MAX || !/^[\w-]+$/.test(text)) return null
   const [fromMs, ...told] = parsed(text)

@@ -49,7 +49,7 @@ export function agentOf(principal: string): string | null {
   return userId === '' ? null : (agentId ?? null)
 }
 
-/** The same for the same wish, whoever counts: a UUID out of a hash. */
+/** The same for the same request in every process: a UUID out of a hash. */
 export function subscriptionId(key: SubscriptionKey): string {
   const parts = [key.principal, key.url, key.name, canonicalJson(key.arguments)]
   const hex = createHash('sha256').update(JSON.stringify(parts)).digest('hex')

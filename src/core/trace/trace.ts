@@ -12,7 +12,7 @@ export interface SpanOptions {
   readonly attributes?: Attributes
   /** By `performance.now()`, for what began before anybody knew that it would be worth telling. */
   readonly startedMs?: number
-  /** Work on many rows at once: of interest to operators, and noise to whoever follows one conversation. */
+  /** Work on many rows at once: useful to operators, noise in the trace of one conversation. */
   readonly batch?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What the owner of work may say of it, whoever asks: a request or a turn; and what is kept of it and of its runs. */
+/** The fields of work that requests and turns may set, and the columns of work and its outputs. */
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { kept, shown, word } from '../columns.ts'

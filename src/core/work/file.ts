@@ -21,7 +21,7 @@ export interface CheckedFile {
   readonly bytes: Uint8Array
 }
 
-/** An executor's file, or the reason why it is none. */
+/** An executor's file, or the reason why it is refused. */
 export function checkFile(file: WorkFile, title: string): CheckedFile {
   const { format, content } = file
   if (typeof format !== 'string' || !FORMAT.test(format))

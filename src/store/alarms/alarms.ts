@@ -179,7 +179,7 @@ const CANCEL = `update wakeful.alarms
   where id = $2::uuid and parent_id is null and status = 'active'`
 
 /**
- * A compare-and-set on `active`. Whoever is firing it finds its claim gone and settles nothing. Null
+ * A compare-and-set on `active`. A process that is firing it finds its claim gone and settles nothing. Null
  * when there is no such alarm; one that has ended comes back unchanged. Extra wakes end with it: by a
  * second statement, since one may have been added while we waited for the alarm's lock.
  */

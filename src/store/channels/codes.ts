@@ -1,4 +1,4 @@
-/** One-use codes: whoever shows one on a channel proves whose the address is. */
+/** One-use codes: sending one on a channel proves whose address it is. */
 import { parseSessionKey, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { inMs, NOW } from '../db/due.ts'

@@ -59,7 +59,7 @@ export async function linkOfSession(
   return row ?? null
 }
 
-/** Of one user, or for null of whoever; also one that has ended. */
+/** Of one user, or with null of any; also one that has ended. */
 export async function getLink(db: Db, userId: string | null, id: string): Promise<LinkRow | null> {
   const [row] = await db.query<LinkRow>(
     `select ${LINK} from wakeful.links where id = $1::uuid and ($2::text is null or user_id = $2)`,

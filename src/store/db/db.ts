@@ -50,7 +50,7 @@ export class CommitUnknownError extends Error {
   override readonly name = 'CommitUnknownError'
 }
 
-/** The constraint by which a shard refuses people who were moved to another: whoever asks it has not heard of that yet. */
+/** The constraint by which a shard refuses people who were moved to another: its caller has an old map. */
 export const SHARD_FENCE = 'shard_holds'
 
 const RETRIES_MAX = 6

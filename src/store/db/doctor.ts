@@ -53,7 +53,7 @@ export async function refusePooler({ listen }: Pick<Store, 'listen'>): Promise<v
     throw new Error(`DATABASE_URL: ${SHARED}: ${SHARED_ADVICE}`)
 }
 
-/** A pooler in transaction mode gives one connection of the database to whoever asks next; any other keeps them apart. */
+/** A pooler in transaction mode shares one database connection between clients; any other keeps them apart. */
 export async function sharesConnections(listen: NonNullable<Store['listen']>): Promise<boolean> {
   const clients = [listen(), listen()]
   try {
@@ -146,7 +146,7 @@ async function stuckFacts(db: Db): Promise<DatabaseFacts['stuck']> {
   return facts
 }
 
-/** In use: a key that was never shown is nobody's loss. */
+/** Only keys in use: losing one that was never shown harms nobody. */
 async function endingKeys(db: Db): Promise<DatabaseFacts['ending_keys']> {
   const rows = await db.query<{ id: string; role: string; ends_at: Date }>(
     `select id, role, expires_at as ends_at from wakeful.api_keys

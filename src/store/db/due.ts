@@ -192,7 +192,7 @@ export type First = 'oldest' | 'newest'
 const EXPRESS_MAX = 100
 
 /**
- * How many of the newest are taken before each batch while more is due than it holds: whoever becomes due amid a burst of others
+ * How many of the newest are taken before each batch while more is due than it holds: a row that becomes due amid a burst of others
  * does not wait until all of it is done, and those who have waited longest still get half of every batch.
  */
 export function newestFirstShare(behind: boolean, limit: number): number {
@@ -264,7 +264,7 @@ export function claimRows(
 }
 
 /**
- * Milliseconds from now to the soonest row that is not due yet; null when there is none. The end of a dead worker's lease is found
+ * Milliseconds from now to the soonest row that is not due yet; null without one. The end of a dead worker's lease is found
  * by polling; a test clock does not poll, so it is told with `leases`.
  */
 export function nextDueMs(table: DueTable, leases = false): string {

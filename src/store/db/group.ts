@@ -84,7 +84,7 @@ export class GroupCommit<I, O> {
   }
 }
 
-/** A database that is away or contended is nobody's fault; all else is some item's. */
+/** True unless the database was away or contended: then some item caused the error. */
 function blamesContent(error: unknown): boolean {
   return !isUnavailable(error) && !isContention(error)
 }

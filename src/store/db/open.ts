@@ -23,7 +23,7 @@ export interface Store {
   readonly commits: Db
   /** For migrations, which may take longer than any other statement. */
   readonly migrations: Db
-  /** Whether it has answered lately, whoever asked. */
+  /** Whether it has recently answered any statement. */
   readonly pulse: ConnectionHealth
   /** A client of its own for LISTEN, or null where one process is all there can be, or a pooler stands between. */
   readonly listen: (() => pg.Client) | null
@@ -34,7 +34,7 @@ export interface Store {
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
   const embedded = url === 'memory:' ? null : /^pglite:(.*)$/s.exec(url)?.[1]
   if (embedded === undefined) return openPostgres(url, options)
-  // Loaded here alone: whoever has a PostgreSQL needs neither the embedded one nor the native lock of its directory.
+  // Loaded only here: a PostgreSQL needs neither the embedded database nor the native lock of its directory.
   const { openPglite } = await import('./pglite.ts')
   return openPglite(embedded, options)
 }

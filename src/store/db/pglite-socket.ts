@@ -25,7 +25,7 @@ export class PgliteSocket extends Duplex {
   override _read(): void {}
 
   override _write(chunk: Buffer, _: string, written: (error?: Error | null) => void): void {
-    // The database ends by itself, whoever says goodbye.
+    // Closing the socket does not close the database.
     if (chunk[0] === GOODBYE) {
       written()
       return

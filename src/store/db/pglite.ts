@@ -75,7 +75,7 @@ function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : path
 }
 
-/** The one session that an embedded database has, whoever connects to it. */
+/** The one session of an embedded database, shared by all connections. */
 export interface Session {
   wire(): PgliteSocket
   readonly onClient?: (client: pg.Client) => void
@@ -149,7 +149,7 @@ export function embeddedStore(
 
 /**
  * How the one connection reads now. On a server requests, claims and commits have connections of their own, each planned for what it
- * does; here whoever comes next says how it reads, if that is another way. The engine's statements are thus planned once:
+ * does; here the next user sets how it reads, if that differs. The engine's statements are thus planned once:
  * with a plan again for each, a message took half as much CPU time again.
  */
 class ConnectionMode {
@@ -168,7 +168,7 @@ class ConnectionMode {
 
 /**
  * Opens what is there, or prepares it. While a first start is unpacking, a file beside the directory says so:
- * whoever finds that file begins again, and nothing is lost, since nothing was taken before it went.
+ * a start that finds that file begins again. Nothing is lost, since nothing was accepted before the file was removed.
  */
 async function openDirectory(path: string): Promise<PGlite> {
   const unfinished = `${path}.unfinished`

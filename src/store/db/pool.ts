@@ -273,6 +273,6 @@ function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
 
 /** The pool listens to idle clients only: one that breaks inside a transaction would end the process. */
 export function surviveBreaks(pool: pg.Pool): void {
-  // Whoever uses it hears of it from the statement that fails.
+  // The user of the connection gets the error from its statement.
   pool.on('connect', (client) => client.on('error', () => undefined))
 }

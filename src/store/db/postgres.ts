@@ -14,7 +14,7 @@ import { StoreTime } from './time.ts'
 const CONNECT_TIMEOUT_MS = 5_000
 /** A half-open connection is noticed when a statement has had no answer for this long. */
 const QUERY_TIMEOUT_MS = 10_000
-/** The server gives up sooner: else what waits for a lock there would wait on for nobody, beside whoever asks again. */
+/** The server gives up sooner, so that a statement does not wait for a lock after its caller has left. */
 const STATEMENT_TIMEOUT_MS = 9_000
 const IDLE_TIMEOUT_MS = 60_000
 const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
@@ -27,7 +27,7 @@ const POOLS: readonly { name: string; max: number; reading?: Reading }[] = [
 ]
 
 /**
- * Said in the address by whoever has a pooler in transaction mode before the database, as other clients want it said too. Then
+ * Set in the address where a pooler in transaction mode stands before the database, as for other clients. Then
  * nothing outlives its transaction on a connection, which the next one may belong to somebody else: no settings, no named statements,
  * no LISTEN. Everything said for the connection here is said in each transaction there (`due.ts`).
  */

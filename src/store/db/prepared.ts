@@ -1,4 +1,4 @@
-/** The directory of a database that was prepared when we were built, as a tar: what a first start begins with. Null where there is none. */
+/** The directory of a database that was prepared when we were built, as a tar: what a first start begins with. Null without one. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'

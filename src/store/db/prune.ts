@@ -113,7 +113,7 @@ const TARGETS: readonly Target[] = [
   { table: 'missed', at: 't.missed_at', done: 'true' },
   { table: 'questions', at: 't.updated_at', done: `t.status <> 'open'` },
 ]
-/** Days of so long ago are nobody's limit any more. */
+/** No limit looks at days of so long ago. */
 const BUDGETS: Target = { table: 'budgets', at: 't.updated_at', done: 'true' }
 const TIMERS: Target = {
   table: 'autonomy_timers',
@@ -169,7 +169,7 @@ interface OldRow {
   readonly line: string
 }
 
-/** First kept elsewhere, then deleted; whoever dies in between finds the rows again, and keeps them twice. */
+/** Archived first, then deleted: a process that dies in between archives the rows twice. */
 async function archiveOld(
   db: Db,
   target: Target,

@@ -29,7 +29,7 @@ const FORMAT = {
   client_encoding: `'UTF8'`,
   standard_conforming_strings: 'on',
 }
-/** The same for what a pooler would leave to whoever has the connection next. */
+/** The same for settings that a pooler would leave to the next user of the connection. */
 const OWN_FORMAT = {
   ...FORMAT,
   extra_float_digits: '1',

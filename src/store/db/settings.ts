@@ -2,7 +2,7 @@
 import type { Db } from './db.ts'
 import { NOW } from './due.ts'
 
-/** The kept value; `fresh` becomes it where there is none yet. Processes starting together agree on one. */
+/** The stored value, or `fresh` if there was no value yet. Processes starting together agree on one. */
 export async function keepSetting(db: Db, key: string, fresh: string): Promise<string> {
   await db.query(
     `insert into wakeful.settings (key, value, created_at) values ($2, $3, ${NOW}) on conflict (key) do nothing`,

@@ -50,7 +50,7 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
   event_id: ['uuid', ({ event }) => event.eventId],
 }
 
-/** Left out where there is none. */
+/** Left out when null. */
 const SPARED: readonly string[] = ['missed', 'unattended']
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 

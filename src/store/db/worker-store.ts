@@ -1,6 +1,6 @@
 /**
  * An embedded store in memory, in a thread of its own: PGlite keeps its thread busy while a statement runs, and this one has others to
- * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server. Whoever has many
+ * serve. Bytes of PostgreSQL's protocol go there and back, one write at a time, so all of `pg` is as with a server. A caller with many
  * statements to run one after the other does so in that thread, beside the store: a trip there and back takes as long as half of them.
  */
 import { createRequire } from 'node:module'

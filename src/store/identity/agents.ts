@@ -25,7 +25,7 @@ export async function readAgents(db: Db): Promise<AgentRow[]> {
   return db.query<AgentRow>(`select ${ROW} from wakeful.agents order by id`)
 }
 
-/** For whom: null for whoever sees all; a user sees everybody's and their own, and changes their own. */
+/** For whom: null sees all; a user sees shared agents and their own, and changes their own. */
 export interface AgentScope {
   readonly userId: string | null
 }

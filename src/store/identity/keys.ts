@@ -140,7 +140,7 @@ const INSERT_TOKEN = statement(
     returning parent_id, user_id`,
 )
 
-/** A token with the rights of the newest valid agent key made for this DID; null when there is none. */
+/** A token with the rights of the newest valid agent key made for this DID; null without one. */
 export async function insertToken(
   db: Db,
   token: { id: string; hash: Buffer; did: string; seconds: number },

@@ -40,7 +40,7 @@ export async function countEnabled(tx: Db, userId: string): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Under the lock of its person: how many more may be enabled, whoever else is adding at the same time. */
+/** Under the lock of its person: how many more may be enabled, also under concurrent creates. */
 export async function roomForIntents(tx: Db, userId: string): Promise<number> {
   await lockPerson(tx, userId)
   return Math.max(0, INTENTS_MAX - (await countEnabled(tx, userId)))
@@ -180,7 +180,7 @@ export async function listIntents(db: Db, page: IntentsPage): Promise<IntentRow[
   )
 }
 
-/** Null when there is none, or it is somebody else's. `lock` holds it until the end of the transaction. */
+/** Null for an unknown id or another owner's. `lock` holds it until the end of the transaction. */
 export async function getIntent(
   db: Db,
   userId: string | null,

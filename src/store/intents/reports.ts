@@ -7,7 +7,7 @@ import { claimTx, commitTx, type DueTable, dueRows, eqByKey, inMs, NOW } from '.
 import { type Names, statement } from '../db/statement.ts'
 import { INTENT_ROW, type IntentRow } from './intents.ts'
 
-/** Due and nobody's own here; the same words as the index that is read. */
+/** Due and without an agent; the same condition as its index. */
 const PENDING: DueTable = {
   name: 'wakeful.scheduled_intents',
   key: 'id',

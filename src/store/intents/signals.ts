@@ -6,7 +6,7 @@ import type { Db } from '../db/db.ts'
 import { inMs, NOW } from '../db/due.ts'
 import { type RowOf, rows, rowsOf, statement } from '../db/statement.ts'
 
-/** For everybody. In the indexes nobody's name stands for it, since null equals nothing. */
+/** For everybody. The indexes hold '' for it, since null equals nothing. */
 export const EVERYBODY = ''
 
 export interface KeptSignal {
@@ -189,7 +189,7 @@ export interface FactRow {
   readonly at: Date
 }
 
-/** Of everybody at most; of one person fewer, so that nobody's flood hides what others were told. */
+/** Of everybody at most; of one person fewer, so that one person's flood does not hide the rest. */
 const SHARED_MAX = 2000
 const OWN_MAX = 200
 

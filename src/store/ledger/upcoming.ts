@@ -8,7 +8,7 @@ import { bucketOf, type SessionRef } from '../../core/sessions/session.ts'
 import type { Db } from '../db/db.ts'
 import { claimTx, commitTx, NOW } from '../db/due.ts'
 
-/** Counting stops here: whoever has more waiting knows enough. */
+/** Counting stops here: an exact larger number helps nobody. */
 export const COUNTED_MAX = 1_000
 const NAME_MAX = 120
 /** Of each family; nobody reads more. */

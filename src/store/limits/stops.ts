@@ -44,7 +44,7 @@ export async function insertStop(db: Db, stop: NewStop): Promise<{ row: StopRow;
   return { row: known, fresh: false }
 }
 
-/** Null when there is none; one that has ended stays as it is. */
+/** Null for an unknown id; one that has ended stays as it is. */
 export async function endStop(
   db: Db,
   id: string,

@@ -220,7 +220,7 @@ export async function lateWith(
   return (await db.query<Late>(LATE, [bucket, key, userId, eventId]))[0] ?? null
 }
 
-/** Of one person, those that wait, locked: before the person's row, as whoever releases them does not hold that. */
+/** Of one person, those that wait, locked: before the person's row, because a release does not hold that lock. */
 export async function lockDeferred(tx: Db, userId: string): Promise<DeferredRow[]> {
   return tx.query<DeferredRow>(
     `select ${COLUMNS} from wakeful.deferred t

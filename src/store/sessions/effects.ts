@@ -1,6 +1,6 @@
 /**
  * The outbox. Channels that hold connections ask for what their sessions have not acknowledged yet,
- * from a position on; whoever holds a socket may ask, in any process. An acknowledgement completes.
+ * from a position on; any process that holds a socket may ask. An acknowledgement completes.
  */
 import type { Reason } from '../../core/sessions/reason.ts'
 import type { SessionRef } from '../../core/sessions/session.ts'

@@ -182,7 +182,7 @@ interface Head {
   readonly asked: boolean
 }
 
-/** Those that answer a question, with it. What the client's id says is told again has answered before. */
+/** Those that answer a question, with it. A redelivered message, by its client id, has answered before. */
 async function withAnswers(
   tx: Db,
   events: readonly NewEvent[],

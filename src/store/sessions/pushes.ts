@@ -41,7 +41,7 @@ export interface ClaimedPush {
   readonly links: string | null
   /** Some link has refused it. */
   readonly refused: boolean
-  /** The id that whoever asked gave their message. */
+  /** The vendor's id of the message that is answered. */
   readonly asked_as: string | null
   readonly now: Date
 }
@@ -65,7 +65,7 @@ const linksOf = (t: string) => `wakeful.links l
     and not ${refusedBy(t, 'and d.link_id = l.id')}`
 const bestFirst = (t: string) => `l.session_key <> ${t}.session_key, l.rank, l.created_at, l.id`
 
-/** The first of its session; of a channel that this process has, or of none: then whoever finds it says so. */
+/** The first of its session; of a channel that this process has, or of none: then it fails with that reason. */
 const first = (channels: string) => `coalesce((select l.channel from ${linksOf('t')}
   order by l.closed_at is not null, ${bestFirst('t')} limit 1), '') = any(${channels}) and not exists (select 1 from wakeful.effects p
   where p.bucket = t.bucket and p.session_key = t.session_key and p.due_at is not null and p.position < t.position)`
@@ -144,7 +144,7 @@ export interface SettledPush extends HeldPush {
   readonly error: string | null
   /** False: nothing left this house, so it was no attempt. */
   readonly tried: boolean
-  /** When it was claimed: whoever linked or wrote since is not waited for. */
+  /** When it was claimed: later links and messages do not count. */
   readonly since: Date
 }
 

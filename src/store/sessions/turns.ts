@@ -164,7 +164,7 @@ const WRITE = statement(
   select count(*)::int as held, coalesce(array_agg(session_key) filter (where behind), '{}') as behind from heads`,
 )
 
-/** Of some turn the session is no longer as its decision takes it to be, be it that its lease was lost. */
+/** Thrown when the session changed after the decision was made, or its lease was lost. */
 export class HeadMovedError extends Error {
   override readonly name = 'HeadMovedError'
 }

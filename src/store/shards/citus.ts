@@ -48,7 +48,7 @@ export function onItsNode(text: string): string {
 
 /**
  * Hands the schema over to Citus. A table that forces row-level security on its owner could never move: what copies it acts as the
- * owner. Whoever connects has the engine's rights to all rows either way, and an owner's statements run as a role that owns nothing:
+ * owner. The user of the connection has the engine's rights to all rows either way, and an owner's statements run as a role that owns nothing:
  * as which this node must be able to reach the others.
  */
 export async function spread(tx: Db): Promise<void> {
@@ -88,7 +88,7 @@ const LOOK_MS = 500
 /** Half of what a statement of ours waits at most. */
 const HOLDS_UP_MAX_MS = 4_500
 const MOVES_MAX = 5
-/** Whoever asked for it may go away: then it ends, too. */
+/** Ends when its caller goes away. */
 const ENDS_WITH_CALLER = `set local client_connection_check_interval = '2s'`
 
 /**

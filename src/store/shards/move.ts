@@ -1,7 +1,7 @@
 /**
  * Moves a range of buckets from one shard to another, which may be on another server, in steps of which each is one transaction of one
  * shard. What arrives waits in tables of its own, which no service reads, until the shard it comes from has let it go: nothing is ever
- * due in two places, and whoever is killed in between leaves it where the next one goes on.
+ * due in two places, and after a kill the next run goes on where it stopped.
  */
 import { parseDid } from '../../core/identity/did.ts'
 import { bucketOf } from '../../core/sessions/session.ts'
@@ -147,7 +147,7 @@ export async function holdShard(tx: Db): Promise<void> {
   await tx.exec(`lock table ${tables.join(', ')} in access exclusive mode`)
 }
 
-/** The rows go, and the shard refuses whoever would write such ones again. Kept with them: to whom they went. */
+/** Deletes the rows, and makes the shard refuse new ones of that range. Records where they went. */
 export async function letGo(tx: Db, gone: Range, kept: Range, to: number): Promise<void> {
   const tables = await movedTables(tx)
   for (const table of tables.toReversed())
@@ -170,7 +170,7 @@ export async function hasLetGo(from: Db, to: number): Promise<boolean> {
   return (await readSetting(from, GONE_TO(to))) !== null
 }
 
-/** Whoever has not heard of it and writes for somebody who is elsewhere is refused by the table itself. */
+/** The table itself refuses writes of a process that still has the old map. */
 async function fence(tx: Db, tables: readonly string[], { first, last }: Range): Promise<void> {
   for (const table of tables.filter((each) => !UNFENCED.has(each)))
     await tx.exec(`alter table wakeful.${table} drop constraint if exists ${SHARD_FENCE};

@@ -30,7 +30,7 @@ export interface SubscriptionRow {
 const ROW = `s.bucket, s.id, s.user_id, s.principal, s.key_id, s.name, s.arguments, s.url, s.secret, s.cursor, s.expires_at, s.ended_at, s.truncated,
   s.last_delivery_at, s.last_error, s.failed_since, s.created_at`
 
-/** Null where there is none that lasts. */
+/** Null without an active one. */
 export async function findSubscription(
   db: Db,
   bucket: number,
@@ -121,7 +121,7 @@ export async function listSubscriptions(
   )
 }
 
-/** By its id alone; null where there is none, or none of theirs. */
+/** By its id alone; null for an unknown id or another owner's. */
 export async function getSubscription(
   db: Db,
   userId: string | null,

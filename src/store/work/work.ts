@@ -75,7 +75,7 @@ export async function listWork(db: Db, page: WorkPage): Promise<(WorkRow & Place
   )
 }
 
-/** Null when there is none, or none of theirs. `lock`: held until the transaction ends. */
+/** Null for an unknown id or another owner's. `lock`: held until the transaction ends. */
 export async function getWork(
   db: Db,
   userId: string | null,

@@ -1,6 +1,6 @@
 /**
  * The Gateway: hello, identify or resume, beats, and what people write. Where we are (session and number) is written after
- * each message is durable, so that whoever takes the line next resumes there and is told the rest.
+ * each message is durable, so that the next holder of the connection resumes there.
  */
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'

@@ -27,7 +27,7 @@ interface SmtpError {
 
 export class EmailChannel implements PushChannel {
   readonly name = CHANNEL
-  /** The sender of a mail is whoever it says. */
+  /** Anybody can write any sender into a mail. */
   readonly origin = 'mail'
   readonly #options: NonNullable<EmailSettings['email']>
   readonly #own: string
@@ -55,7 +55,7 @@ export class EmailChannel implements PushChannel {
 
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
     const messageId = this.#id(push.id)
-    // Programs gather what names one ancestor, whoever wrote last.
+    // Mail programs group messages by their first ancestor, so the last sender does not matter.
     const root = this.#id(createHash('sha256').update(push.sessionKey).digest('hex').slice(0, 32))
     const asked = push.answers !== null && /^<.+>$/.test(push.answers) ? push.answers : null
     try {
@@ -75,7 +75,7 @@ export class EmailChannel implements PushChannel {
     await this.#mail(address, { subject: subjectOf(text), text })
   }
 
-  /** Whoever posts mail shows the secret; whoever unsubscribes shows the token that their mail carried. */
+  /** A request that posts mail shows the secret; one that unsubscribes shows the token of its mail. */
   async receive(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer> {
     const { secret } = this.#options
     if (secret === null) return { status: 401 }

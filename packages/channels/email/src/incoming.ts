@@ -12,7 +12,7 @@ import { addressIn, bounceOf, isAnswer, newText } from './mail.ts'
 const CHANNEL = 'email'
 const TAKEN: ChannelAnswer = { status: 200 }
 
-/** 200 also for what is none of ours, or it would be posted again. */
+/** 200 also for mail that is not for us, or it would be posted again. */
 export async function takeMail(raw: Buffer, secret: string, inbox: Inbox): Promise<ChannelAnswer> {
   let mail: Email
   try {

@@ -11,7 +11,7 @@ export interface EmailSettings {
     /** `smtp://user:password@host:587`, `smtps://…` */
     readonly smtpUrl: string
     readonly from: string
-    /** Shown by whoever posts mail to us, and the key of the addresses that answers go to. Null: nothing comes in. */
+    /** Callers that post mail to us show it; it also signs the addresses that answers go to. Null: nothing comes in. */
     readonly secret: string | null
     /** Where this server is reached from outside: for unsubscribing by one click. */
     readonly publicUrl: string | null

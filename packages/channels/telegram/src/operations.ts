@@ -51,7 +51,7 @@ const createLink = operation({
   tag: 'Telegram',
   summary: 'A link that connects a Telegram chat with a session',
   description:
-    'Whoever opens it first, within 15 minutes, gets the session’s messages and may speak in it. A new link ends earlier unused ones.',
+    'The first person to open it within 15 minutes gets the session’s messages and may write in it. A new link ends earlier unused ones.',
   body,
   // No Idempotency-Key: answering again would need the code itself, and only its hash is kept.
   status: 201,

@@ -28,7 +28,7 @@ export interface Keys {
   readonly privateKey: string
 }
 
-/** The same for the same secret, in every process: whoever subscribed did so for these. */
+/** The same for the same secret, in every process, because browsers subscribed for this key. */
 export function keysOf(secret: string): Keys {
   const pair = createECDH(CURVE)
   pair.setPrivateKey(derived(Buffer.from(secret), EMPTY, Buffer.from('wakeful web push'), 32))

@@ -20,7 +20,7 @@ export const operations = [
     description:
       'Given as `applicationServerKey` to `pushManager.subscribe`. What comes back, as JSON, is the `address` of `POST /v1/links` with the channel `web-push`.',
     roles: ['admin', 'service', 'agent', 'user'],
-    // It is nobody's, and needs no database.
+    // It belongs to no owner, and needs no database.
     unowned: true,
     refuses: ['conflict'],
     output: z.object({ public_key: z.string() }),
