@@ -150,7 +150,7 @@ eachStore('the companion', (store) => {
     ])
     const why = await say("why didn't you write?")
     expect(why.split('\n').slice(0, 5)).toEqual([
-      'Each time I could have written unasked, of late:',
+      'Each time I could have written unasked recently:',
       '- 2026-01-01 00:00:10 UTC, alarm “stretch”: written, as promised',
       '- 2026-01-01 00:00:30 UTC, follow-up “check-in”: written, unanswered follow-up 1 of 3',
       '- 2026-01-01 00:00:50 UTC, follow-up “check-in”: written, unanswered follow-up 2 of 3',
