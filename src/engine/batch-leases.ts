@@ -1,5 +1,5 @@
 /**
- * BatchLeases of sessions that this process has leased together, and the look for those of processes that died. The row of a batch goes
+ * Batches of sessions that this process has leased together, and the look for those of processes that died. The row of a batch goes
  * when all of its turns were committed; where one was not, it stays, and is found when its time is over.
  */
 import type { Db } from '../store/db/db.ts'

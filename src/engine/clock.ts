@@ -89,7 +89,7 @@ async function lend(
   return runner.lend(busy && leases === 'together')
 }
 
-/** BatchLeases side by side where much is due, and the order of its batches does not matter to the trigger. */
+/** Batches side by side where much is due, and the order of its batches does not matter to the trigger. */
 async function promote(db: Db, trigger: Trigger, busy: boolean): Promise<Promotion> {
   const lanes = busy && db.kind === 'postgres' ? (trigger.lanes ?? 1) : 1
   if (lanes === 1) return trigger.promote(db, busy)

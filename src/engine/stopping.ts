@@ -50,7 +50,7 @@ export class Stopping {
         return null
       case 'hold': {
         await this.#holds.submit({ bucket: claim.bucket, key: claim.session_key, token })
-        // Let go while it was being held: nobody would look at it again.
+        // Resumed while it was being held: nothing would look at it again.
         if (this.#stops.turn(claim, slots) === 'run') await this.#stops.letGo()
         return HELD
       }

@@ -25,7 +25,7 @@ export class Stops implements Service {
   readonly #dbs: readonly Db[]
   readonly #listeners: (() => void)[] = []
   #stops: readonly Stop[] = []
-  /** Nothing was read yet: what an earlier life of ours held may have been let go since. */
+  /** Nothing was read yet: what an earlier process held may have been resumed since. */
   #first = true
 
   constructor(home: Db, dbs: readonly Db[]) {
@@ -33,7 +33,7 @@ export class Stops implements Service {
     this.#dbs = dbs
   }
 
-  /** Told when something was stopped or let go. */
+  /** Called when something was stopped or resumed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
   }

@@ -106,7 +106,7 @@ export class TurnsService implements Service, Runner {
   #closed = false
   /** More sessions waited than the last look had places for. */
   #behind = false
-  /** LeasedRuns under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
+  /** Leased under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
   readonly #waiting: Pick<Running, 'claim' | 'token'>[] = []
 
   constructor(options: TurnsOptions) {

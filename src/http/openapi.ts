@@ -109,7 +109,8 @@ function errorsOf(op: Operation): ErrorCode[] {
   const fields = [op.query, op.body].flatMap((part) => Object.keys(part?.shape ?? {}))
   if (op.path.includes('{') || fields.some((name) => NAMES.has(name))) codes.push('not_found')
   if (op.creates || op.method !== 'GET') codes.push('conflict')
-  if (op.body !== undefined) codes.push('too_large', 'media_type')
+  // A body is also refused where none is wanted.
+  if (op.method !== 'GET') codes.push('too_large', 'media_type')
   return [...codes, ...(op.refuses ?? [])]
 }
 

@@ -222,7 +222,7 @@ const STOPS: readonly ToolRow[] = [
   },
   {
     name: 'resume_stop',
-    title: 'Let go',
+    title: 'Resume what was stopped',
     description: 'End a stop by its id; what it held runs now.',
     say: sayStop,
   },

@@ -190,11 +190,12 @@ describe('the command table', () => {
 })
 
 it('loads neither server nor database before it knows that they are needed', () => {
-  const src = fileURLToPath(new URL('../../src/', import.meta.url))
-  const files = [...loaded(`${src}cli/bin.ts`)].map((path) => path.replace(src, ''))
-  expect(files).toContain('cli/resource.ts')
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const bin = `${root}packages/cli/src/bin.ts`
+  const files = [...loaded(bin)].map((path) => path.replace(root, ''))
+  expect(files).toContain('packages/cli/src/resource.ts')
   const heavy = files.filter((path) =>
-    /^(zod|pg|ws|fastify|pino|undici|@.*)$|^(store|api|http|engine|main)/.test(path),
+    /^(zod|pg|ws|fastify|pino|undici|@.*)$|^src\/(store|api|http|engine|app)/.test(path),
   )
   expect(heavy).toEqual([])
 })

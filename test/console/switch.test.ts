@@ -41,7 +41,7 @@ async function leave(visit: Visit, picture: string): Promise<void> {
   expect([visit.complaints, visit.strangers]).toEqual([[], []])
 }
 
-test('an agent is stopped after a question, what is held is shown, and comes when it is let go', async () => {
+test('an agent is stopped after a question, what is held is shown, and comes when it is resumed', async () => {
   const visit = await stage.visit(WIDE)
   const { page } = visit
   await page.goto(`${stage.url}/#/health`)
@@ -62,7 +62,7 @@ test('an agent is stopped after a question, what is held is shown, and comes whe
     return ((await answer.json()) as { data: unknown[] }).data
   }
   expect(await effects()).toEqual([])
-  await panel.getByRole('button', { name: 'Let go' }).click()
+  await panel.getByRole('button', { name: 'Resume' }).click()
   await panel.getByText('nothing is stopped').waitFor()
   await expect.poll(effects).toMatchObject([{ payload: { content: 'Heard: are you there?' } }])
   await leave(visit, 'switch')

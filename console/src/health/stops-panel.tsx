@@ -83,7 +83,7 @@ function Standing({ stop }: { stop: Stop }) {
     refetchInterval: LOOK_MS,
   })
   const held = data?.held ?? []
-  const end = (how: 'release' | 'drop') =>
+  const end = (how: 'resume' | 'drop') =>
     act.mutate({ method: 'POST', path: `v1/stops/${stop.id}/${how}`, body: {} })
   return (
     <li className="py-3 text-sm">
@@ -106,8 +106,8 @@ function Standing({ stop }: { stop: Stop }) {
         ))}
       </ul>
       <div className="mt-2 flex gap-2">
-        <Button disabled={act.isPending} onClick={() => end('release')}>
-          Let go
+        <Button disabled={act.isPending} onClick={() => end('resume')}>
+          Resume
         </Button>
         <Button disabled={act.isPending} onClick={() => setDropping(true)} className="text-bad!">
           Drop what was held

@@ -59,8 +59,8 @@ function wordsOf(stop: StopRow): string {
   const what = stopWords(stop)
   if (stop.ended === null) return `Stopped: ${what}. Nothing of it runs until it is resumed.`
   return stop.ended === 'resumed'
-    ? `Let go: ${what}. What was held runs.`
-    : `Let go: ${what}. The fires that were held are dropped; messages of people are answered.`
+    ? `Resumed: ${what}. What was held runs.`
+    : `Ended: ${what}. What was due while it was stopped is dropped; messages of people are answered.`
 }
 
 const roles = ['admin', 'service'] as const

@@ -40,7 +40,7 @@ const LIST_OWN = statement({ ...PAGE, ...OF_ONE }, (p) => listing(p, ofOne(p)))
 
 /**
  * Soonest first: the head of the partial index on `next_check`, read in its order up to the limit, so that the
- * cost is that of the rows shown and not of all that are kept. LeasedRuns and expired ones are read past.
+ * cost is that of the rows shown and not of all that are kept. Leased and expired ones are skipped.
  */
 export async function pendingIntents(db: Db, page: PendingPage): Promise<IntentRow[]> {
   const { userId, limit, offset } = page

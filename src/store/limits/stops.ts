@@ -94,7 +94,7 @@ const HOLD = statement(
     from ${c} where ${eqByKey('t.bucket', 'c.bucket')} and t.session_key = c.key and t.claim_token = c.token`,
 )
 
-/** LeasedRuns sessions are given back, and are not due before they are let go. Nothing counts against their events. */
+/** Gives leased sessions back; they are not due before the stop is resumed. Nothing counts against their events. */
 export async function holdSessions(
   db: Db,
   claims: readonly { bucket: number; key: string; token: string }[],
