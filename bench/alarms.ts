@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import { agent } from '../src/agents/function.ts'
 import type { App } from '../src/app/app.ts'
-import { claimWakes } from '../src/store/alarms/slots.ts'
-import { migrateUp } from '../src/store/db/migrate.ts'
+import { claimWakes } from '../src/features/alarms/slot-rows.ts'
+import { migrateUp } from '../src/store/migrate.ts'
 import { openBenchApp, percentile, postgres, report, until } from './stage.ts'
 
 const CREATES = 30_000

@@ -4,10 +4,10 @@
  * `node --import tsx bench/away.ts [--seconds 60] [--rate 8]`, the seconds of each part, the timers a second of each shard.
  */
 import { openStores } from '../src/app/shards.ts'
-import { bucketOf } from '../src/core/sessions/session.ts'
-import { evenRanges, ShardMap } from '../src/core/shards/shards.ts'
-import { ensureMigrated } from '../src/store/db/migrate.ts'
-import type { Store } from '../src/store/db/open.ts'
+import { bucketOf } from '../src/core/session.ts'
+import { ensureMigrated } from '../src/store/migrate.ts'
+import type { Store } from '../src/store/open.ts'
+import { evenRanges, ShardMap } from '../src/store/shards/ranges.ts'
 import { startPostgres } from '../test/setup/server.ts'
 import { lateness, Processes, pauseUntil, setTimers, tell } from './processes.ts'
 import { flag, report, until } from './stage.ts'

@@ -5,9 +5,9 @@
  */
 import { agent } from '../src/agents/function.ts'
 import type { App } from '../src/app/app.ts'
-import { priceSignal } from '../src/core/intents/signal.ts'
-import { migrateUp } from '../src/store/db/migrate.ts'
-import { takeSignals } from '../src/triggers/signal.ts'
+import { priceSignal } from '../src/features/intents/signal.ts'
+import { takeSignals } from '../src/features/intents/signal-trigger.ts'
+import { migrateUp } from '../src/store/migrate.ts'
 import { looks, POLICY, price, seed, TICKERS } from './measures/conditions.ts'
 import { openBenchApp, percentile, postgres, report } from './stage.ts'
 

@@ -5,10 +5,10 @@
  */
 import { agent } from '../src/agents/function.ts'
 import type { App } from '../src/app/app.ts'
-import type { Push, PushChannel, PushOutcome } from '../src/channels/channel.ts'
 import { newId } from '../src/core/ids.ts'
-import { parseSessionKey, type SessionRef } from '../src/core/sessions/session.ts'
-import { makeLink } from '../src/store/channels/links.ts'
+import { parseSessionKey, type SessionRef } from '../src/core/session.ts'
+import { makeLink } from '../src/features/channels/rows.ts'
+import type { Push, PushChannel, PushOutcome } from '../src/kernel/channel.ts'
 import { flag, openBenchApp, percentile, postgres, report, until } from './stage.ts'
 
 const SLOW_MS = 60_000

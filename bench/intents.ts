@@ -8,9 +8,9 @@ import { execute } from '../src/api/contract.ts'
 import type { App } from '../src/app/app.ts'
 import { operations } from '../src/app/operations.ts'
 import { newId } from '../src/core/ids.ts'
-import { bucketOf } from '../src/core/sessions/session.ts'
-import type { Db } from '../src/store/db/db.ts'
-import { claimPending, pendingIntents } from '../src/store/intents/reports.ts'
+import { bucketOf } from '../src/core/session.ts'
+import { claimPending, pendingIntents } from '../src/features/intents/report-rows.ts'
+import type { Db } from '../src/store/db.ts'
 import { openBenchApp, percentile, postgres, report } from './stage.ts'
 
 const DUE = 1_000

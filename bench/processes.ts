@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { bucketOf } from '../src/core/sessions/session.ts'
-import type { Db } from '../src/store/db/db.ts'
+import { bucketOf } from '../src/core/session.ts'
+import type { Db } from '../src/store/db.ts'
 import { percentile, report } from './stage.ts'
 
 const DIST = new URL('../dist/', import.meta.url)

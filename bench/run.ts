@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { arch, availableParallelism, cpus, loadavg, platform } from 'node:os'
 import pg from 'pg'
-import { Arena } from './arena.ts'
+import { Arena, buildContestants } from './arena.ts'
 import { type Figure, table } from './figures.ts'
 import { burst } from './measures/burst.ts'
 import { conditions } from './measures/conditions.ts'
@@ -98,6 +98,7 @@ if (unknown !== undefined)
 const began = performance.now()
 /** What others had the machine do before we came: figures of a busy one are for comparing rows alone. */
 const [loadBefore = 0] = loadavg()
+await buildContestants()
 const server = await postgresServer()
 try {
   const arena = new Arena(server.base)

@@ -4,8 +4,8 @@
  * calm one's turns begin before, meanwhile and after, and how long after the switch a turn of the other still began.
  * `node --import tsx bench/runaway.ts [--seconds 30] [--rate 20]`
  */
-import { ensureMigrated } from '../src/store/db/migrate.ts'
-import { openStore } from '../src/store/db/open.ts'
+import { ensureMigrated } from '../src/store/migrate.ts'
+import { openStore } from '../src/store/open.ts'
 import { lateness, Processes, pauseUntil, setTimers, tell } from './processes.ts'
 import { flag, postgres, report, until } from './stage.ts'
 

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto'
 import WebSocket from 'ws'
 import { agent } from '../src/agents/function.ts'
 import type { App } from '../src/app/app.ts'
-import { bucketOf } from '../src/core/sessions/session.ts'
+import { bucketOf } from '../src/core/session.ts'
 import { openBenchApp, percentile, postgres, report, until } from './stage.ts'
 
 const TURNS = 20_000

@@ -9,7 +9,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { Arena } from './arena.ts'
+import { Arena, buildContestants } from './arena.ts'
 import type { Sample } from './contestants/soaked.ts'
 import { digits, spreadOf } from './figures.ts'
 import { lines } from './plot.ts'
@@ -80,6 +80,7 @@ function verdicts(run: Run): { text: string; flat: boolean }[] {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'wakeful-soak-'))
+await buildContestants()
 const server = await postgresServer()
 const runs: readonly Run[] = [
   { name: 'PostgreSQL', rate: 500, samples: [] },

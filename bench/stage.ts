@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import type { Agent } from '../src/agents/agent.ts'
 import { App } from '../src/app/app.ts'
 import { readConfig } from '../src/app/packs.ts'
-import type { PushChannel } from '../src/channels/channel.ts'
+import type { PushChannel } from '../src/kernel/channel.ts'
 import { type RunningServer, startPostgres } from '../test/setup/server.ts'
 
 /** Durable: fsync and synchronous_commit stay on, as a careful operator would run it. */

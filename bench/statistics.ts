@@ -5,10 +5,10 @@
 import { randomUUID } from 'node:crypto'
 import { agent } from '../src/agents/function.ts'
 import { newId } from '../src/core/ids.ts'
-import { parseSessionKey, type SessionRef } from '../src/core/sessions/session.ts'
-import { commitTurns } from '../src/engine/commit.ts'
-import { claimTurns } from '../src/store/sessions/sessions.ts'
-import { promoteTimers } from '../src/store/sessions/timers.ts'
+import { parseSessionKey, type SessionRef } from '../src/core/session.ts'
+import { claimTurns } from '../src/features/sessions/rows.ts'
+import { promoteTimers } from '../src/features/timers/rows.ts'
+import { commitTurns } from '../src/kernel/commit.ts'
 import { openBenchApp, postgres, report } from './stage.ts'
 
 const SESSIONS = 20_000

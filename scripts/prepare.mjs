@@ -117,12 +117,15 @@ if (
   once('dist/.built', sources, () => {
     console.error('wakeful: building …')
     for (const name of existsSync('dist') ? readdirSync('dist') : []) {
-      if (!['console', 'prepared.tar.br', '.prepared', '.console'].includes(name))
+      if (!['console', 'docs', 'prepared.tar.br', '.prepared', '.console', '.docs'].includes(name))
         rmSync(`dist/${name}`, { recursive: true })
     }
     run('npx', ['tsc', '-p', 'tsconfig.build.json'])
     run('node', ['scripts/bundle.mjs'])
   })
+  once('dist/.docs', ['docs', 'scripts/docs', 'src', 'packages'], () =>
+    run('node', ['--import', 'tsx', 'scripts/docs/write.mjs']),
+  )
   // A data directory with the schema in it, so that a first start needs no initdb.
   once(
     'dist/.prepared',

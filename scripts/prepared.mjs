@@ -3,7 +3,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
-import { migrateUp } from '../src/store/db/migrate.ts'
+import { migrateUp } from '../src/store/migrate.ts'
 
 const file = new URL('../dist/prepared.tar.br', import.meta.url)
 rmSync(file, { force: true })

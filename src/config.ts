@@ -8,10 +8,8 @@ import { isZone } from '../packages/schedule/src/index.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import { isLoopback, isPrivateHost } from './core/calls/address.ts'
 import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
-import { isWebhookSecret, SECRET_FORM } from './core/calls/webhook.ts'
-import { DEFAULT_LIMITS, type Limits } from './core/limits/limits.ts'
-import { ORIGINS } from './core/limits/lineage.ts'
-import { SHARDS_MAX } from './core/shards/shards.ts'
+import { isWebhookSecret, SECRET_FORM } from './core/calls/signature.ts'
+import { SHARDS_MAX } from './core/session.ts'
 import {
   ADMIN_KEY_CHARACTERS_MIN,
   HTTP_URL,
@@ -25,6 +23,8 @@ import {
   Reader,
   shown,
 } from './core/variables.ts'
+import { ORIGINS } from './features/limits/lineage.ts'
+import { DEFAULT_LIMITS, type Limits } from './features/limits/rules.ts'
 import type { FilesSettings } from './files/open.ts'
 
 export const SERVICES = ['http', 'clock', 'turns', 'outbox'] as const

@@ -8,10 +8,10 @@ import { localActor } from './api/callers/local.ts'
 import { App } from './app/app.ts'
 import { callByName } from './app/call.ts'
 import { readConfig } from './app/packs.ts'
-import type { PushChannel } from './channels/channel.ts'
 import { environment } from './config.ts'
+import type { Source } from './features/intents/source.ts'
+import type { PushChannel } from './kernel/channel.ts'
 import { createLog } from './observe/log.ts'
-import type { Source } from './sources/source.ts'
 
 export { calendarSource } from '../packages/sources/src/calendar.ts'
 export { feedSource } from '../packages/sources/src/feed.ts'
@@ -27,6 +27,10 @@ export type { Explained, Planned } from './agents/planned.ts'
 export type { PromiseRequest } from './agents/promise.ts'
 export type { QuestionRequest } from './agents/question.ts'
 export type { WorkRequest } from './agents/work-request.ts'
+export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
+export type { ChannelAnswer, ChannelRequest } from './features/channels/request.ts'
+export type { Source, Visit } from './features/intents/source.ts'
+export type { AnsweredQuestion } from './features/questions/rules.ts'
 export type {
   Button,
   FailedReceipt,
@@ -36,11 +40,7 @@ export type {
   Push,
   PushChannel,
   PushOutcome,
-} from './channels/channel.ts'
-export type { ChannelAnswer, ChannelRequest } from './core/channels/request.ts'
-export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
-export type { AnsweredQuestion } from './core/questions/question.ts'
-export type { Source, Visit } from './sources/source.ts'
+} from './kernel/channel.ts'
 
 export interface WakefulOptions {
   /** `pglite:<dir>`, `memory:` or `postgres://…`; default: `DATABASE_URL`, else `pglite:.wakeful/data`. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../src/app/packs.ts'
 import { ConfigError } from '../src/config.ts'
-import { DEFAULT_LIMITS } from '../src/core/limits/limits.ts'
 import { withoutPassword } from '../src/core/variables.ts'
+import { DEFAULT_LIMITS } from '../src/features/limits/rules.ts'
 
 const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
 

@@ -9,71 +9,89 @@ export interface Source {
 export const FILE_LINES_MAX = 400
 export const FUNCTION_LINES_MAX = 70
 
-/** The kernel's doors and what stands around them may know whoever is beneath them; it imports no pack. */
-const TRIGGERED = ['triggers', 'agents', 'channels', 'sources'] as const
+/** The layers of a feature, each with what it may import beside itself. The file name says the layer: see `layer`. */
+const RULES_LAYER = ['core', 'rules'] as const
+const ROWS_LAYER = [...RULES_LAYER, 'rows', 'store'] as const
+const TRIGGER_LAYER = [...ROWS_LAYER, 'trigger', 'kernel/trigger.ts', 'kernel/missed.ts'] as const
 
-/** What any user has, and the interface by which a package is plugged in. */
+/** What a package may use of the kernel. */
 const PLUGGED_IN = [
-  ...['app/pack.ts', 'agents', 'api', 'channels', 'sources', 'store', 'core', 'clock.ts'],
+  ...['app/pack.ts', 'agents', 'api', 'calls', 'operations', 'clock.ts'],
+  ...['kernel', ...TRIGGER_LAYER],
 ] as const
 
 /**
- * Who may import whom beside their own room: rooms are the folders and files right under src, and the packages; a file that may more than its
- * room has a line of its own, and a line may name one file of a room instead of all.
+ * What each part may import beside itself. A part is a folder or file directly under src, a layer of the features, or a package. A file
+ * that may import more than its part has a line of its own, and a line may name one file of a part.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   core: [],
-  store: ['core', 'root.ts'],
-  // Files of runs: outside the database, known to those who put, serve and sweep them.
-  files: ['core'],
-  triggers: ['store', 'core'],
-  agents: ['files', 'store', 'core'],
-  channels: ['store', 'core'],
-  sources: ['store', 'core'],
-  engine: [...TRIGGERED, 'store', 'core'],
-  api: ['store', 'core'],
-  http: ['api', 'files', 'store', 'core'],
-  mcp: ['api', 'store', 'core'],
-  identity: ['api', 'http', 'store', 'core', 'config.ts', 'clock.ts'],
-  observe: ['engine', 'channels', 'store', 'core', 'config.ts'],
+  store: ['core', 'rules', 'root.ts'],
+  rules: RULES_LAYER,
+  rows: ROWS_LAYER,
+  trigger: TRIGGER_LAYER,
+  operations: ['api', ...ROWS_LAYER],
+  calls: RULES_LAYER,
+  files: RULES_LAYER,
+  agents: ['files', 'kernel/channel.ts', ...ROWS_LAYER],
+  kernel: ['agents', 'calls', 'files', ...TRIGGER_LAYER],
+  api: ['operations', ...ROWS_LAYER],
+  http: ['api', 'operations', 'files', 'config.ts', 'clock.ts', ...ROWS_LAYER],
+  mcp: ['api', ...RULES_LAYER],
+  'mcp/events.ts': ['packages/subscriptions', 'api', ...RULES_LAYER],
+  observe: ['kernel', 'config.ts', ...ROWS_LAYER],
   'clock.ts': [],
   'root.ts': [],
   'version.ts': ['root.ts'],
-  'config.ts': ['files', 'core'],
-  // The composition root puts the kernel together; the packs come in by one list.
+  'config.ts': ['files', 'store/shards/ranges.ts', ...RULES_LAYER],
+  // Puts the kernel together; packages come in by one list.
   app: [
-    ...['engine', ...TRIGGERED, 'files', 'identity', 'observe', 'http', 'mcp', 'api', 'store'],
-    ...['core', 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
+    ...['kernel', 'agents', 'calls', 'files', 'observe', 'http', 'mcp', 'api', 'operations'],
+    ...[...TRIGGER_LAYER, 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
-  'app/packs.ts': ['packages', 'agents', 'api', 'core', 'config.ts'],
+  'app/packs.ts': [...['packages', 'agents', 'api', 'calls', 'kernel', 'config.ts'], ...ROWS_LAYER],
   'index.ts': [
-    ...['app', 'agents', 'api', 'channels', 'sources', 'observe', 'core', 'config.ts'],
+    ...['app', 'agents', 'api', 'observe', 'config.ts', 'kernel/channel.ts', ...RULES_LAYER],
     ...['packages/companion', 'packages/sources'],
   ],
   'testing.ts': ['app', 'index.ts', 'clock.ts'],
-  // In browsers too: of the others it takes types alone, which test/client/routes.test.ts watches.
-  'packages/client': ['app/operations.ts', 'api', 'core'],
+  // In browsers too: it imports only types, which test/client/routes.test.ts checks.
+  'packages/client': ['app/operations.ts', 'api', ...RULES_LAYER],
   'packages/ai-sdk': ['agents', 'packages/tools'],
   'packages/openai-agents': ['agents', 'core', 'packages/tools'],
   'packages/mastra': ['agents', 'packages/tools'],
-  'packages/tools': ['app', 'agents', 'api', 'mcp', 'packages/companion', 'clock.ts'],
+  'packages/tools': [
+    ...['app', 'agents', 'api', 'mcp', 'packages/companion', 'packages/mcp-stdio', 'clock.ts'],
+    ...RULES_LAYER,
+  ],
   // The outermost transport: it starts the server, and brings the demo's agent.
   'packages/cli': [
-    ...['app', 'agents', 'api', 'mcp', 'channels', 'sources', 'observe', 'store', 'core'],
-    ...['config.ts', 'clock.ts', 'version.ts', 'root.ts', 'packages'],
+    ...['app', 'agents', 'api', 'mcp', 'observe', 'kernel', 'operations', 'config.ts', 'clock.ts'],
+    ...['version.ts', 'root.ts', 'packages', ...ROWS_LAYER],
   ],
+  'packages/mcp-stdio': ['api', 'mcp', ...RULES_LAYER],
+  'packages/shards': ['app', ...ROWS_LAYER],
   'packages/executors': [...PLUGGED_IN, 'packages/model', 'packages/sources'],
+  'packages/mcp-events': [...PLUGGED_IN, 'packages/subscriptions'],
   'packages/promise-check': [...PLUGGED_IN, 'packages/model', 'packages/executors'],
-  packages: [...PLUGGED_IN, 'packages/model'],
+  packages: [...PLUGGED_IN, 'packages/model', 'packages/channels/hub'],
 }
 
 /** Pure, without dependencies: everybody may use them, and they use nobody. */
 const PURE: readonly string[] = ['packages/schedule', 'packages/exact-json']
 
-/** `store` of src/store/db/pool.ts, `packages/cli` of packages/cli/src/bin.ts. */
+/**
+ * `operations.ts` and `…-operations.ts` hold the API of a feature, `trigger.ts` and `…-trigger.ts` what fires, `rows.ts` and `…-rows.ts` its
+ * SQL. Every other file of a feature is pure.
+ */
+function layer(path: string): string {
+  return /(?:^|[/-])(rows|trigger|operations)\.ts$/.exec(path)?.[1] ?? 'rules'
+}
+
+/** `store` of src/store/pool.ts, `rows` of src/features/alarms/rows.ts, `packages/cli` of packages/cli/src/bin.ts. */
 function room(path: string): string {
   const [top, first = '', second = ''] = path.split('/')
-  if (top !== 'packages') return first
+  if (top !== 'packages') return first === 'features' ? layer(path) : first
   return first === 'channels' ? `packages/channels/${second}` : `packages/${first}`
 }
 
@@ -133,11 +151,11 @@ export function importDirection(source: Source): string[] {
 }
 
 export function oneClaim(source: Source): string[] {
-  if (source.path === 'src/store/db/due.ts') return []
+  if (source.path === 'src/store/due.ts') return []
   return each(
     source,
     /skip\s+locked/i,
-    'claims rows on its own: use dueRows or claimRows of src/store/db/due.ts',
+    'claims rows on its own: use dueRows or claimRows of src/store/due.ts',
   )
 }
 
@@ -152,8 +170,8 @@ function literals(source: Source): { line: number; sql: string }[] {
 
 /** What distributed PostgreSQL refuses, and what to write instead. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [
-  [/(?<!default )\bnow\(\)/, 'calls now(): say NOW of src/store/db/due.ts'],
-  [/NOW\}\s*[+-][^\n]*\binterval\b/, 'adds to an instant: use inMs of src/store/db/due.ts'],
+  [/(?<!default )\bnow\(\)/, 'calls now(): say NOW of src/store/due.ts'],
+  [/NOW\}\s*[+-][^\n]*\binterval\b/, 'adds to an instant: use inMs of src/store/due.ts'],
   [/\+ interval '0'/, "hides a column from its index with interval '0': use greatest"],
   [
     /\b(?:date_trunc|to_char)\((?![^\n]*at time zone 'UTC')/,
@@ -168,7 +186,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
 ]
 
 export function portableSql(source: Source): string[] {
-  if (!/^(?:src\/store|packages\/(?!cli))\//.test(source.path)) return []
+  if (!/^(?:src\/(?:store|features)|packages\/(?!cli))\//.test(source.path)) return []
   return literals(source).flatMap(({ line, sql }) =>
     REFUSED.flatMap(([form, say]) =>
       form.test(sql) ? [`${source.path}:${line} has SQL that ${say}`] : [],
@@ -181,7 +199,7 @@ export function oneClock(source: Source): string[] {
   return each(
     source,
     /\bDate\.now\s*\(|new Date\(\s*\)/,
-    'reads the time of day: in SQL say NOW of src/store/db/due.ts, for durations use performance.now(), without a database wallClock() of src/clock.ts',
+    'reads the time of day: in SQL say NOW of src/store/due.ts, for durations use performance.now(), without a database wallClock() of src/clock.ts',
   )
 }
 

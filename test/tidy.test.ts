@@ -49,9 +49,9 @@ const long = (count: number, line = '  work()') =>
 const ALL = { ...RULES, ...TEST_RULES }
 const BROKEN: Record<keyof typeof ALL, Source & { says: string }> = {
   importDirection: {
-    path: 'src/engine/x.ts',
+    path: 'src/kernel/x.ts',
     text: `import { y } from '../api/y.ts'`,
-    says: 'engine imports api',
+    says: 'kernel imports api',
   },
   oneClaim: {
     path: 'src/store/x.ts',

@@ -1,8 +1,8 @@
 /** Wakeful as anybody runs it: one process with all services, agents that are plain functions. */
 import { agent } from '../../src/agents/function.ts'
 import type { App } from '../../src/app/app.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
 import { openBenchApp } from '../stage.ts'
 import { contest, type Job, type Setup } from './contest.ts'
 

@@ -1,9 +1,9 @@
 /** Intents that are due and whose condition does not hold: how many of them the clock looks at in a second. */
 import type { App } from '../../src/app/app.ts'
-import { priceSignal } from '../../src/core/intents/signal.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
-import { intentTrigger } from '../../src/triggers/intent.ts'
-import { takeSignals } from '../../src/triggers/signal.ts'
+import { priceSignal } from '../../src/features/intents/signal.ts'
+import { takeSignals } from '../../src/features/intents/signal-trigger.ts'
+import { intentTrigger } from '../../src/features/intents/trigger.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
 import type { Arena } from '../arena.ts'
 import type { Figure } from '../figures.ts'
 import { openBenchApp } from '../stage.ts'

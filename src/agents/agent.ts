@@ -1,11 +1,15 @@
 /** How a turn runs, whatever kind of agent runs it. An agent sees one event and answers with wishes. */
 import type { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import type { TurnPerson } from '../core/people/person.ts'
-import type { EventType, SessionRef } from '../core/sessions/session.ts'
-import type { TurnAction } from '../core/sessions/turn.ts'
-import type { Db } from '../store/db/db.ts'
-import type { BlobWrite, CheckpointWrite, PendingWrite } from '../store/sessions/checkpoints.ts'
+import type { EventType, SessionRef } from '../core/session.ts'
+import type { TurnPerson } from '../features/people/person.ts'
+import type {
+  BlobWrite,
+  CheckpointWrite,
+  PendingWrite,
+} from '../features/sessions/checkpoint-rows.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
+import type { Db } from '../store/db.ts'
 
 export interface TurnEvent {
   readonly id: string

@@ -1,13 +1,13 @@
 /** What `setAlarm` takes, and what it becomes. */
 import { z } from 'zod'
 import { RawJson } from '../../packages/exact-json/src/index.ts'
-import { type AlarmDraft, planAlarm, type Timing, timingOf } from '../core/alarms/draft.ts'
-import { alarmFields, alarmTimes } from '../core/alarms/fields.ts'
 import { DELAY_MAX_SECONDS } from '../core/fields.ts'
 import { newId } from '../core/ids.ts'
-import { ownerDidOf } from '../core/sessions/session.ts'
+import { ownerDidOf } from '../core/session.ts'
 import { UNKNOWN_FIELD } from '../core/shape.ts'
-import type { AlarmRow } from '../store/alarms/alarms.ts'
+import { type AlarmDraft, planAlarm, type Timing, timingOf } from '../features/alarms/draft.ts'
+import { alarmFields, alarmTimes } from '../features/alarms/fields.ts'
+import type { AlarmRow } from '../features/alarms/rows.ts'
 import type { TurnInput } from './agent.ts'
 import { opaque, readAsked } from './asked.ts'
 

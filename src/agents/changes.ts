@@ -1,13 +1,13 @@
 /** What `updateWork` and `updateIntent` take: checked against the row as it is when they are asked, and again by the commit. */
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
-import { changeIntent } from '../core/intents/change.ts'
-import { intentWish } from '../core/intents/draft.ts'
-import { intentFields } from '../core/intents/fields.ts'
-import { workFields } from '../core/work/fields.ts'
-import { changeWork } from '../core/work/work.ts'
-import type { IntentRow } from '../store/intents/intents.ts'
-import type { WorkRow } from '../store/work/work.ts'
+import { changeIntent } from '../features/intents/change.ts'
+import { intentWish } from '../features/intents/draft.ts'
+import { intentFields } from '../features/intents/fields.ts'
+import type { IntentRow } from '../features/intents/rows.ts'
+import { workFields } from '../features/work/fields.ts'
+import type { WorkRow } from '../features/work/rows.ts'
+import { changeWork } from '../features/work/rules.ts'
 import { type DeepReadonly, readAsked } from './asked.ts'
 
 const { task } = workFields

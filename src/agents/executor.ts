@@ -4,9 +4,15 @@
  * crash. It knows nothing of the database; its result is written by the turn's commit.
  */
 import { TerminalError } from '../core/errors.ts'
-import type { TurnAction } from '../core/sessions/turn.ts'
 import { hasUnstorableJson, storableText } from '../core/text.ts'
-import { checkFile, type FileOwner, fileKey, mediaType, type WorkFile } from '../core/work/file.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
+import {
+  checkFile,
+  type FileOwner,
+  fileKey,
+  mediaType,
+  type WorkFile,
+} from '../features/work/file.ts'
 import {
   CONTENT_MAX_BYTES,
   type FinishedRun,
@@ -14,13 +20,13 @@ import {
   NOTE_MAX,
   TITLE_MAX,
   WORK_TIMEOUT_MS,
-} from '../core/work/work.ts'
+} from '../features/work/rules.ts'
+import type { Progress } from '../features/work/slot-rows.ts'
 import type { FileKeeper } from '../files/keeper.ts'
-import type { Progress } from '../store/work/slots.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
 import { excerptOf, type NoticePayload } from './notice.ts'
 
-export type { WorkFile } from '../core/work/file.ts'
+export type { WorkFile } from '../features/work/file.ts'
 
 /** What an executor is called with. */
 export interface WorkRun {

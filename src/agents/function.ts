@@ -5,16 +5,16 @@
  */
 import { Refusal, TerminalError } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
-import { INTENTS_MAX, LIMIT_REACHED } from '../core/intents/rules.ts'
-import { type TurnPerson, turnPerson } from '../core/people/person.ts'
-import type { AnsweredQuestion } from '../core/questions/question.ts'
-import { TIMER_ID_MAX } from '../core/sessions/session.ts'
-import { setsTrigger, type TurnAction } from '../core/sessions/turn.ts'
+import { TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
-import { getAlarm } from '../store/alarms/alarms.ts'
-import { countEnabled, getIntent } from '../store/intents/intents.ts'
-import { recentEvents } from '../store/sessions/events.ts'
-import { getWork } from '../store/work/work.ts'
+import { getAlarm } from '../features/alarms/rows.ts'
+import { INTENTS_MAX, LIMIT_REACHED } from '../features/intents/checks.ts'
+import { countEnabled, getIntent } from '../features/intents/rows.ts'
+import { type TurnPerson, turnPerson } from '../features/people/person.ts'
+import type { AnsweredQuestion } from '../features/questions/rules.ts'
+import { recentEvents } from '../features/sessions/event-rows.ts'
+import { setsTrigger, type TurnAction } from '../features/sessions/turn.ts'
+import { getWork } from '../features/work/rows.ts'
 import {
   type Agent,
   type AgentOptions,

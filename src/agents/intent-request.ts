@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { type IntentDraft, intentWish, termsFrom } from '../core/intents/draft.ts'
-import { newIntentFields } from '../core/intents/fields.ts'
-import { validateIntent } from '../core/intents/rules.ts'
+import { validateIntent } from '../features/intents/checks.ts'
+import { type IntentDraft, intentWish, termsFrom } from '../features/intents/draft.ts'
+import { newIntentFields } from '../features/intents/fields.ts'
 import type { TurnInput } from './agent.ts'
 import { type DeepReadonly, readAsked } from './asked.ts'
 

@@ -2,7 +2,7 @@
  * The notice that work is ready. It comes to a conversation as an event, and its turn is not run by the agent
  * there: one message says so, and the agent's state stays untouched, whatever kind of agent it is.
  */
-import type { TurnAction } from '../core/sessions/turn.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
 import { promiseFor } from './promise.ts'
 

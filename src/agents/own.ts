@@ -1,11 +1,17 @@
 /** What belongs to a turn's user, as the turn may read it: alarms and intents of this agent, and all work. */
 
 import { parsedOf, ScheduleError } from '../../packages/schedule/src/index.ts'
-import { scheduleWords, termsOf } from '../core/intents/intent.ts'
-import { frequencyWords } from '../core/work/work.ts'
-import { listAlarms } from '../store/alarms/alarms.ts'
-import { type IntentRow, listIntents } from '../store/intents/intents.ts'
-import { getWork, listOutputs, listWork, type OutputRow, type WorkRow } from '../store/work/work.ts'
+import { listAlarms } from '../features/alarms/rows.ts'
+import { type IntentRow, listIntents } from '../features/intents/rows.ts'
+import { scheduleWords, termsOf } from '../features/intents/rules.ts'
+import {
+  getWork,
+  listOutputs,
+  listWork,
+  type OutputRow,
+  type WorkRow,
+} from '../features/work/rows.ts'
+import { frequencyWords } from '../features/work/rules.ts'
 import type { TurnInput } from './agent.ts'
 
 const LISTED_MAX = 100

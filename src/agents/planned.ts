@@ -1,9 +1,10 @@
 /** What is ahead for a turn's user and agent, and what came of what was: read-only looks that a turn may take. */
-import { checkFacts, judgeOccasion, judgeSlot, type Outcome } from '../core/ledger/ledger.ts'
-import { type Ahead, aheadOf } from '../core/ledger/upcoming.ts'
-import type { Verdict } from '../core/sessions/gate.ts'
-import { newestChecks, unaskedTurns } from '../store/ledger/occasions.ts'
-import { standing } from '../store/ledger/upcoming.ts'
+
+import { newestChecks, unaskedTurns } from '../features/ledger/occasion-rows.ts'
+import { checkFacts, judgeOccasion, judgeSlot, type Outcome } from '../features/ledger/rules.ts'
+import { type Ahead, aheadOf } from '../features/ledger/upcoming.ts'
+import { standing } from '../features/ledger/upcoming-rows.ts'
+import type { Verdict } from '../features/sessions/gate.ts'
 import type { TurnInput } from './agent.ts'
 
 /** Something that will wake this agent, or be done for its user. The id of a follow-up is the one it was set with. */

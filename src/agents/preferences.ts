@@ -1,10 +1,10 @@
 /** What a turn may ask and know of its person's preferences. */
 import { z } from 'zod'
-import { changePreferences, type PreferenceWish } from '../core/people/change.ts'
-import { preferenceFields } from '../core/people/fields.ts'
-import type { TurnPerson } from '../core/people/person.ts'
-import { RULE_WORDS } from '../core/people/words.ts'
-import { listDeferred } from '../store/people/deferred.ts'
+import { changePreferences, type PreferenceWish } from '../features/people/change.ts'
+import { listDeferred } from '../features/people/deferred-rows.ts'
+import { preferenceFields } from '../features/people/fields.ts'
+import type { TurnPerson } from '../features/people/person.ts'
+import { RULE_WORDS } from '../features/people/words.ts'
 import type { TurnInput } from './agent.ts'
 import { type DeepReadonly, readAsked } from './asked.ts'
 

@@ -1,7 +1,8 @@
 /** A promise: a message and the alarm that keeps it, as one wish. */
-import { promiseIn } from '../core/alarms/promise.ts'
-import type { TurnAction } from '../core/sessions/turn.ts'
+
 import { storableText } from '../core/text.ts'
+import { promiseIn } from '../features/alarms/promise.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
 import type { TurnInput, TurnResult } from './agent.ts'
 import { type AlarmRequest, alarmDraft } from './alarm-request.ts'
 import { sayable } from './said.ts'

@@ -8,8 +8,8 @@ import {
   type QuestionDraft,
   type QuestionTerms,
   questionTerms,
-} from '../core/questions/question.ts'
-import type { TurnAction } from '../core/sessions/turn.ts'
+} from '../features/questions/rules.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
 import type { TurnInput } from './agent.ts'
 import { storable } from './asked.ts'
 import { sayable } from './said.ts'

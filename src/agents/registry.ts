@@ -3,7 +3,7 @@
  * process that was. Looked up on every turn, so it answers from memory; `refresh` reads the table again.
  */
 import { TerminalError } from '../core/errors.ts'
-import type { AgentRow } from '../store/identity/agents.ts'
+import type { AgentRow } from '../features/identity/agent-rows.ts'
 import type { Agent } from './agent.ts'
 
 export interface RegistryOptions {

@@ -5,9 +5,9 @@
  */
 import type { RetryAfter } from '../core/calls/retry.ts'
 import { RetryableError, TerminalError } from '../core/errors.ts'
-import type { EventType } from '../core/sessions/session.ts'
-import type { AgentRow } from '../store/identity/agents.ts'
-import { type EventRow, recentEvents } from '../store/sessions/events.ts'
+import type { EventType } from '../core/session.ts'
+import type { AgentRow } from '../features/identity/agent-rows.ts'
+import { type EventRow, recentEvents } from '../features/sessions/event-rows.ts'
 import { type Agent, stateResult, type TurnInput } from './agent.ts'
 import { readAnswer } from './remote-answer.ts'
 

@@ -1,5 +1,6 @@
 /** What may be said: a text of a length that every channel's outbox takes. */
-import { TEXT_MAX_BYTES } from '../core/sessions/session.ts'
+
+import { TEXT_MAX_BYTES } from '../core/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
 
 /** The text itself; throws what says how to mend it. */

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { type WorkDraft, workErrors } from '../core/work/draft.ts'
-import { type WorkFields, workFields } from '../core/work/fields.ts'
-import { notifySession, planWork } from '../core/work/work.ts'
+import { type WorkDraft, workErrors } from '../features/work/draft.ts'
+import { type WorkFields, workFields } from '../features/work/fields.ts'
+import { notifySession, planWork } from '../features/work/rules.ts'
 import type { TurnInput } from './agent.ts'
 import { opaque, readAsked } from './asked.ts'
 

@@ -1,9 +1,9 @@
 /** What a call sets goes back to that call: its lineage, and the limits for what agents set by keys of their own. */
 import { Refusal } from '../core/errors.ts'
-import { refusedText } from '../core/limits/limits.ts'
-import { calledBy, type Lineage, lineageText } from '../core/limits/lineage.ts'
-import { bucketOf } from '../core/sessions/session.ts'
-import { databaseNow } from '../store/db/due.ts'
+import { bucketOf } from '../core/session.ts'
+import { calledBy, type Lineage, lineageText } from '../features/limits/lineage.ts'
+import { refusedText } from '../features/limits/rules.ts'
+import { databaseNow } from '../store/due.ts'
 import type { Context } from './contract.ts'
 
 /** Refuses what is over a limit. `agentId`: who is to be woken. */

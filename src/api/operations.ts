@@ -1,29 +1,27 @@
 /** All that may be asked of the kernel, area by area. With the operations of packs it is the table that every door is made from. */
-import { alarms } from './alarms/alarms.ts'
-import { links } from './channels/links.ts'
+
+import { alarms } from '../features/alarms/operations.ts'
+import { links } from '../features/channels/operations.ts'
+import { agentAuth } from '../features/identity/agent-auth-operations.ts'
+import { agents } from '../features/identity/agent-operations.ts'
+import { audit } from '../features/identity/audit-operations.ts'
+import { keys } from '../features/identity/key-operations.ts'
+import { tickets } from '../features/identity/ticket-operations.ts'
+import { intents } from '../features/intents/report-operations.ts'
+import { signals } from '../features/intents/signal-operations.ts'
+import { activity } from '../features/ledger/activity-operations.ts'
+import { ledger } from '../features/ledger/operations.ts'
+import { overviews } from '../features/ledger/overview-operations.ts'
+import { stops } from '../features/limits/stop-operations.ts'
+import { people } from '../features/people/operations.ts'
+import { questions } from '../features/questions/operations.ts'
+import { sessions } from '../features/sessions/operations.ts'
+import { promises } from '../features/sessions/promise-operations.ts'
+import { timers } from '../features/timers/operations.ts'
+import { work } from '../features/work/operations.ts'
+import { capabilities } from './capabilities.ts'
 import type { Operation } from './contract.ts'
-import { agentAuth } from './identity/agent-auth.ts'
-import { agents } from './identity/agents.ts'
-import { audit } from './identity/audit.ts'
-import { keys } from './identity/keys.ts'
-import { tickets } from './identity/tickets.ts'
-import { intents } from './intents/reports.ts'
-import { signals } from './intents/signals.ts'
-import { sources } from './intents/sources.ts'
-import { activity } from './ledger/activity.ts'
-import { ledger } from './ledger/ledger.ts'
-import { overviews } from './ledger/overview.ts'
-import { stops } from './limits/stops.ts'
-import { people } from './people/people.ts'
-import { questions } from './questions/questions.ts'
-import { capabilities } from './service/capabilities.ts'
-import { doctor } from './service/doctor.ts'
-import { schedules } from './service/schedules.ts'
-import { promises } from './sessions/promises.ts'
-import { sessions } from './sessions/sessions.ts'
-import { timers } from './sessions/timers.ts'
-import { subscriptions } from './subscriptions/subscriptions.ts'
-import { work } from './work/work.ts'
+import { schedules } from './schedules.ts'
 
 const areas = [
   sessions,
@@ -33,9 +31,7 @@ const areas = [
   alarms,
   intents,
   signals,
-  sources,
   work,
-  subscriptions,
   people,
   stops,
   schedules,
@@ -49,7 +45,6 @@ const areas = [
   agentAuth,
   tickets,
   audit,
-  doctor,
 ] as const
 
 export const kernelOperations: readonly Operation[] = areas.flat()

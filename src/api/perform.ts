@@ -4,9 +4,9 @@
  */
 
 import { Refusal } from '../core/errors.ts'
-import { type AuditEntry, type AuditHead, fieldNames } from '../core/identity/audit.ts'
-import { parseSessionKey } from '../core/sessions/session.ts'
-import { writeAudit } from '../store/identity/audit.ts'
+import { parseSessionKey } from '../core/session.ts'
+import { type AuditEntry, type AuditHead, fieldNames } from '../features/identity/audit.ts'
+import { writeAudit } from '../features/identity/audit-rows.ts'
 import type { Actor, Answer, AppServices, Context, Input, Operation } from './contract.ts'
 import { inShard } from './shards.ts'
 

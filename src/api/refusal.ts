@@ -2,7 +2,7 @@
 
 import { JsonError } from '../../packages/exact-json/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { isUnavailable } from '../store/db/db.ts'
+import { isUnavailable } from '../store/db.ts'
 
 /** Unknown errors become `internal` without a word of theirs: it could hold SQL, a path, a secret. */
 export function refusalOf(error: unknown): Refusal {

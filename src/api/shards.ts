@@ -4,7 +4,7 @@
  * in all of them and made one. No transaction spans two shards.
  */
 import { Refusal } from '../core/errors.ts'
-import { LOCAL_USER, parseSessionKey } from '../core/sessions/session.ts'
+import { LOCAL_USER, parseSessionKey } from '../core/session.ts'
 import type { Across, Answer, Context, Input, Operation } from './contract.ts'
 import { cursorOf, decodeCursor, type Page, type Place } from './lists.ts'
 

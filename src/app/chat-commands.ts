@@ -2,10 +2,10 @@
 
 import { formatLocal } from '../../packages/schedule/src/index.ts'
 import type { Door } from '../api/callers/caller.ts'
-import type { Word } from '../core/channels/words.ts'
 import { Refusal } from '../core/errors.ts'
-import { parseSessionKey } from '../core/sessions/session.ts'
-import type { Delivered } from '../store/sessions/pushes.ts'
+import { parseSessionKey } from '../core/session.ts'
+import type { Word } from '../features/channels/commands.ts'
+import type { Delivered } from '../features/sessions/push-rows.ts'
 import { callByName } from './call.ts'
 
 const WAKE_MAX = 8_000

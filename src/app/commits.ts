@@ -1,19 +1,20 @@
 /** Writes that share a commit with others that are ready together: events, alarms, signals. */
-import type { AlarmDraft } from '../core/alarms/draft.ts'
+
 import { Refusal } from '../core/errors.ts'
-import type { NewSignal } from '../core/intents/signal.ts'
-import type { Policy } from '../core/sessions/turn.ts'
-import type { PerShard } from '../core/shards/shards.ts'
 import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
-import type { Hints } from '../engine/hints.ts'
-import type { Meter } from '../engine/meter.ts'
-import { fireSpans } from '../engine/spans.ts'
-import type { Db } from '../store/db/db.ts'
-import { GroupCommit } from '../store/db/group.ts'
-import type { Store } from '../store/db/open.ts'
-import { type Appended, appendEvents, type NewEvent } from '../store/sessions/events.ts'
-import { type AlarmSet, setAlarms } from '../triggers/alarm.ts'
-import { type SignalTaken, takeSignals } from '../triggers/signal.ts'
+import type { AlarmDraft } from '../features/alarms/draft.ts'
+import { type AlarmSet, setAlarms } from '../features/alarms/trigger.ts'
+import type { NewSignal } from '../features/intents/signal.ts'
+import { type SignalTaken, takeSignals } from '../features/intents/signal-trigger.ts'
+import { type Appended, appendEvents, type NewEvent } from '../features/sessions/event-rows.ts'
+import type { Policy } from '../features/sessions/turn.ts'
+import type { Hints } from '../kernel/hints.ts'
+import type { Meter } from '../kernel/meter.ts'
+import { fireSpans } from '../kernel/spans.ts'
+import type { Db } from '../store/db.ts'
+import { GroupCommit } from '../store/group.ts'
+import type { Store } from '../store/open.ts'
+import type { PerShard } from '../store/shards/ranges.ts'
 
 const BATCH_MAX = 500
 const QUEUE_MAX = 20_000

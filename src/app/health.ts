@@ -1,12 +1,13 @@
 /** Health and metrics, of each shard. */
-import type { WebSocketChannel } from '../channels/websocket.ts'
+
 import type { Config } from '../config.ts'
-import type { PerShard } from '../core/shards/shards.ts'
-import type { Engines } from '../engine/engine.ts'
-import type { Meter } from '../engine/meter.ts'
+import type { Engines } from '../kernel/engine.ts'
+import type { Meter } from '../kernel/meter.ts'
+import type { WebSocketChannel } from '../kernel/websocket.ts'
 import { Health, healthOfShards, SHARD_LOOK_MS } from '../observe/health.ts'
 import type { Metering } from '../observe/meter.ts'
-import type { Store } from '../store/db/open.ts'
+import type { Store } from '../store/open.ts'
+import type { PerShard } from '../store/shards/ranges.ts'
 import { VERSION } from '../version.ts'
 import type { Life } from './parts.ts'
 

@@ -1,10 +1,10 @@
 /** Calls that go out: signed, and those that wake agents elsewhere. */
-import { type WebhookRequest, Webhooks } from '../channels/webhook.ts'
+import { type WebhookRequest, Webhooks } from '../calls/webhook.ts'
 import type { Config } from '../config.ts'
-import { newWebhookSecret } from '../core/calls/webhook.ts'
-import type { Db } from '../store/db/db.ts'
-import { keepSetting } from '../store/db/settings.ts'
-import { alarmWakes } from '../triggers/alarm.ts'
+import { newWebhookSecret } from '../core/calls/signature.ts'
+import { alarmWakes } from '../features/alarms/trigger.ts'
+import type { Db } from '../store/db.ts'
+import { keepSetting } from '../store/settings.ts'
 
 /** Outgoing calls, signed with a secret that is kept in the database unless it was given. */
 export function signedCalls({ webhookSecret, allowPrivateWebhooks }: Config) {

@@ -6,16 +6,31 @@ import { slackPack } from '../../packages/channels/slack/src/pack.ts'
 import { telegramPack } from '../../packages/channels/telegram/src/pack.ts'
 import { webPushPack } from '../../packages/channels/web-push/src/pack.ts'
 import { whatsappPack } from '../../packages/channels/whatsapp/src/pack.ts'
+import { doctorPack } from '../../packages/doctor/src/pack.ts'
 import { executorsPack } from '../../packages/executors/src/pack.ts'
 import { forecastPack } from '../../packages/forecast/src/pack.ts'
 import { langgraphCronsPack } from '../../packages/langgraph/src/crons/pack.ts'
 import { mcpEventsPack } from '../../packages/mcp-events/src/pack.ts'
 import { backingPack } from '../../packages/promise-check/src/pack.ts'
+import { checkedSources } from '../../packages/sources/src/checked.ts'
 import { sourcesPack } from '../../packages/sources/src/pack.ts'
+import { SourcesService } from '../../packages/sources/src/service.ts'
+import { subscriptionsPack } from '../../packages/subscriptions/src/pack.ts'
+import { SubscriptionsService } from '../../packages/subscriptions/src/service.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
+import type { Fetcher } from '../calls/fetcher.ts'
+import type { Webhooks } from '../calls/webhook.ts'
 import { type Config, readVariables } from '../config.ts'
+import type { Tracer } from '../core/trace/trace.ts'
 import type { Reader } from '../core/variables.ts'
+import type { NewSignal } from '../features/intents/signal.ts'
+import type { Source } from '../features/intents/source.ts'
+import type { ExtraService } from '../kernel/engine.ts'
+import type { Meter } from '../kernel/meter.ts'
+import { SILENT, type TestSignals } from '../kernel/test-signals.ts'
+import type { Store } from '../store/open.ts'
+import type { PerShard } from '../store/shards/ranges.ts'
 import type { OpenPack, Pack, PackApp, Receive } from './pack.ts'
 
 export const PACKS = [
@@ -25,6 +40,8 @@ export const PACKS = [
   forecastPack,
   backingPack,
   sourcesPack,
+  subscriptionsPack,
+  doctorPack,
   telegramPack,
   slackPack,
   emailPack,
@@ -43,6 +60,29 @@ type Merged<P> = (P extends unknown ? (each: SettingsOf<P>) => void : never) ext
 /** The settings of the server, those of its packs included. */
 export type AppConfig = Config & Merged<(typeof PACKS)[number]>
 
+/** How late a subscriber may hear of what happened. */
+const SUBSCRIPTIONS_MS = 1_000
+const SHARD_SUBSCRIPTIONS_MS = 2_000
+/** When the next source is due is known; this finds what a dead process was asking. */
+const SOURCES_MS = 5_000
+
+interface PackServicesOptions {
+  readonly config: AppConfig
+  readonly packs: OpenPacks
+  /** The application's own, beside those of the packages. */
+  readonly sources: readonly Source[]
+  readonly moments?: TestSignals | undefined
+}
+
+interface PackServicesParts {
+  readonly calls: { readonly webhooks: Webhooks }
+  readonly meter: Meter
+  readonly tracer: Tracer
+  readonly fetcher: Fetcher
+  readonly commits: { takeSignals(signals: readonly NewSignal[]): Promise<unknown> }
+  readonly stores: PerShard<Store>
+}
+
 /** As its interface says it, for those who do not care which pack it is. */
 const packs: readonly Pack[] = PACKS
 
@@ -53,6 +93,35 @@ export function readConfig(env: NodeJS.ProcessEnv): AppConfig {
 }
 
 export const packOperations: readonly Operation[] = packs.flatMap((pack) => pack.operations ?? [])
+
+/** The services that packages run on a shard. */
+export function packServices(
+  { config, packs, sources, moments = SILENT }: PackServicesOptions,
+  { calls, meter, tracer, fetcher, commits, stores }: PackServicesParts,
+  store: Store,
+): ExtraService[] {
+  if (!config.services.includes('clock')) return []
+  const { leaseMs } = config
+  // Subscribers hear of messages even while autonomy is off: people still write.
+  const subscriptions = new SubscriptionsService({
+    call: (request, signal) => calls.webhooks.call(request, signal),
+    ...{ claims: store.engine, commits: store.commits, leaseMs, meter, tracer },
+    ...{ moments: SILENT, enabled: true },
+  })
+  const pollMs = stores.several ? SHARD_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS
+  const asked = checkedSources([...packs.sources, ...sources], config.allowPrivateWebhooks)
+  if (store !== stores.home || asked.length === 0) return [{ service: subscriptions, pollMs }]
+  const polls = new SourcesService({
+    sources: asked,
+    fetch: (request) => fetcher.get(request),
+    take: (signals) => commits.takeSignals(signals),
+    ...{ db: store.engine, leaseMs, meter, moments, enabled: config.autonomy.enabled },
+  })
+  return [
+    { service: polls, pollMs: SOURCES_MS },
+    { service: subscriptions, pollMs },
+  ]
+}
 
 export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive'>> & {
   /** By the name of the pack. */

@@ -3,47 +3,42 @@ import type { Logger } from 'pino'
 import type { Agent } from '../agents/agent.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { AppServices } from '../api/contract.ts'
-import type { PushChannel } from '../channels/channel.ts'
-import { WebSocketChannel } from '../channels/websocket.ts'
+import { Fetcher, type FetchRequest } from '../calls/fetcher.ts'
 import type { Config } from '../config.ts'
-import type { NewSignal } from '../core/intents/signal.ts'
-import type { PerShard } from '../core/shards/shards.ts'
-import { Budgets } from '../engine/budgets.ts'
-import { deliveryOf } from '../engine/delivery.ts'
-import { Engine, type EngineOptions, Engines, type ExtraService } from '../engine/engine.ts'
-import { LocalHints } from '../engine/hints.ts'
-import { ChannelInbox } from '../engine/inbox.ts'
-import { STOPS_MS, Stops } from '../engine/stops.ts'
-import { SubscriptionsService } from '../engine/subscriptions.ts'
-import { SILENT, type TestSignals } from '../engine/test-signals.ts'
-import { tryLink } from '../engine/try-link.ts'
-import { openIdentity } from '../identity/identity.ts'
+import { alarmTrigger } from '../features/alarms/trigger.ts'
+import type { NewSignal } from '../features/intents/signal.ts'
+import type { Source } from '../features/intents/source.ts'
+import { intentTrigger } from '../features/intents/trigger.ts'
+import { deferredTrigger } from '../features/people/deferred-trigger.ts'
+import { questionTrigger } from '../features/questions/trigger.ts'
+import { backToPending, positionOf } from '../features/sessions/effect-rows.ts'
+import { timerTrigger } from '../features/timers/trigger.ts'
+import { workTrigger } from '../features/work/trigger.ts'
+import { openIdentity } from '../http/authentication/identity.ts'
+import { Budgets } from '../kernel/budgets.ts'
+import type { PushChannel } from '../kernel/channel.ts'
+import { deliveryOf } from '../kernel/delivery.ts'
+import { Engine, type EngineOptions, Engines } from '../kernel/engine.ts'
+import { LocalHints } from '../kernel/hints.ts'
+import { ChannelInbox } from '../kernel/inbox.ts'
+import { STOPS_MS, Stops } from '../kernel/stops.ts'
+import type { TestSignals } from '../kernel/test-signals.ts'
+import { tryLink } from '../kernel/try-link.ts'
+import { WebSocketChannel } from '../kernel/websocket.ts'
 import { createMeter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { checkedSources } from '../sources/checked.ts'
-import { Fetcher, type FetchRequest } from '../sources/fetcher.ts'
-import type { Source } from '../sources/source.ts'
-import type { Store } from '../store/db/open.ts'
-import { backToPending, positionOf } from '../store/sessions/effects.ts'
-import { alarmTrigger } from '../triggers/alarm.ts'
-import { deferredTrigger } from '../triggers/deferred.ts'
-import { intentTrigger } from '../triggers/intent.ts'
-import { questionTrigger } from '../triggers/question.ts'
-import { timerTrigger } from '../triggers/timer.ts'
-import { workTrigger } from '../triggers/work.ts'
+import type { Store } from '../store/open.ts'
+import type { PerShard } from '../store/shards/ranges.ts'
 import { AgentRuntime } from './agent-runtime.ts'
 import { WriteBatcher, WriteBatchers } from './commits.ts'
 import { openHealth } from './health.ts'
 import { signedCalls, wakesOf } from './outgoing.ts'
 import type { PackApp } from './pack.ts'
-import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+import { type AppConfig, type OpenPacks, openPacks, packServices } from './packs.ts'
 import { openSandbox } from './sandbox.ts'
 import { mapService } from './shards.ts'
 
 const DAY_MS = 86_400_000
-/** How late somebody outside may hear of what happened. */
-const SUBSCRIPTIONS_MS = 1_000
-const SHARD_SUBSCRIPTIONS_MS = 2_000
 const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 /** It has nothing of its own to look for. */
 const INBOX_MS = 3_600_000
@@ -256,12 +251,12 @@ function openEngines(options: AppOptions, parts: EngineParts): Engines {
 
 /** What belongs to nobody in particular (agents, sources, what packs run, files) is seen to by the first shard's. */
 function engineOptions(
-  { config, sources: own = [], moments }: AppOptions,
+  { config, sources = [], moments }: AppOptions,
   parts: EngineParts,
   store: Store,
   number: number,
 ): EngineOptions {
-  const { stores, policy, meter, tracer, packs, runtime, fetcher, commits, calls } = parts
+  const { stores, policy, meter, tracer, packs, runtime, calls } = parts
   const { map, several } = stores
   const home = number === 0
   const follows = several ? [mapService(stores)] : []
@@ -273,7 +268,7 @@ function engineOptions(
     more: [
       ...(home ? [{ service: parts.stops, pollMs: STOPS_MS }] : []),
       ...(home ? [...runtime.services, ...packs.services, ...follows] : []),
-      ...subscriptionsOf(config, parts, store),
+      ...packServices({ config, packs, sources, moments }, parts, store),
       ...(home ? [{ service: parts.inbox, pollMs: INBOX_MS }] : []),
     ],
     triggers: [
@@ -287,11 +282,6 @@ function engineOptions(
     channels: [parts.channel],
     pushChannels: [...parts.pushChannels.values()],
     wakes: wakesOf(config, calls.webhooks),
-    sources: {
-      sources: home ? checkedSources([...packs.sources, ...own], config.allowPrivateWebhooks) : [],
-      fetch: (request) => fetcher.get(request),
-      take: (signals) => commits.takeSignals(signals),
-    },
     policy,
     budgets: parts.budgets.all[number] as Budgets,
     stops: parts.stops,
@@ -365,21 +355,6 @@ function openKeys({ config, trustMs, now }: AppOptions, { store, meter }: Base, 
     now,
     onError: (error) => meter.trouble('keys', error),
   })
-}
-
-/** They are told of what happens even where nothing happens by itself: people still write. */
-function subscriptionsOf(
-  config: Config,
-  { stores, calls, meter, tracer }: Base,
-  store: Store,
-): ExtraService[] {
-  if (!config.services.includes('clock')) return []
-  const service = new SubscriptionsService({
-    call: (request, signal) => calls.webhooks.call(request, signal),
-    ...{ claims: store.engine, commits: store.commits, leaseMs: config.leaseMs },
-    ...{ meter, tracer, moments: SILENT, enabled: true },
-  })
-  return [{ service, pollMs: stores.several ? SHARD_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS }]
 }
 
 function policyOf(config: Config) {

@@ -3,27 +3,27 @@
  * on it reaches the outside: there is no channel, no source and no call, and who runs its turns is given.
  */
 import type { AppServices } from '../api/contract.ts'
-import { DEFAULT_LIMITS } from '../core/limits/limits.ts'
-import type { Policy } from '../core/sessions/turn.ts'
 import { UNTRACED } from '../core/trace/trace.ts'
-import { Budgets } from '../engine/budgets.ts'
-import { clockService } from '../engine/clock.ts'
-import { LocalHints } from '../engine/hints.ts'
-import type { Meter } from '../engine/meter.ts'
-import type { Service } from '../engine/service.ts'
-import { Stops } from '../engine/stops.ts'
-import { SILENT } from '../engine/test-signals.ts'
-import { type Agents, TurnsService } from '../engine/turns.ts'
-import { WakesService } from '../engine/wakes.ts'
-import { type DueTable, SESSIONS, WAKES } from '../store/db/due.ts'
-import type { Store } from '../store/db/open.ts'
-import { soonestDue } from '../store/db/soonest.ts'
-import { alarmTrigger, alarmWakes } from '../triggers/alarm.ts'
-import { deferredTrigger } from '../triggers/deferred.ts'
-import { intentTrigger } from '../triggers/intent.ts'
-import { timerTrigger } from '../triggers/timer.ts'
-import type { Trigger } from '../triggers/trigger.ts'
-import { workTrigger } from '../triggers/work.ts'
+import { alarmTrigger, alarmWakes } from '../features/alarms/trigger.ts'
+import { intentTrigger } from '../features/intents/trigger.ts'
+import { DEFAULT_LIMITS } from '../features/limits/rules.ts'
+import { deferredTrigger } from '../features/people/deferred-trigger.ts'
+import type { Policy } from '../features/sessions/turn.ts'
+import { timerTrigger } from '../features/timers/trigger.ts'
+import { workTrigger } from '../features/work/trigger.ts'
+import { Budgets } from '../kernel/budgets.ts'
+import { clockService } from '../kernel/clock.ts'
+import { LocalHints } from '../kernel/hints.ts'
+import type { Meter } from '../kernel/meter.ts'
+import type { Service } from '../kernel/service.ts'
+import { Stops } from '../kernel/stops.ts'
+import { SILENT } from '../kernel/test-signals.ts'
+import type { Trigger } from '../kernel/trigger.ts'
+import { type Agents, TurnsService } from '../kernel/turns.ts'
+import { WakesService } from '../kernel/wakes.ts'
+import { type DueTable, SESSIONS, WAKES } from '../store/due.ts'
+import type { Store } from '../store/open.ts'
+import { soonestDue } from '../store/soonest.ts'
 import { WriteBatcher } from './commits.ts'
 
 /** Longer than any turn on a stage: its clock stands still meanwhile. */
@@ -129,7 +129,7 @@ function lanesOf({ store, agents, setting, trouble }: SandboxOptions): Lane[] {
   return [...clocks, { table: WAKES, service: wakes }, { table: SESSIONS, service: turns }]
 }
 
-/** As `engine/round.ts`: services tick whose table has something due, turns last. */
+/** As `kernel/round.ts`: services tick whose table has something due, turns last. */
 function steps(lanes: readonly Lane[], store: Store, now: () => Date): SandboxEngine['step'] {
   /** Lanes that had something due and could take nothing of it, with the instant of their next row. */
   const stuck = new Map<Lane, number>()

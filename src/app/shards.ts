@@ -1,12 +1,12 @@
 /** The shards of a process: where each is, whose rows are where, and that all processes agree on it. */
 import { newId } from '../core/ids.ts'
-import { BUCKETS } from '../core/sessions/session.ts'
-import { evenRanges, PerShard, ShardMap, type ShardRange } from '../core/shards/shards.ts'
-import type { ExtraService } from '../engine/engine.ts'
-import { IDLE } from '../engine/service.ts'
-import { type OpenOptions, openShards, type Store } from '../store/db/open.ts'
-import { keepSetting, readSetting } from '../store/db/settings.ts'
+import { BUCKETS } from '../core/session.ts'
+import type { ExtraService } from '../kernel/engine.ts'
+import { IDLE } from '../kernel/service.ts'
+import { type OpenOptions, openShards, type Store } from '../store/open.ts'
+import { keepSetting, readSetting } from '../store/settings.ts'
 import { addShards, holdMap, holdsPeople, type KeptShard, readShards } from '../store/shards/map.ts'
+import { evenRanges, PerShard, ShardMap, type ShardRange } from '../store/shards/ranges.ts'
 
 /** How long a process may not know that people are on their way to another shard. */
 export const MAP_POLL_MS = 2_000

@@ -3,9 +3,9 @@
  * where a store was last served under others, the slots that wait are reckoned again before anything of it is served.
  */
 import { movedSlot } from '../../packages/schedule/src/moved.ts'
-import type { Db } from '../store/db/db.ts'
-import { keepSetting, putSetting } from '../store/db/settings.ts'
-import { moveSlots } from '../store/db/zoned.ts'
+import type { Db } from '../store/db.ts'
+import { keepSetting, putSetting } from '../store/settings.ts'
+import { moveSlots } from '../store/zoned.ts'
 
 const KEY = 'tz_data'
 

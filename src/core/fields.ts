@@ -3,13 +3,7 @@ import { z } from 'zod'
 import { RawJson } from '../../packages/exact-json/src/index.ts'
 import { CATCH_UPS } from '../../packages/schedule/src/catch-up.ts'
 import { localInstant } from '../../packages/schedule/src/index.ts'
-import {
-  KEY_PART,
-  KEY_PART_FORM,
-  KEY_PART_MAX,
-  SESSION_KEY,
-  SESSION_KEY_FORM,
-} from './sessions/session.ts'
+import { KEY_PART, KEY_PART_FORM, KEY_PART_MAX, SESSION_KEY, SESSION_KEY_FORM } from './session.ts'
 
 const CRON_MAX = 256
 /** A hundred years; longer waits would leave the years we can write. */

@@ -5,7 +5,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { newId } from '../core/ids.ts'
-import { ownerOfKey } from '../core/work/file.ts'
+import { ownerOfKey } from '../features/work/file.ts'
 import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'
 
 const UNFINISHED = /^\.[0-9a-f-]{36}$/

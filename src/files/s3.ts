@@ -5,7 +5,7 @@
  */
 import { Agent, type Dispatcher, request } from 'undici'
 import { errorText } from '../core/errors.ts'
-import { ownerOfKey } from '../core/work/file.ts'
+import { ownerOfKey } from '../features/work/file.ts'
 import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'
 import { type Credentials, encoded, signedHeaders, type ToSign } from './signature.ts'
 

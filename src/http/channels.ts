@@ -1,8 +1,8 @@
 /** `/v1/channels/{name}`: where vendors post what people wrote, and other servers what happened there. Each proves by itself who is asking, over the bytes as they came. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ChannelAnswer, ChannelRequest } from '../core/channels/request.ts'
 import { Refusal } from '../core/errors.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
+import type { ChannelAnswer, ChannelRequest } from '../features/channels/request.ts'
 import { refuseRest } from './methods.ts'
 
 /** Answers for the channel of that name; null: no such channel, or one that receives nothing. */

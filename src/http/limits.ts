@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js'
 import type { Actor } from '../api/contract.ts'
 import { plainAddress } from '../core/calls/forwarded.ts'
 import { Refusal } from '../core/errors.ts'
-import { type Bucket, draw, type Rate } from '../core/identity/token-bucket.ts'
+import { type Bucket, draw, type Rate } from '../features/identity/token-bucket.ts'
 
 const KEPT_MAX = 10_000
 /** Wrong keys from one address: nineteen a minute get 401, further ones 429. */

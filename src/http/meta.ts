@@ -1,14 +1,14 @@
 /** The addresses about the server itself: health, readiness, metrics, and its description. */
-import { createReadStream, existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { writeJson } from '../../packages/exact-json/src/index.ts'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
-import type { Site } from './docs-site.ts'
 import { refuseRest } from './methods.ts'
 import { openApi } from './openapi.ts'
 import { sendProblem } from './problem.ts'
-import { llmsText, pagesOf, picturesOf } from './reading-docs.ts'
 
 export interface MetaOptions {
   readonly operations: readonly Operation[]
@@ -18,7 +18,7 @@ export interface MetaOptions {
   readonly metrics: () => Promise<{ contentType: string; text: string }>
   /** Whether `/metrics` wants a key of role admin or service. */
   readonly metricsAuth?: 'open' | 'keys'
-  /** The folder of written pages, served as a site and as Markdown; left out where it does not exist. */
+  /** The folder of the documentation that the build wrote. */
   readonly docs?: string
 }
 
@@ -69,59 +69,45 @@ export function addMetaRoutes(
       return sendText(reply, 'application/json; charset=utf-8', description)
     },
   }
-  for (const [url, answerer] of Object.entries({ ...routes, ...readingRoutes(options) })) {
+  for (const [url, answerer] of Object.entries({ ...routes, ...docsRoutes(options.docs ?? '') })) {
     app.get(url, (request, reply) => answerer(reply.header('cache-control', 'no-store'), request))
     refuseRest(app, url, new Set(['GET', 'HEAD']))
   }
 }
 
-interface Docs {
-  readonly site: Site
-  readonly policy: string
-  readonly llms: string
-  /** By their addresses. */
-  readonly markdown: ReadonlyMap<string, string>
-  readonly pictures: ReadonlyMap<string, string>
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  md: 'text/markdown; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
+  png: 'image/png',
 }
 
-/** Loaded when the first of it is asked for. */
-async function readDocs({ operations, version, docs }: MetaOptions): Promise<Docs> {
-  const folder = docs !== undefined && existsSync(docs) ? docs : null
-  const pages = pagesOf(operations, version, folder)
-  const { openSite, SITE_POLICY } = await import('./docs-site.ts')
-  return {
-    site: openSite(pages, { version }),
-    policy: SITE_POLICY,
-    llms: llmsText(pages, version),
-    markdown: new Map(pages.map(({ url, text }) => [url, text])),
-    pictures: picturesOf(folder),
+/** The documentation, which the build has written; read when the first page is asked for. */
+function docsRoutes(folder: string): Record<string, Answerer> {
+  let built: { readonly names: ReadonlySet<string>; readonly policy: string } | undefined
+  const read = () => {
+    const exists = existsSync(folder)
+    const names = exists ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
+    const first = exists ? readFileSync(join(folder, 'root.html'), 'utf8') : ''
+    const style = /<style>([\s\S]*)<\/style>/.exec(first)?.[1] ?? ''
+    const hash = createHash('sha256').update(style).digest('base64')
+    const policy = `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'`
+    return { names: new Set(names.map((name) => name.replaceAll('\\', '/'))), policy }
   }
-}
-
-function readingRoutes(options: MetaOptions): Record<string, Answerer> {
-  let read: Promise<Docs> | undefined
-  const docs = () => {
-    read ??= readDocs(options)
-    return read
-  }
-  const sendPage = (reply: FastifyReply, { policy }: Docs, html: string) =>
-    sendText(reply.header('content-security-policy', policy), 'text/html; charset=utf-8', html)
-  return {
-    '/llms.txt': async (reply) => sendText(reply, 'text/plain; charset=utf-8', (await docs()).llms),
-    '/docs': async (reply) => {
-      const known = await docs()
-      return sendPage(reply, known, known.site.page('index.html', 'docs/') ?? '')
-    },
-    '/docs/*': async (reply, request) => {
-      const known = await docs()
-      const url = request.url.split('?', 1)[0] ?? ''
-      const markdown = known.markdown.get(url)
-      if (markdown !== undefined) return sendText(reply, 'text/markdown; charset=utf-8', markdown)
-      const picture = known.pictures.get(url)
-      if (picture !== undefined) return reply.type('image/png').send(createReadStream(picture))
-      const page = known.site.page(url.slice('/docs/'.length) || 'index.html')
-      if (page !== null) return sendPage(reply, known, page)
+  const send = (reply: FastifyReply, name: string) => {
+    built ??= read()
+    const type = TYPES[name.split('.').at(-1) ?? '']
+    if (type === undefined || !built.names.has(name))
       throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
+    if (name.endsWith('.html')) reply.header('content-security-policy', built.policy)
+    return reply.header('content-type', type).send(createReadStream(join(folder, name)))
+  }
+  return {
+    '/llms.txt': (reply) => send(reply, 'llms.txt'),
+    '/docs': (reply) => send(reply, 'root.html'),
+    '/docs/*': (reply, request) => {
+      const url = request.url.split('?', 1)[0] ?? ''
+      return send(reply, url.slice('/docs/'.length) || 'index.html')
     },
   }
 }

@@ -5,10 +5,10 @@
  */
 import { ProtocolError, ProtocolErrorCode, type Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { EVENT_TYPES } from '../../packages/subscriptions/src/event-types.ts'
 import type { Door } from '../api/callers/caller.ts'
 import type { Operation } from '../api/contract.ts'
 import { type ErrorCode, Refusal } from '../core/errors.ts'
-import { EVENT_TYPES } from '../core/subscriptions/event-types.ts'
 import type { OpenStreams } from './event-stream.ts'
 import { plainSchema } from './schema.ts'
 

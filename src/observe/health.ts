@@ -3,13 +3,13 @@
  * whatever was asked of it last, by whomever, and how late things are from a look every few seconds.
  */
 import { tzDataVersion } from '../../packages/schedule/src/index.ts'
-import { IDLE, Loop } from '../engine/service.ts'
-import { stampedAheadMs } from '../store/db/ahead.ts'
-import { isUnavailable } from '../store/db/db.ts'
-import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../store/db/due.ts'
-import type { Store } from '../store/db/open.ts'
-import { outboxDepth } from '../store/sessions/effects.ts'
-import { eventsWaiting } from '../store/sessions/sessions.ts'
+import { outboxDepth } from '../features/sessions/effect-rows.ts'
+import { eventsWaiting } from '../features/sessions/rows.ts'
+import { IDLE, Loop } from '../kernel/service.ts'
+import { stampedAheadMs } from '../store/ahead.ts'
+import { isUnavailable } from '../store/db.ts'
+import { ALARMS, dueLagMs, INTENTS, SESSIONS, TIMERS, WAKES, WORK } from '../store/due.ts'
+import type { Store } from '../store/open.ts'
 
 export interface HealthOptions {
   readonly store: Store

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { errorText } from '../core/errors.ts'
 import { traceIdOf } from '../core/trace/context.ts'
-import type { DeliveryRecord, Meter, TurnRecord } from '../engine/meter.ts'
-import { isUnavailable } from '../store/db/db.ts'
+import type { DeliveryRecord, Meter, TurnRecord } from '../kernel/meter.ts'
+import { isUnavailable } from '../store/db.ts'
 import { createMetrics, type Gauges, type Metrics } from './metrics.ts'
 
 /** As the worker's report says it. */

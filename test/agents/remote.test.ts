@@ -1,7 +1,7 @@
 /** Remote agents: a turn as a signed call, with the same commit, retries and rules as any other turn. */
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { webhookSignature } from '../../src/core/calls/webhook.ts'
+import { webhookSignature } from '../../src/core/calls/signature.ts'
 import { type Loose, problem } from '../setup/http.ts'
 import { type Received, type Row, receiver, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

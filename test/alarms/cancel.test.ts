@@ -92,7 +92,7 @@ eachStore('cancelling alarms', (store) => {
       if (turn.event.type !== 'user_message') return
       // Due while this turn runs: promoted behind it, then cancelled.
       s.sleep(MINUTE)
-      const { alarmTrigger } = await import('../../src/triggers/alarm.ts')
+      const { alarmTrigger } = await import('../../src/features/alarms/trigger.ts')
       expect((await alarmTrigger.promote(s.app.store.db)).promoted).toBe(1)
       expect((await s.call('DELETE', `/v1/alarms/${alarm.id}`)).body.status).toBe('cancelled')
     }

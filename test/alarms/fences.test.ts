@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { commitTurns, type Finished } from '../../src/engine/commit.ts'
-import { claimTurns } from '../../src/store/sessions/sessions.ts'
-import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
+import { alarmTrigger, alarmWakes } from '../../src/features/alarms/trigger.ts'
+import { claimTurns } from '../../src/features/sessions/rows.ts'
+import { commitTurns, type Finished } from '../../src/kernel/commit.ts'
 import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

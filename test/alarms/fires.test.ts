@@ -1,8 +1,8 @@
 /** Alarms of an agent known here: from due to event to turn to settled, on the test clock. */
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
-import { claimTurns } from '../../src/store/sessions/sessions.ts'
-import { alarmTrigger } from '../../src/triggers/alarm.ts'
+import { alarmTrigger } from '../../src/features/alarms/trigger.ts'
+import { claimTurns } from '../../src/features/sessions/rows.ts'
 import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
@@ -304,7 +304,7 @@ eachStore('alarms of agents', (store) => {
     const alarm = await s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: 'c' })
     // The clock promotes, and somebody else claims the turn and dies.
     s.sleep(MINUTE)
-    const { alarmTrigger } = await import('../../src/triggers/alarm.ts')
+    const { alarmTrigger } = await import('../../src/features/alarms/trigger.ts')
     await alarmTrigger.promote(s.app.store.db)
     const claim = await claimTurns(s.app.store.db, 10, 30_000, crypto.randomUUID(), ['bot'])
     expect(claim.turns).toHaveLength(1)

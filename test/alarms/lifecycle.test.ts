@@ -1,6 +1,9 @@
 /** What becomes of an alarm, without a store: every cell of the table, the ladder, coalescing, the next times. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { retryAfterOf } from '../../src/core/calls/signature.ts'
+import { Refusal } from '../../src/core/errors.ts'
+import { planAlarm } from '../../src/features/alarms/draft.ts'
 import {
   ALARM_STATUSES,
   type AlarmOutcome,
@@ -13,10 +16,7 @@ import {
   missedBy,
   nextFires,
   settleAlarm,
-} from '../../src/core/alarms/alarm.ts'
-import { planAlarm } from '../../src/core/alarms/draft.ts'
-import { retryAfterOf } from '../../src/core/calls/webhook.ts'
-import { Refusal } from '../../src/core/errors.ts'
+} from '../../src/features/alarms/rules.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const later = (ms: number) => new Date(NOW.getTime() + ms)

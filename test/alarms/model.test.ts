@@ -5,7 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { claimWakes } from '../../src/store/alarms/slots.ts'
+import { claimWakes } from '../../src/features/alarms/slot-rows.ts'
 import { type Receiver, type Stage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

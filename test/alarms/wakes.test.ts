@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { wallClock } from '../../src/clock.ts'
-import { lockByToken } from '../../src/store/alarms/settle.ts'
-import { claimWakes } from '../../src/store/alarms/slots.ts'
+import { lockByToken } from '../../src/features/alarms/settle-rows.ts'
+import { claimWakes } from '../../src/features/alarms/slot-rows.ts'
 import {
   type Receiver,
   type Row,

@@ -2,10 +2,10 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type WebhookOptions, Webhooks } from '../../src/channels/webhook.ts'
+import { type WebhookOptions, Webhooks } from '../../src/calls/webhook.ts'
 import { wallClock } from '../../src/clock.ts'
 import { callRefusal, isPublicAddress } from '../../src/core/calls/address.ts'
-import { webhookSignature } from '../../src/core/calls/webhook.ts'
+import { webhookSignature } from '../../src/core/calls/signature.ts'
 import { loadCases, type WireCases } from '../cases/load.ts'
 import { type Row, receiver } from '../setup/listening-app.ts'
 

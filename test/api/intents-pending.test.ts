@@ -1,7 +1,7 @@
 /** `/pending` reads the head of its index, whatever the statistics say and however many intents are kept. */
 import { expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
-import { claimPending, pendingIntents } from '../../src/store/intents/reports.ts'
+import { claimPending, pendingIntents } from '../../src/features/intents/report-rows.ts'
+import type { Db } from '../../src/store/db.ts'
 import { house } from '../sessions/house.ts'
 import { eachStore } from '../setup/stores.ts'
 

@@ -1,7 +1,7 @@
 /** /pending, claims, /fire and the history: what outside workers do with intents. */
 import { expect, it } from 'vitest'
-import { prunerService } from '../../src/engine/pruner.ts'
-import { expireIntents } from '../../src/store/intents/reports.ts'
+import { expireIntents } from '../../src/features/intents/report-rows.ts'
+import { prunerService } from '../../src/kernel/pruner.ts'
 import { house } from '../sessions/house.ts'
 import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'

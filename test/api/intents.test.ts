@@ -8,7 +8,7 @@ import {
   OPERATORS,
   PRIORITIES,
   TRIGGER_TYPES,
-} from '../../src/core/intents/intent.ts'
+} from '../../src/features/intents/rules.ts'
 import { house } from '../sessions/house.ts'
 import { INSTANT, type Loose, problem, UUID } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'

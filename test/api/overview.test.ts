@@ -1,7 +1,7 @@
 /** What is to come, the rules in force, and who asks. */
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, test } from 'vitest'
-import { repeatingCron, slotsUntil } from '../../src/core/ledger/upcoming.ts'
+import { repeatingCron, slotsUntil } from '../../src/features/ledger/upcoming.ts'
 import { sharedStage as keyedStage } from '../identity/stage.ts'
 import { type Loose, problem, type Reply } from '../setup/http.ts'
 import { sharedStage } from '../setup/listening-app.ts'

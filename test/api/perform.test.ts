@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type AppServices, type Context, operation } from '../../src/api/contract.ts'
 import { perform } from '../../src/api/perform.ts'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 
 const INPUT = { params: undefined, query: undefined, body: undefined }
 

@@ -1,6 +1,6 @@
 /** A person with several links: what is promised arrives by the next one where the first is closed or dies, in order, and the ledger shows where. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { Push, PushChannel, PushOutcome } from '../../src/channels/channel.ts'
+import type { Push, PushChannel, PushOutcome } from '../../src/kernel/channel.ts'
 import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emailKit } from './email.kit.ts'

@@ -11,10 +11,10 @@ import {
   judgeSkew,
   judgeZones,
   worst,
-} from '../../src/core/doctor.ts'
-import { refusePooler, sharesConnections } from '../../src/store/db/doctor.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
-import { openStore } from '../../src/store/db/open.ts'
+} from '../../packages/doctor/src/facts.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { openStore } from '../../src/store/open.ts'
+import { refusePooler, sharesConnections } from '../../src/store/server.ts'
 import { folder } from '../process/server.ts'
 import { live } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'

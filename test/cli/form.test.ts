@@ -195,7 +195,7 @@ it('loads neither server nor database before it knows that they are needed', () 
   const files = [...loaded(bin)].map((path) => path.replace(root, ''))
   expect(files).toContain('packages/cli/src/resource.ts')
   const heavy = files.filter((path) =>
-    /^(zod|pg|ws|fastify|pino|undici|@.*)$|^src\/(store|api|http|engine|app)/.test(path),
+    /^(zod|pg|ws|fastify|pino|undici|@.*)$|^src\/(store|api|http|kernel|app)/.test(path),
   )
   expect(heavy).toEqual([])
 })

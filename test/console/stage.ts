@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { companion, openApp, type WakefulOptions } from '../../src/index.ts'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { launchBrowser } from './browser.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

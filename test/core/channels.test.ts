@@ -12,10 +12,10 @@ import {
 import { heardOf } from '../../packages/channels/slack/src/payload.ts'
 import { encrypted } from '../../packages/channels/web-push/src/crypto.ts'
 import { postedOf } from '../../packages/channels/whatsapp/src/payload.ts'
-import { type Candidate, chooseRoute, type Window } from '../../src/core/channels/route.ts'
-import { type Sending, settleSent, type Told } from '../../src/core/channels/settlement.ts'
-import { readWord } from '../../src/core/channels/words.ts'
-import { REASONS } from '../../src/core/sessions/reason.ts'
+import { readWord } from '../../src/features/channels/commands.ts'
+import { type Candidate, chooseRoute, type Window } from '../../src/features/channels/route.ts'
+import { type Sending, settleSent, type Told } from '../../src/features/channels/settlement.ts'
+import { REASONS } from '../../src/features/sessions/reason.ts'
 
 const HOUR = 3_600_000
 const WINDOWS: Record<string, Window> = {

@@ -5,7 +5,7 @@ import {
   METADATA_VERSION,
   readSessionMetadata,
   sessionMetadata,
-} from '../../src/core/sessions/checkpoint.ts'
+} from '../../src/features/sessions/checkpoint.ts'
 
 it('what is written is read back, whatever else an agent keeps there', () => {
   const lastAt = fc.option(fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }))

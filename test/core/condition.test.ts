@@ -8,10 +8,10 @@ import {
   type Memory,
   matchFacts,
   watchesOf,
-} from '../../src/core/intents/condition.ts'
-import { OPERATORS, type TriggerCondition } from '../../src/core/intents/intent.ts'
-import { holdsPhrase, wordsOf } from '../../src/core/intents/keywords.ts'
-import { newsSignal, priceSignal } from '../../src/core/intents/signal.ts'
+} from '../../src/features/intents/condition.ts'
+import { holdsPhrase, wordsOf } from '../../src/features/intents/keywords.ts'
+import { OPERATORS, type TriggerCondition } from '../../src/features/intents/rules.ts'
+import { newsSignal, priceSignal } from '../../src/features/intents/signal.ts'
 
 const NOW = new Date('2026-01-01T12:00:00Z')
 const MINUTE = 60_000

@@ -1,7 +1,6 @@
 /** Invariant: whoever follows a cursor is told of everything once, also of what becomes visible later than what came after it. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { newId } from '../../src/core/ids.ts'
 import {
   advance,
   type Cursor,
@@ -9,7 +8,8 @@ import {
   readCursor,
   within,
   writeCursor,
-} from '../../src/core/subscriptions/cursor.ts'
+} from '../../packages/subscriptions/src/cursor.ts'
+import { newId } from '../../src/core/ids.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 

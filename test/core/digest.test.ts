@@ -1,6 +1,6 @@
 /** A digest says how many slots it leaves out. */
 import { expect, it } from 'vitest'
-import { DIGEST_ITEMS_MAX, digestPayload, type Slot } from '../../src/core/people/digest.ts'
+import { DIGEST_ITEMS_MAX, digestPayload, type Slot } from '../../src/features/people/digest.ts'
 
 const slot = (n: number): Slot => ({
   ...{ kind: 'alarm', trigger_id: null, name: `n${n}`, payload: '{}', rule: 'paused' },

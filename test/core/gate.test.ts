@@ -8,7 +8,7 @@ import {
   nearsCap,
   QUIET,
   spoke,
-} from '../../src/core/sessions/gate.ts'
+} from '../../src/features/sessions/gate.ts'
 
 const POLICY: GatePolicy = { maxConsecutive: 3, cooldownMs: 15_000 }
 const T0 = Date.UTC(2026, 0, 1)

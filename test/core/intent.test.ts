@@ -1,6 +1,7 @@
 /** What becomes of an intent after each report, and when it is looked at first: the whole table, and its laws. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { validateIntent } from '../../src/features/intents/checks.ts'
 import {
   afterReport,
   EXECUTION_STATUSES,
@@ -13,8 +14,7 @@ import {
   TRIGGER_TYPES,
   type TriggerType,
   termsOf,
-} from '../../src/core/intents/intent.ts'
-import { validateIntent } from '../../src/core/intents/rules.ts'
+} from '../../src/features/intents/rules.ts'
 
 const MINUTE = 60_000
 const NOW = new Date('2026-03-02T10:07:30Z')

@@ -12,9 +12,9 @@ import {
   type SlotFacts,
   TRIGGER_KINDS,
   type TurnFact,
-} from '../../src/core/ledger/ledger.ts'
-import { slotWords, type Told } from '../../src/core/ledger/sentence.ts'
-import type { Reason } from '../../src/core/sessions/reason.ts'
+} from '../../src/features/ledger/rules.ts'
+import { slotWords, type Told } from '../../src/features/ledger/sentence.ts'
+import type { Reason } from '../../src/features/sessions/reason.ts'
 
 const AT = new Date('2026-01-01T21:04:00Z')
 const LATER = new Date('2026-01-01T21:09:00Z')

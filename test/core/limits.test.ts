@@ -2,6 +2,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  calledBy,
+  childOf,
+  fromOutside,
+  isSelfMade,
+  type Lineage,
+  lineageOf,
+  lineageText,
+  ORIGINS,
+  ROOTS,
+  readLineage,
+} from '../../src/features/limits/lineage.ts'
+import {
   DEFAULT_LIMITS,
   dayEnds,
   dayOf,
@@ -14,19 +26,7 @@ import {
   noticeText,
   refusedText,
   stepOf,
-} from '../../src/core/limits/limits.ts'
-import {
-  calledBy,
-  childOf,
-  fromOutside,
-  isSelfMade,
-  type Lineage,
-  lineageOf,
-  lineageText,
-  ORIGINS,
-  ROOTS,
-  readLineage,
-} from '../../src/core/limits/lineage.ts'
+} from '../../src/features/limits/rules.ts'
 
 const DAY_MS = 86_400_000
 const seconds = fc.integer({ min: 0, max: 4_000_000_000 }).map((second) => new Date(second * 1000))

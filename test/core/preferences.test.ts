@@ -8,9 +8,9 @@ import {
   roomFor,
   type Utterance,
   unaskedToday,
-} from '../../src/core/people/preferences.ts'
-import { quietErrors, quietUntil, WEEKDAYS } from '../../src/core/people/quiet.ts'
-import { REASONS } from '../../src/core/sessions/reason.ts'
+} from '../../src/features/people/preferences.ts'
+import { quietErrors, quietUntil, WEEKDAYS } from '../../src/features/people/quiet.ts'
+import { REASONS } from '../../src/features/sessions/reason.ts'
 
 const NIGHT = [{ from: '22:00', to: '07:30' }]
 const NEW_YORK = 'America/New_York'

@@ -1,15 +1,15 @@
 /** Why a message is there, and what that means at the gate: only follow-ups can be held back (invariants 7 and 11a). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Counters, QUIET } from '../../src/core/sessions/gate.ts'
-import { REASONS, reasonOf } from '../../src/core/sessions/reason.ts'
-import { EVENT_TYPES, type EventType } from '../../src/core/sessions/session.ts'
+import { EVENT_TYPES, type EventType } from '../../src/core/session.ts'
+import { type Counters, QUIET } from '../../src/features/sessions/gate.ts'
+import { REASONS, reasonOf } from '../../src/features/sessions/reason.ts'
 import {
   type Decision,
   decide,
   type Policy,
   type TurnAction,
-} from '../../src/core/sessions/turn.ts'
+} from '../../src/features/sessions/turn.ts'
 
 const POLICY: Policy = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 const NOW = Date.UTC(2026, 0, 1)

@@ -9,7 +9,7 @@ import {
   printMarkdown,
 } from '../../packages/executors/src/report/document.ts'
 import { type Fire, firedOf, KINDS, tally } from '../../packages/executors/src/report/tally.ts'
-import { CONTENT_MAX_BYTES } from '../../src/core/work/work.ts'
+import { CONTENT_MAX_BYTES } from '../../src/features/work/rules.ts'
 
 const fire = (at: string | Date, more: Partial<Fire> = {}): Fire => ({
   kind: 'alarm',

@@ -1,7 +1,7 @@
 /** Whose rows are where: every bucket in one shard, whatever is split. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { BUCKETS, bucketOf } from '../../src/core/sessions/session.ts'
+import { BUCKETS, bucketOf } from '../../src/core/session.ts'
 import {
   evenRanges,
   mapError,
@@ -9,7 +9,7 @@ import {
   ShardMap,
   type ShardRange,
   splitRange,
-} from '../../src/core/shards/shards.ts'
+} from '../../src/store/shards/ranges.ts'
 
 const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket)
 

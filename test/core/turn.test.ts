@@ -1,8 +1,8 @@
 /** What a finished turn becomes, without a store: gate, dedupe keys, timers, notes (invariant 7, rules 8–17). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { QUIET } from '../../src/core/sessions/gate.ts'
-import type { EventType } from '../../src/core/sessions/session.ts'
+import type { EventType } from '../../src/core/session.ts'
+import { QUIET } from '../../src/features/sessions/gate.ts'
 import {
   afterFailure,
   decide,
@@ -12,7 +12,7 @@ import {
   type Policy,
   type TurnAction,
   type TurnFacts,
-} from '../../src/core/sessions/turn.ts'
+} from '../../src/features/sessions/turn.ts'
 
 const POLICY: Policy = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
 const NOW = new Date('2026-01-01T00:00:00Z')

@@ -11,7 +11,7 @@ import {
   takeSlot,
   type WorkPlan,
   type WorkSchedule,
-} from '../../src/core/work/work.ts'
+} from '../../src/features/work/rules.ts'
 
 const NOW = new Date('2026-03-02T10:00:00Z')
 const at = (text: string) => new Date(text)

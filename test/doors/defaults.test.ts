@@ -1,9 +1,9 @@
 /** Rule 45: who is woken, and where, when a request names neither an agent nor a thread. */
 import { expect, it } from 'vitest'
+import { remoteDoor } from '../../packages/mcp-stdio/src/remote.ts'
 import { callByName } from '../../src/app/call.ts'
 import { wallClock } from '../../src/clock.ts'
-import { withDefaultAgent } from '../../src/core/intents/default-agent.ts'
-import { remoteDoor } from '../../src/mcp/remote.ts'
+import { withDefaultAgent } from '../../src/features/intents/default-agent.ts'
 import { wakeful } from '../cli/stage.ts'
 import { eachStore } from '../setup/stores.ts'
 import { type World, world } from '../setup/worlds.ts'

@@ -1,6 +1,6 @@
 /** Capacity for turns: whoever claims sessions that wait comes before those who lease what does not wait yet. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { Capacity } from '../../src/engine/capacity.ts'
+import { Capacity } from '../../src/kernel/capacity.ts'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -1,7 +1,7 @@
 /** Runs under leases keep them for as long as they run. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { LeasedRuns } from '../../src/engine/leased-runs.ts'
-import type { Meter } from '../../src/engine/meter.ts'
+import { LeasedRuns } from '../../src/kernel/leased-runs.ts'
+import type { Meter } from '../../src/kernel/meter.ts'
 
 const LEASE_MS = 3_000
 

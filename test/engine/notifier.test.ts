@@ -1,8 +1,8 @@
 /** Hints between processes: they cross, they come back after the connection broke, and they cost nothing when lost. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, expect, it } from 'vitest'
-import { LocalHints, type Topic } from '../../src/engine/hints.ts'
-import { Notifier } from '../../src/engine/notifier.ts'
+import { LocalHints, type Topic } from '../../src/kernel/hints.ts'
+import { Notifier } from '../../src/kernel/notifier.ts'
 import { Relay } from '../faults/relay.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

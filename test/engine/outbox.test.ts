@@ -1,10 +1,10 @@
 /** The outbox service alone: where it looks, what it does not forget, and that it never spins (architecture, Time). */
 import { performance } from 'node:perf_hooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Channel } from '../../src/channels/channel.ts'
-import { OutboxService } from '../../src/engine/outbox.ts'
-import type { Db } from '../../src/store/db/db.ts'
-import type { Reached, Undelivered } from '../../src/store/sessions/effects.ts'
+import type { Reached, Undelivered } from '../../src/features/sessions/effect-rows.ts'
+import type { Channel } from '../../src/kernel/channel.ts'
+import { OutboxService } from '../../src/kernel/outbox.ts'
+import type { Db } from '../../src/store/db.ts'
 
 type Keys = readonly string[] | null
 

@@ -1,6 +1,6 @@
 /** The loop around a service: sleeps until the next due instant, wakes on a hint, backs off, stops. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { IDLE, Loop, type Service, type Stopwatch, type Tick } from '../../src/engine/service.ts'
+import { IDLE, Loop, type Service, type Stopwatch, type Tick } from '../../src/kernel/service.ts'
 import { breathe, until } from '../setup/until.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-/** Those who write down what they saw, each in a file of its own; lines are appended in one write. */
+/** Records what a process saw, one JSON object per line. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
 export class Witness<T extends object> {
@@ -9,13 +9,14 @@ export class Witness<T extends object> {
   }
 
   saw(line: T): void {
-    appendFileSync(this.file, `${JSON.stringify(line)}\n`)
+    // The line break comes first: SIGKILL can cut a write at a page boundary, and the next line must not join the torn one.
+    appendFileSync(this.file, `\n${JSON.stringify(line)}`)
   }
 
   all(): T[] {
     if (!existsSync(this.file)) return []
     const lines = readFileSync(this.file, 'utf8').split('\n')
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as T)
+    return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as T)
   }
 }
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { bucketOf } from '../../src/core/sessions/session.ts'
+import { bucketOf } from '../../src/core/session.ts'
 import { type Place, Server } from '../process/server.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { until } from '../setup/until.ts'

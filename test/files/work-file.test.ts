@@ -11,7 +11,7 @@ import {
   fileName,
   mediaType,
   ownerOfKey,
-} from '../../src/core/work/file.ts'
+} from '../../src/features/work/file.ts'
 
 describe('a file name', () => {
   it.each([

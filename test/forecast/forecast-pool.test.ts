@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { ForecastPool, type ForecastRun } from '../../packages/forecast/src/forecast-pool.ts'
 import { newId } from '../../src/core/ids.ts'
-import { putTimer } from '../../src/store/sessions/timers.ts'
+import { putTimer } from '../../src/features/timers/rows.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { ref } from '../setup/worlds.ts'
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 import { calendarSource } from '../../packages/sources/src/calendar.ts'
 import { feedSource } from '../../packages/sources/src/feed.ts'
-import { SourceError, type Visit } from '../../src/sources/source.ts'
+import { SourceError, type Visit } from '../../src/features/intents/source.ts'
 import { Stopwatch } from '../faults/measure.ts'
 import { Generator } from './generate.ts'
 

@@ -12,10 +12,10 @@ import {
   ROLES,
 } from '../../src/api/contract.ts'
 import { Refusal } from '../../src/core/errors.ts'
-import { DEFAULT_LIMITS } from '../../src/core/limits/limits.ts'
+import * as idempotency from '../../src/features/identity/idempotency-rows.ts'
+import { DEFAULT_LIMITS } from '../../src/features/limits/rules.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
-import type { Db } from '../../src/store/db/db.ts'
-import * as idempotency from '../../src/store/identity/idempotency.ts'
+import type { Db } from '../../src/store/db.ts'
 
 export const ADMIN: Actor = {
   role: 'admin',

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type AppServices, operation, ROLES } from '../../src/api/contract.ts'
 import { onceByKey } from '../../src/api/once.ts'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { ADMIN, context } from './door.ts'
 
 const said: unknown[] = []

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, describe, expect, test, vi } from 'vitest'
+import { writeSite } from '../../scripts/docs/site.ts'
 import { operations } from '../../src/app/operations.ts'
 import { ERRORS } from '../../src/core/errors.ts'
-import { door } from './door.ts'
+import { door, noteOperations } from './door.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'console-'))
 writeFileSync(join(directory, 'index.html'), '<!doctype html><title>Console</title>')
@@ -147,10 +148,12 @@ describe('/docs', () => {
     '# Not listed\n\n| name | is "so" |\n|---|---|\n| `a<b` |  |\n| c | *d* |\n',
   )
   writeFileSync(join(docs, 'images/a.png'), 'png')
-  const site = door({ docs })
+  const built = mkdtempSync(join(tmpdir(), 'built-'))
+  writeSite(noteOperations, docs, built, { version: '1.2.3' })
+  const site = door({ docs: built })
   afterAll(async () => {
     await site.close()
-    rmSync(docs, { recursive: true })
+    for (const folder of [docs, built]) rmSync(folder, { recursive: true })
   })
   const read = async (url: string) => (await site.inject(url)).body
   /** The addresses that a page leads to, as a browser reads them. */
@@ -200,7 +203,13 @@ describe('/docs', () => {
   })
 
   test('without written pages the reference is there', async () => {
-    expect((await app.inject('/docs')).body).toContain('List &lt;notes&gt;')
+    const bare = mkdtempSync(join(tmpdir(), 'bare-'))
+    writeSite(noteOperations, null, bare, { version: '1.2.3' })
+    const reference = door({ docs: bare })
+    expect((await reference.inject('/docs')).body).toContain('List &lt;notes&gt;')
+    await reference.close()
+    rmSync(bare, { recursive: true })
+    expect((await app.inject('/docs')).statusCode).toBe(404)
   })
 })
 
@@ -252,10 +261,12 @@ describe('the console', () => {
 describe('for agents that read', () => {
   const docs = mkdtempSync(join(tmpdir(), 'docs-'))
   writeFileSync(join(docs, 'work.md'), '# Work: executors\n\nText.\n')
-  const reading = door({ docs })
+  const built = mkdtempSync(join(tmpdir(), 'built-'))
+  writeSite(noteOperations, docs, built, { version: '1.2.3' })
+  const reading = door({ docs: built })
   afterAll(async () => {
     await reading.close()
-    rmSync(docs, { recursive: true })
+    for (const folder of [docs, built]) rmSync(folder, { recursive: true })
   })
 
   test('/llms.txt lists the pages, and each is there as Markdown', async () => {

@@ -3,12 +3,12 @@
  * tried with the key of another agent of the same person. An operation without an attempt fails the test.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { saveSubscription } from '../../packages/subscriptions/src/rows.ts'
 import { agent } from '../../src/agents/function.ts'
 import { operations } from '../../src/app/operations.ts'
 import { newId } from '../../src/core/ids.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { insertQuestions } from '../../src/store/questions/questions.ts'
-import { saveSubscription } from '../../src/store/subscriptions/subscriptions.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { insertQuestions } from '../../src/features/questions/rows.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { ADMIN_KEY, openStage, type Stage } from './stage.ts'
 

@@ -5,7 +5,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } fro
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/app/packs.ts'
 import { ConfigError } from '../../src/config.ts'
-import { actorOfClaims, tokenVerifier } from '../../src/identity/jwt.ts'
+import { actorOfClaims, tokenVerifier } from '../../src/http/authentication/jwt.ts'
 import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { openStage, opens, type Stage, visit } from './stage.ts'

@@ -1,7 +1,7 @@
 /** Keys as people use them: made, bound, expired, revoked, noted; and what a change leaves in the audit log. */
 import { expect, it } from 'vitest'
-import { keyIdOf, makeKey } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
+import { keyIdOf, makeKey } from '../../src/features/identity/key.ts'
 import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

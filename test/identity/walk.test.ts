@@ -3,12 +3,12 @@
  * walked too; one that cannot be exercised fails here until an example says how, or a reason why not.
  */
 import { beforeAll, expect, it } from 'vitest'
+import { saveSubscription } from '../../packages/subscriptions/src/rows.ts'
 import { operations } from '../../src/app/operations.ts'
-import { makeKey, ROLES, type Role } from '../../src/core/identity/key.ts'
 import { newId } from '../../src/core/ids.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { insertQuestions } from '../../src/store/questions/questions.ts'
-import { saveSubscription } from '../../src/store/subscriptions/subscriptions.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { makeKey, ROLES, type Role } from '../../src/features/identity/key.ts'
+import { insertQuestions } from '../../src/features/questions/rows.ts'
 import type { Loose, Reply } from '../setup/http.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage } from './stage.ts'

@@ -1,8 +1,8 @@
 /** LangGraph's own suite for checkpointers, in full, on both stores, writing through. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { GraphSaver } from '../../packages/langgraph/src/saver.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
-import { openStore, type Store } from '../../src/store/db/open.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { openStore, type Store } from '../../src/store/open.ts'
 import { eachStore } from '../setup/stores.ts'
 
 // The suite takes vitest's functions from the global scope.

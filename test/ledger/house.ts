@@ -10,18 +10,18 @@ import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import { WorkRuntime } from '../../src/app/work-runtime.ts'
-import type { Channel } from '../../src/channels/channel.ts'
-import type { Attempt } from '../../src/core/alarms/alarm.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
-import type { Moment, TestSignals } from '../../src/engine/test-signals.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import type { Attempt } from '../../src/features/alarms/rules.ts'
+import { alarmTrigger, alarmWakes } from '../../src/features/alarms/trigger.ts'
+import { intentTrigger } from '../../src/features/intents/trigger.ts'
+import { deferredTrigger } from '../../src/features/people/deferred-trigger.ts'
+import { timerTrigger } from '../../src/features/timers/trigger.ts'
+import { workTrigger } from '../../src/features/work/trigger.ts'
 import { callsOf } from '../../src/index.ts'
-import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
-import { deferredTrigger } from '../../src/triggers/deferred.ts'
-import { intentTrigger } from '../../src/triggers/intent.ts'
-import { timerTrigger } from '../../src/triggers/timer.ts'
-import { workTrigger } from '../../src/triggers/work.ts'
+import type { Channel } from '../../src/kernel/channel.ts'
+import { Engine, type EngineOptions } from '../../src/kernel/engine.ts'
+import type { Moment, TestSignals } from '../../src/kernel/test-signals.ts'
 import { databaseEnv } from '../setup/stores.ts'
 
 export const START = Date.UTC(2026, 0, 1)
@@ -232,11 +232,6 @@ function engineOptions(app: App, recorder: Recorder, now: () => number): EngineO
     wakes: {
       source: alarmWakes({ url: 'http://127.0.0.1:9/', bearer: null }),
       call: async (request) => receive(recorder, request.body, now()),
-    },
-    sources: {
-      sources: [],
-      fetch: () => NEVER,
-      take: async () => [],
     },
     policy: POLICY,
     leaseMs: LEASE_MS,

@@ -1,13 +1,13 @@
 /** `GET /v1/ledger`: whose, which, in which order, and in which words; and `wakeful tail` on top of it. */
 import { beforeEach, expect, it } from 'vitest'
 import { lineOf, Shown, tail } from '../../packages/cli/src/tail.ts'
+import { remoteDoor } from '../../packages/mcp-stdio/src/remote.ts'
 import type { Actor, Answer } from '../../src/api/contract.ts'
 import { execute } from '../../src/api/contract.ts'
 import { operations } from '../../src/app/operations.ts'
 import { wallClock } from '../../src/clock.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
-import { remoteDoor } from '../../src/mcp/remote.ts'
 import { type Row, type Stage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

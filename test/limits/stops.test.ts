@@ -2,8 +2,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AgentFunction } from '../../src/agents/function.ts'
-import { judgeStops, STOP_LEVELS, type Stop, type Stoppable } from '../../src/core/limits/stops.ts'
-import { EVENT_TYPES } from '../../src/core/sessions/session.ts'
+import { EVENT_TYPES } from '../../src/core/session.ts'
+import {
+  judgeStops,
+  STOP_LEVELS,
+  type Stop,
+  type Stoppable,
+} from '../../src/features/limits/stops.ts'
 import type { Loose } from '../setup/http.ts'
 import { type Stage, sharedStage, sharedWakes } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

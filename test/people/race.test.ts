@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { discordKit } from '../channels/discord.kit.ts'
 import type { Kit } from '../channels/laws.ts'
 import { slackKit } from '../channels/slack.kit.ts'

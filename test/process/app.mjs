@@ -7,12 +7,12 @@ const witness = process.env.WITNESS ?? ''
 const hold = process.env.HOLD ?? ''
 const BLOCK_MS = Number(process.env.BLOCK_MS ?? 0)
 
-/** One line, appended in one write: O_APPEND keeps the lines of several processes whole. */
+/** The line break comes first: SIGKILL can cut a write at a page boundary, and the next line must not join the torn one. */
 function mark(what, turn) {
   const { key } = turn.session
   appendFileSync(
     witness,
-    `${JSON.stringify({ what, key, seq: turn.event.seq, attempt: turn.attempt, pid: process.pid })}\n`,
+    `\n${JSON.stringify({ what, key, seq: turn.event.seq, attempt: turn.attempt, pid: process.pid })}`,
   )
 }
 

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { bareStore } from '../store/stores.ts'
@@ -100,7 +100,7 @@ class Crowd {
   marks(): Mark[] {
     if (!existsSync(this.#witness)) return []
     const lines = readFileSync(this.#witness, 'utf8').split('\n')
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Mark)
+    return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as Mark)
   }
 
   marksOf(key: string, what?: Mark['what']): Mark[] {

@@ -1,7 +1,7 @@
 /** Processes that are killed while slots are deferred and while they are released: nothing is lost, nothing comes twice (invariant 11a). */
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { call } from '../setup/http.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

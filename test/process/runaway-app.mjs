@@ -4,7 +4,7 @@ import { agent } from '../../dist/index.js'
 
 const witness = process.env.WITNESS ?? ''
 const mark = (what, turn) =>
-  appendFileSync(witness, `${JSON.stringify({ what, key: turn.session.key, at: Date.now() })}\n`)
+  appendFileSync(witness, `\n${JSON.stringify({ what, key: turn.session.key, at: Date.now() })}`)
 
 export default {
   agents: {

@@ -9,7 +9,7 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms))
 
 function mark(what, { workId, runNumber, attempt, scheduledFor }) {
   const line = { what, workId, runNumber, attempt, scheduledFor, pid: process.pid }
-  appendFileSync(witness, `${JSON.stringify(line)}\n`)
+  appendFileSync(witness, `\n${JSON.stringify(line)}`)
 }
 
 export default {

@@ -38,7 +38,7 @@ function place(database: string, leaseMs: number) {
     existsSync(witness)
       ? readFileSync(witness, 'utf8')
           .split('\n')
-          .filter((line) => line !== '')
+          .filter((line) => line.endsWith('}'))
           .map((line) => JSON.parse(line) as Mark)
       : []
   return { env, hold, marks, start: () => Server.start(env) }

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { newId } from '../../src/core/ids.ts'
-import { appendEvents } from '../../src/store/sessions/events.ts'
+import { appendEvents } from '../../src/features/sessions/event-rows.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ref, world } from '../setup/worlds.ts'
 

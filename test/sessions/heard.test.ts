@@ -1,6 +1,6 @@
 /** What is known of a message on its way to a socket, and what is told of it. */
 import { expect, it } from 'vitest'
-import { eventsWaiting } from '../../src/store/sessions/sessions.ts'
+import { eventsWaiting } from '../../src/features/sessions/rows.ts'
 import type { Loose } from '../setup/http.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

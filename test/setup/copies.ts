@@ -1,5 +1,5 @@
 /** Many rows out of one that the product wrote: for lists of a length that requests would not make in time. */
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 
 interface Wanted {
   readonly table: string

@@ -5,9 +5,9 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { newId } from '../../src/core/ids.ts'
-import { schemaOf } from '../../src/core/shards/shards.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
-import { openServer } from '../../src/store/db/postgres.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { openServer } from '../../src/store/postgres.ts'
+import { schemaOf } from '../../src/store/shards/ranges.ts'
 import { startPostgres } from './server.ts'
 
 declare module 'vitest' {

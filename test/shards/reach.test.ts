@@ -1,7 +1,7 @@
 /** Several shards as one: whoever may reach everybody finds each person's things, and nobody else notices that there are several. */
 import { expect, it } from 'vitest'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { evenRanges, ShardMap } from '../../src/core/shards/shards.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { evenRanges, ShardMap } from '../../src/store/shards/ranges.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

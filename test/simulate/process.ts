@@ -8,17 +8,17 @@ import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import { onlyStore } from '../../src/app/shards.ts'
 import { WorkRuntime } from '../../src/app/work-runtime.ts'
-import type { PushChannel } from '../../src/channels/channel.ts'
-import { WebSocketChannel } from '../../src/channels/websocket.ts'
-import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
+import { alarmTrigger, alarmWakes } from '../../src/features/alarms/trigger.ts'
+import { intentTrigger } from '../../src/features/intents/trigger.ts'
+import { deferredTrigger } from '../../src/features/people/deferred-trigger.ts'
+import { backToPending, positionOf } from '../../src/features/sessions/effect-rows.ts'
+import { timerTrigger } from '../../src/features/timers/trigger.ts'
+import { workTrigger } from '../../src/features/work/trigger.ts'
 import { callsOf } from '../../src/index.ts'
-import type { Store } from '../../src/store/db/open.ts'
-import { backToPending, positionOf } from '../../src/store/sessions/effects.ts'
-import { alarmTrigger, alarmWakes } from '../../src/triggers/alarm.ts'
-import { deferredTrigger } from '../../src/triggers/deferred.ts'
-import { intentTrigger } from '../../src/triggers/intent.ts'
-import { timerTrigger } from '../../src/triggers/timer.ts'
-import { workTrigger } from '../../src/triggers/work.ts'
+import type { PushChannel } from '../../src/kernel/channel.ts'
+import { Engine, type EngineOptions } from '../../src/kernel/engine.ts'
+import { WebSocketChannel } from '../../src/kernel/websocket.ts'
+import type { Store } from '../../src/store/open.ts'
 import { botOf, scribeOf } from './agents.ts'
 import type { Mortal, Turnstile } from './turnstile.ts'
 import type { Witness } from './witness.ts'
@@ -116,7 +116,6 @@ function engineOptions(
             retryAfter: null,
           })),
     },
-    sources: { sources: [], fetch: () => new Promise(() => undefined), take: async () => [] },
     policy: POLICY,
     leaseMs: LEASE_MS,
     timerPollMs: POLL_MS,

@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { makeIdsFrom } from '../../src/core/ids.ts'
-import { parseSessionKey, type SessionRef } from '../../src/core/sessions/session.ts'
-import type { Store } from '../../src/store/db/open.ts'
+import { parseSessionKey, type SessionRef } from '../../src/core/session.ts'
+import type { Store } from '../../src/store/open.ts'
 import { Asks } from './asks.ts'
 import { Dice } from './dice.ts'
 import { outOfOrder, unfinished, wrongs } from './invariants.ts'

@@ -1,5 +1,5 @@
 /** The tables as they are between two steps. */
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import { EVERY } from './written.ts'
 
 export interface SessionFact {

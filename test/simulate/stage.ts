@@ -1,7 +1,7 @@
 /** A store in memory for one simulation after the other, and what to do with a seed: run it, or find the least that fails. */
 
-import type { Db } from '../../src/store/db/db.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
+import type { Db } from '../../src/store/db.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
 import { type House, openHere } from './here.ts'
 import { planOf, type Step } from './plan.ts'
 import { type Outcome, type Play, Simulation } from './simulation.ts'

@@ -4,9 +4,9 @@
  * dies before, within or after it. A process that died hears nothing any more: its promises stay open for ever.
  */
 
-import { ConnectionHealth } from '../../src/store/db/connection-health.ts'
-import { CommitUnknownError, type Db } from '../../src/store/db/db.ts'
-import type { Store } from '../../src/store/db/open.ts'
+import { ConnectionHealth } from '../../src/store/connection-health.ts'
+import { CommitUnknownError, type Db } from '../../src/store/db.ts'
+import type { Store } from '../../src/store/open.ts'
 import { writtenBy } from './written.ts'
 
 export const FATES = [

@@ -1,5 +1,5 @@
 /** What the people and receivers of a simulation saw, written down by themselves: the tables are not asked. */
-import type { Attempt } from '../../src/core/alarms/alarm.ts'
+import type { Attempt } from '../../src/features/alarms/rules.ts'
 import { fateOf } from './dice.ts'
 
 /** A request that was answered, or not yet. */

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { feedSource } from '../../packages/sources/src/feed.ts'
-import { freshMsOf, pollWaitMs, sourceKey } from '../../src/core/intents/polling.ts'
+import { freshMsOf, pollWaitMs, sourceKey } from '../../src/features/intents/polling.ts'
 import { fetcher, fixture, serve, visit, web } from './stage.ts'
 
 const signal = new AbortController().signal

@@ -1,7 +1,7 @@
 /** The events of other MCP servers as facts: subscribed to or polled, verified, taken once, and what they wake. */
 import { expect, it } from 'vitest'
 import { readConfig } from '../../src/app/packs.ts'
-import { newWebhookSecret } from '../../src/core/calls/webhook.ts'
+import { newWebhookSecret } from '../../src/core/calls/signature.ts'
 import type { Loose } from '../setup/http.ts'
 import { type Stage, stage } from '../setup/listening-app.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { SourceVisit } from '../../src/engine/source-poll.ts'
-import { Fetcher, type FetcherOptions } from '../../src/sources/fetcher.ts'
-import type { Source } from '../../src/sources/source.ts'
-import type { ClaimedSource } from '../../src/store/intents/source-polls.ts'
+import { SourceVisit } from '../../packages/sources/src/poll.ts'
+import type { ClaimedSource } from '../../packages/sources/src/rows.ts'
+import { Fetcher, type FetcherOptions } from '../../src/calls/fetcher.ts'
+import type { Source } from '../../src/features/intents/source.ts'
 import { afterEachTest } from '../setup/ends.ts'
 
 export const fixture = (name: string) =>

@@ -1,7 +1,7 @@
 /** Invariants 1 and 9: whoever appends holds the lock of the session first, and then sees what was done before. */
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { appendEvents } from '../../src/store/sessions/events.ts'
+import { appendEvents } from '../../src/features/sessions/event-rows.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ref } from '../setup/worlds.ts'
 import { emptiedStore } from './stores.ts'

@@ -1,8 +1,8 @@
 /** How statements are said on Citus: the same ones, in forms that it runs on the node that has the rows. */
 import { expect, it } from 'vitest'
-import { openShards } from '../../src/store/db/open.ts'
-import { LOCAL } from '../../src/store/db/reading.ts'
-import { promoteTimers } from '../../src/store/sessions/timers.ts'
+import { promoteTimers } from '../../src/features/timers/rows.ts'
+import { openShards } from '../../src/store/open.ts'
+import { LOCAL } from '../../src/store/reading.ts'
 import { commandsOf, onItsNode } from '../../src/store/shards/citus.ts'
 
 it('rows that are inserted are inserted by a part that gives something back, whatever is around it', () => {

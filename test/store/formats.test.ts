@@ -1,8 +1,8 @@
 /** A server that is set up otherwise, too old, or in another encoding: it works, or the start says why not (invariants 9 and 13). */
 import { afterAll, expect, it } from 'vitest'
-import { refusedServer } from '../../src/core/doctor.ts'
-import type { Db } from '../../src/store/db/db.ts'
-import { ensureMigrated } from '../../src/store/db/migrate.ts'
+import type { Db } from '../../src/store/db.ts'
+import { ensureMigrated } from '../../src/store/migrate.ts'
+import { refusedServer } from '../../src/store/server.ts'
 import { openLive } from '../sessions/live.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

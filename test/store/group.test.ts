@@ -1,6 +1,6 @@
 /** Group commit: shares commits, keeps order, and isolates the one item that cannot be written. */
 import { expect, it } from 'vitest'
-import { GroupCommit, type GroupCommitOptions } from '../../src/store/db/group.ts'
+import { GroupCommit, type GroupCommitOptions } from '../../src/store/group.ts'
 import { until } from '../setup/until.ts'
 
 interface Door {

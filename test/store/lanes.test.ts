@@ -1,10 +1,10 @@
 /** Invariants 1 and 4: of a burst each timer fires once, gaplessly and in the order of the instants, also by several clocks. */
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { claimTurns } from '../../src/store/sessions/sessions.ts'
-import { promoteTimers } from '../../src/store/sessions/timers.ts'
-import { timerTrigger } from '../../src/triggers/timer.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import { claimTurns } from '../../src/features/sessions/rows.ts'
+import { promoteTimers } from '../../src/features/timers/rows.ts'
+import { timerTrigger } from '../../src/features/timers/trigger.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 

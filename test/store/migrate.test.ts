@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 import {
   ensureMigrated,
   type Migration,
@@ -11,7 +11,7 @@ import {
   migrationStatus,
   readMigrations,
   refuseFresh,
-} from '../../src/store/db/migrate.ts'
+} from '../../src/store/migrate.ts'
 import { eachStore } from '../setup/stores.ts'
 import { leftovers, schemaText } from './schema.ts'
 import { bareStore, emptiedStore, emptyDatabase, rawStore } from './stores.ts'

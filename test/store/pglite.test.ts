@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
-import { DirectoryInUseError } from '../../src/store/db/lock.ts'
+import { DirectoryInUseError } from '../../src/store/lock.ts'
 import { folder, post, Server } from '../process/server.ts'
 import { until } from '../setup/until.ts'
 import { bareStore, rawStore } from './stores.ts'

@@ -7,7 +7,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
-import { FOR_MANY } from '../../src/store/db/statement.ts'
+import { FOR_MANY } from '../../src/store/statement.ts'
 import { Client } from '../sessions/live.ts'
 import { type Stage, stage } from '../setup/listening-app.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'

@@ -1,7 +1,7 @@
 /** What both stores promise about statements and transactions, whatever goes wrong inside them. */
 import { expect, it } from 'vitest'
-import { isUnavailable } from '../../src/store/db/db.ts'
-import { oneInOrder } from '../../src/store/db/due.ts'
+import { isUnavailable } from '../../src/store/db.ts'
+import { oneInOrder } from '../../src/store/due.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emptiedStore } from './stores.ts'
 

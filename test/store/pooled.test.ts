@@ -3,7 +3,7 @@
  * the disk do, whoever had the connection before (invariant 9). And what needs none of that works all the same.
  */
 import { afterAll, expect, it } from 'vitest'
-import { openStore } from '../../src/store/db/open.ts'
+import { openStore } from '../../src/store/open.ts'
 import { openLive } from '../sessions/live.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

@@ -1,8 +1,8 @@
 /** Invariant: a statement's rows are what its connection says they are, though it is asked only once. */
 import pg from 'pg'
 import { afterEach, expect, it, vi } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
-import { openStore } from '../../src/store/db/open.ts'
+import type { Db } from '../../src/store/db.ts'
+import { openStore } from '../../src/store/open.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emptiedStore } from './stores.ts'
 

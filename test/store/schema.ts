@@ -3,7 +3,7 @@
  * that do not depend on the store. Object ids, names of not-null constraints (the columns say it already)
  * and server-wide things such as roles are left out.
  */
-import type { Db } from '../../src/store/db/db.ts'
+import type { Db } from '../../src/store/db.ts'
 
 interface Line {
   readonly owner: string

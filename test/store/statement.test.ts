@@ -1,8 +1,8 @@
 /** Invariant: what a statement takes is said once; numbers, types and values follow from it. */
 import { expect, it } from 'vitest'
-import type { Db } from '../../src/store/db/db.ts'
-import { NOW } from '../../src/store/db/due.ts'
-import { rows, rowsOf, statement } from '../../src/store/db/statement.ts'
+import type { Db } from '../../src/store/db.ts'
+import { NOW } from '../../src/store/due.ts'
+import { rows, rowsOf, statement } from '../../src/store/statement.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emptiedStore } from './stores.ts'
 

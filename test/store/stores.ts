@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { inject } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { migrateUp } from '../../src/store/db/migrate.ts'
-import { type OpenOptions, openStore, type Store } from '../../src/store/db/open.ts'
+import { migrateUp } from '../../src/store/migrate.ts'
+import { type OpenOptions, openStore, type Store } from '../../src/store/open.ts'
 import { afterEachFile, afterEachTest } from '../setup/ends.ts'
 import { dropDatabases, type StoreUnderTest } from '../setup/stores.ts'
 

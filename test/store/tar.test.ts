@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
-import { unpackTar } from '../../src/store/db/tar.ts'
+import { unpackTar } from '../../src/store/tar.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'wakeful-tar-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -1,10 +1,10 @@
 /** The store in a thread of its own: transactions are what they are elsewhere. */
 import { expect, it } from 'vitest'
 import { PLAYER } from '../../packages/forecast/src/forecast-pool.ts'
-import { ensureMigrated } from '../../src/store/db/migrate.ts'
-import { ownedBy } from '../../src/store/db/owned.ts'
-import { OWNER_ROLE } from '../../src/store/db/roles.ts'
-import { openWorkerStore } from '../../src/store/db/worker-store.ts'
+import { ensureMigrated } from '../../src/store/migrate.ts'
+import { ownedBy } from '../../src/store/owned.ts'
+import { OWNER_ROLE } from '../../src/store/roles.ts'
+import { openWorkerStore } from '../../src/store/worker-store.ts'
 import { afterEachTest } from '../setup/ends.ts'
 
 async function open() {

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { wallClock } from '../../src/clock.ts'
-import { newWebhookSecret } from '../../src/core/calls/webhook.ts'
+import { newWebhookSecret } from '../../src/core/calls/signature.ts'
 import { connect } from '../mcp/stage.ts'
 import type { Loose } from '../setup/http.ts'
 import {

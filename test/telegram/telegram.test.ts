@@ -4,10 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { PushChannel } from '../../src/channels/channel.ts'
-import { bucketOf } from '../../src/core/sessions/session.ts'
-import { PushesService } from '../../src/engine/pushes.ts'
-import { advanceReader, releaseReader, takeReader } from '../../src/store/channels/readers.ts'
+import {
+  advanceReader,
+  releaseReader,
+  takeReader,
+} from '../../packages/channels/hub/src/reader-rows.ts'
+import { bucketOf } from '../../src/core/session.ts'
+import type { PushChannel } from '../../src/kernel/channel.ts'
+import { PushesService } from '../../src/kernel/pushes.ts'
 import { type Loose, problem } from '../setup/http.ts'
 import {
   type Row,

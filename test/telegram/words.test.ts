@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TelegramChannel } from '../../packages/channels/telegram/src/channel.ts'
-import { pushWaitMs, readChat, splitText } from '../../src/core/channels/text.ts'
+import { pushWaitMs, readChat, splitText } from '../../src/features/channels/text.ts'
 
 import { receiver } from '../setup/listening-app.ts'
 import { BotApi, TOKEN } from './bot-api.ts'

@@ -1,6 +1,6 @@
 /** Intents from due to event to turn to settled: records, promises, failures, meters, and who may fire when. */
 import { expect, it } from 'vitest'
-import { intentTrigger } from '../../src/triggers/intent.ts'
+import { intentTrigger } from '../../src/features/intents/trigger.ts'
 import type { Row } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { HOUR, intentsStage, MINUTE, NVDA } from './intents-stage.ts'

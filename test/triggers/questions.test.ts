@@ -11,7 +11,7 @@ import {
   type QuestionMove,
   type QuestionStatus,
   questionTerms,
-} from '../../src/core/questions/question.ts'
+} from '../../src/features/questions/rules.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { claimTurns } from '../../src/store/sessions/sessions.ts'
-import { workTrigger } from '../../src/triggers/work.ts'
+import { claimTurns } from '../../src/features/sessions/rows.ts'
+import { workTrigger } from '../../src/features/work/trigger.ts'
 import { type Row, type Stage, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 

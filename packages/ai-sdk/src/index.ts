@@ -1,12 +1,12 @@
 /** `wakeful/ai-sdk`: agents of the AI SDK. Of that only types are taken, so any version will do whose agents have this shape. */
 import type { ToolSet } from 'ai'
 import type { Agent } from '../../../src/agents/agent.ts'
-import type { FrameworkOptions } from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
+import type { FrameworkOptions } from '../../tools/src/framework-agent.ts'
 import { turnTools } from '../../tools/src/index.ts'
 import { type AiSdkAgent, generating } from './agent.ts'
 
-export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
+export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
 export type { AiSdkAgent, AiSdkResult } from './agent.ts'
 
 /** What an agent is made with, again for each turn. */

@@ -8,6 +8,9 @@ import { Command } from 'commander'
 import { readConfig } from '../../../src/app/packs.ts'
 import { wallClock } from '../../../src/clock.ts'
 import { type Config, ConfigError, environment } from '../../../src/config.ts'
+import { errorText } from '../../../src/core/errors.ts'
+import type { AnswerOf } from '../../client/src/index.ts'
+import { WakefulError } from '../../client/src/index.ts'
 import {
   type DatabaseFacts,
   type Finding,
@@ -19,10 +22,7 @@ import {
   judgeSkew,
   judgeZones,
   worst,
-} from '../../../src/core/doctor.ts'
-import { errorText } from '../../../src/core/errors.ts'
-import type { AnswerOf } from '../../client/src/index.ts'
-import { WakefulError } from '../../client/src/index.ts'
+} from '../../doctor/src/facts.ts'
 import { tzDataVersion } from '../../schedule/src/index.ts'
 import { type Screen, screen } from './screen.ts'
 import { away, DEFAULT_URL, type Server, type ServerFlags, serverOf, withServer } from './server.ts'
@@ -147,9 +147,10 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
     }
   }
   // Loaded here alone: most of the time the server tells.
-  const [{ openStore }, { examine, sharesConnections }] = await Promise.all([
-    import('../../../src/store/db/open.ts'),
-    import('../../../src/store/db/doctor.ts'),
+  const [{ openStore }, { examine }, { sharesConnections }] = await Promise.all([
+    import('../../../src/store/open.ts'),
+    import('../../doctor/src/rows.ts'),
+    import('../../../src/store/server.ts'),
   ])
   try {
     const store = await openStore(databaseUrl, { now: () => null, onError: () => undefined })

@@ -3,21 +3,31 @@
  * before anybody can come in. Beside a running server with the embedded store, whose directory is locked, use `/v1/keys`.
  */
 import { Command, Option } from 'commander'
-import { instantOf, keyBody, keyView, planKey } from '../../../src/api/identity/keys.ts'
 import { readConfig } from '../../../src/app/packs.ts'
 import { environment } from '../../../src/config.ts'
 import { Refusal } from '../../../src/core/errors.ts'
-import type { AuditEntry } from '../../../src/core/identity/audit.ts'
-import { makeKey, ROLES } from '../../../src/core/identity/key.ts'
 import { isUuid, newId } from '../../../src/core/ids.ts'
-import type { Db } from '../../../src/store/db/db.ts'
-import { DirectoryInUseError } from '../../../src/store/db/lock.ts'
-import { ensureMigrated } from '../../../src/store/db/migrate.ts'
-import { announce } from '../../../src/store/db/notify.ts'
-import { openStore } from '../../../src/store/db/open.ts'
-import { readSetting } from '../../../src/store/db/settings.ts'
-import { writeAudit } from '../../../src/store/identity/audit.ts'
-import { insertKey, type KeyRow, listKeys, revokeKey } from '../../../src/store/identity/keys.ts'
+import type { AuditEntry } from '../../../src/features/identity/audit.ts'
+import { writeAudit } from '../../../src/features/identity/audit-rows.ts'
+import { makeKey, ROLES } from '../../../src/features/identity/key.ts'
+import {
+  instantOf,
+  keyBody,
+  keyView,
+  planKey,
+} from '../../../src/features/identity/key-operations.ts'
+import {
+  insertKey,
+  type KeyRow,
+  listKeys,
+  revokeKey,
+} from '../../../src/features/identity/key-rows.ts'
+import type { Db } from '../../../src/store/db.ts'
+import { DirectoryInUseError } from '../../../src/store/lock.ts'
+import { ensureMigrated } from '../../../src/store/migrate.ts'
+import { announce } from '../../../src/store/notify.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { readSetting } from '../../../src/store/settings.ts'
 
 const LIST_MAX = 500
 

@@ -13,10 +13,10 @@ import { environment, readRemote } from '../../../src/config.ts'
 import { errorText } from '../../../src/core/errors.ts'
 import { OpenStreams } from '../../../src/mcp/event-stream.ts'
 import { eventOperations } from '../../../src/mcp/events.ts'
-import { remoteDoor } from '../../../src/mcp/remote.ts'
-import { serveMcp } from '../../../src/mcp/stdio.ts'
 import { toolsOf } from '../../../src/mcp/tool.ts'
-import { DirectoryInUseError } from '../../../src/store/db/lock.ts'
+import { DirectoryInUseError } from '../../../src/store/lock.ts'
+import { remoteDoor } from '../../mcp-stdio/src/remote.ts'
+import { serveMcp } from '../../mcp-stdio/src/stdio.ts'
 import { loadApp } from './serve.ts'
 
 const STOP_MAX_MS = 10_000

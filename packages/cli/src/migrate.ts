@@ -2,9 +2,9 @@
 import { Command } from 'commander'
 import { readConfig } from '../../../src/app/packs.ts'
 import { environment } from '../../../src/config.ts'
-import type { Db } from '../../../src/store/db/db.ts'
-import { ensureMigrated, migrateDown, migrationStatus } from '../../../src/store/db/migrate.ts'
-import { openShards } from '../../../src/store/db/open.ts'
+import type { Db } from '../../../src/store/db.ts'
+import { ensureMigrated, migrateDown, migrationStatus } from '../../../src/store/migrate.ts'
+import { openShards } from '../../../src/store/open.ts'
 import { UsageError } from './exit.ts'
 
 export function migrateCommand(): Command {

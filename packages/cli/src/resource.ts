@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { Refusal } from '../../../src/core/errors.ts'
-import { withDefaultAgent } from '../../../src/core/intents/default-agent.ts'
+import { withDefaultAgent } from '../../../src/features/intents/default-agent.ts'
 import { WakefulError } from '../../client/src/index.ts'
 import { ROUTES } from '../../client/src/routes.ts'
 import { JsonError, type RawJson, readJson } from '../../exact-json/src/index.ts'

@@ -9,11 +9,11 @@ import type { Agent } from '../../../src/agents/agent.ts'
 import type { Executor } from '../../../src/agents/executor.ts'
 import { App } from '../../../src/app/app.ts'
 import { type AppConfig, readConfig } from '../../../src/app/packs.ts'
-import type { PushChannel } from '../../../src/channels/channel.ts'
 import { ConfigError, environment } from '../../../src/config.ts'
 import { errorText } from '../../../src/core/errors.ts'
+import type { Source } from '../../../src/features/intents/source.ts'
+import type { PushChannel } from '../../../src/kernel/channel.ts'
 import { createLog } from '../../../src/observe/log.ts'
-import type { Source } from '../../../src/sources/source.ts'
 import { demoCompanion } from './demo.ts'
 
 const STOP_MAX_MS = 10_000

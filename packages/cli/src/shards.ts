@@ -3,14 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Command } from 'commander'
 import { readConfig } from '../../../src/app/packs.ts'
 import { agreeOnShard, openStores } from '../../../src/app/shards.ts'
-import { splitShard } from '../../../src/app/split.ts'
 import { environment } from '../../../src/config.ts'
 import { errorText } from '../../../src/core/errors.ts'
-import { evenRanges, type PerShard } from '../../../src/core/shards/shards.ts'
-import { isUnavailable } from '../../../src/store/db/db.ts'
-import { examine } from '../../../src/store/db/doctor.ts'
-import { ensureMigrated } from '../../../src/store/db/migrate.ts'
-import type { Store } from '../../../src/store/db/open.ts'
+import { isUnavailable } from '../../../src/store/db.ts'
+import { ensureMigrated } from '../../../src/store/migrate.ts'
+import type { Store } from '../../../src/store/open.ts'
 import { moveSchema } from '../../../src/store/shards/citus.ts'
 import {
   addShards,
@@ -20,6 +17,9 @@ import {
   type KeptShard,
   readShards,
 } from '../../../src/store/shards/map.ts'
+import { evenRanges, type PerShard } from '../../../src/store/shards/ranges.ts'
+import { examine } from '../../doctor/src/rows.ts'
+import { splitShard } from '../../shards/src/split.ts'
 import { UsageError } from './exit.ts'
 
 export function shardsCommand(): Command {

@@ -1,8 +1,8 @@
 /** Carries out what a sentence means through the turn's own wishes, and says what was done. */
 
 import type { Turn } from '../../../src/agents/function.ts'
-import { LABEL_MAX } from '../../../src/core/alarms/fields.ts'
 import { Refusal } from '../../../src/core/errors.ts'
+import { LABEL_MAX } from '../../../src/features/alarms/fields.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
 import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'

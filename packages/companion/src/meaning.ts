@@ -1,6 +1,6 @@
 /** What a sentence can mean to the companion. */
 import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
-import type { Operator } from '../../../src/core/intents/intent.ts'
+import type { Operator } from '../../../src/features/intents/rules.ts'
 import type { Parsed } from '../../schedule/src/index.ts'
 
 /** What to say, and when. Of the sentence nothing else is left. */

@@ -1,6 +1,6 @@
 /** Sentences about when, and how often, somebody wants to be written to. */
 import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
-import { type QuietWindow, WEEKDAYS } from '../../../src/core/people/quiet.ts'
+import { type QuietWindow, WEEKDAYS } from '../../../src/features/people/quiet.ts'
 import { parsePhrase, ScheduleError } from '../../schedule/src/index.ts'
 import { type Meaning, type Place, unclear } from './meaning.ts'
 

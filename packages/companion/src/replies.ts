@@ -2,8 +2,8 @@
 
 import type { Explained, Planned } from '../../../src/agents/planned.ts'
 import type { Deferred } from '../../../src/agents/preferences.ts'
-import type { QuietWindow } from '../../../src/core/people/quiet.ts'
-import { RULE_WORDS, windowWords } from '../../../src/core/people/words.ts'
+import type { QuietWindow } from '../../../src/features/people/quiet.ts'
+import { RULE_WORDS, windowWords } from '../../../src/features/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../schedule/src/index.ts'
 import type { Place } from './meaning.ts'
 import type { besideOthers } from './preferences.ts'

@@ -1,5 +1,5 @@
 /** Standing wishes in words: a price, silence, news; and the time zone. */
-import type { Operator } from '../../../src/core/intents/intent.ts'
+import type { Operator } from '../../../src/features/intents/rules.ts'
 import { isZone } from '../../schedule/src/index.ts'
 import { type Meaning, unclear } from './meaning.ts'
 import { wordsOf } from './sentence.ts'

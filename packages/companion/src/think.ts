@@ -5,7 +5,7 @@
 
 import type { Turn } from '../../../src/agents/function.ts'
 import { errorText } from '../../../src/core/errors.ts'
-import { TEXT_MAX_BYTES } from '../../../src/core/sessions/session.ts'
+import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'
 import type { ChatMessage, ChatModel, ModelAnswer, ToolSpec } from '../../model/src/model.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
 import { isIdle, placeOf } from './act.ts'

@@ -1,7 +1,7 @@
 /** The executors that are there without an app's own; an app's executor of the same name takes the place of one. */
 
 import type { Executor } from '../../../src/agents/executor.ts'
-import type { Db } from '../../../src/store/db/db.ts'
+import type { Db } from '../../../src/store/db.ts'
 import type { ChatModel } from '../../model/src/model.ts'
 import { content } from './chat.ts'
 import type { Places } from './look.ts'

@@ -4,10 +4,10 @@
  * told, and the others count.
  */
 
+import type { Fetched, FetchRequest } from '../../../src/calls/fetcher.ts'
 import { errorText } from '../../../src/core/errors.ts'
-import { wordsOf } from '../../../src/core/intents/keywords.ts'
-import type { Fetched, FetchRequest } from '../../../src/sources/fetcher.ts'
-import { type Got, SourceError } from '../../../src/sources/source.ts'
+import { wordsOf } from '../../../src/features/intents/keywords.ts'
+import { type Got, SourceError } from '../../../src/features/intents/source.ts'
 import { textOf } from '../../sources/src/charset.ts'
 import { linkOf } from '../../sources/src/feed.ts'
 import { feedDate } from '../../sources/src/feed-date.ts'

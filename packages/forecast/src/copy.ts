@@ -1,8 +1,8 @@
 /** What a forecast knows of somebody: their rows that can still become something, read in one statement and so as of one instant. */
 import { Refusal } from '../../../src/core/errors.ts'
-import { tickerKey } from '../../../src/core/intents/signal.ts'
-import { bucketOf } from '../../../src/core/sessions/session.ts'
-import type { Db } from '../../../src/store/db/db.ts'
+import { bucketOf } from '../../../src/core/session.ts'
+import { tickerKey } from '../../../src/features/intents/signal.ts'
+import type { Db } from '../../../src/store/db.ts'
 
 /** What can become due, of one person. */
 const TRIGGERS_MAX = 1_000

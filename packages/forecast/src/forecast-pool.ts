@@ -4,13 +4,9 @@
  * agents of this one run. One at a time, one of each person, and few wait. While others wait it ends sooner.
  */
 import { Refusal } from '../../../src/core/errors.ts'
-import { ensureMigrated } from '../../../src/store/db/migrate.ts'
-import type { Store } from '../../../src/store/db/open.ts'
-import {
-  type Beside,
-  openWorkerStore,
-  type WorkerStore,
-} from '../../../src/store/db/worker-store.ts'
+import { ensureMigrated } from '../../../src/store/migrate.ts'
+import type { Store } from '../../../src/store/open.ts'
+import { type Beside, openWorkerStore, type WorkerStore } from '../../../src/store/worker-store.ts'
 import { BROKEN_OFF, isRaised, newFlag, OTHERS_WAIT, raise } from './flag.ts'
 import type { Clock, Played, Stretch, Trouble } from './play.ts'
 import type { Order, Report } from './thread.ts'

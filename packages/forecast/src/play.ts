@@ -1,6 +1,6 @@
 /** One stretch of a forecast: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
 import { openSandboxEngine, type Setting } from '../../../src/app/pack.ts'
-import type { Store } from '../../../src/store/db/open.ts'
+import type { Store } from '../../../src/store/open.ts'
 import { skipIdleChecks } from './copy.ts'
 import type { AgentRoles, AgentSet } from './recorder.ts'
 

@@ -22,7 +22,7 @@ import { Turn } from '../../../src/agents/function.ts'
 import type { PromiseRequest } from '../../../src/agents/promise.ts'
 import type { QuestionRequest } from '../../../src/agents/question.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
-import type { EventType } from '../../../src/core/sessions/session.ts'
+import type { EventType } from '../../../src/core/session.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { GraphSaver } from './saver.ts'
 

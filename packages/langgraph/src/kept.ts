@@ -5,8 +5,8 @@ import type {
   BlobWrite,
   CheckpointWrite,
   PendingWrite,
-} from '../../../src/store/sessions/checkpoints.ts'
-import type { BlobRef, GraphRows, PointRef } from '../../../src/store/sessions/graph-checkpoints.ts'
+} from '../../../src/features/sessions/checkpoint-rows.ts'
+import type { BlobRef, GraphRows, PointRef } from './checkpoint-rows.ts'
 
 export type TurnRows = Required<
   Pick<TurnResult, 'checkpointId' | 'points' | 'blobs' | 'writes'>

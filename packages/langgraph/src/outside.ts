@@ -1,13 +1,13 @@
 /** For graphs that run outside of turns: the saver, and what turns have written into checkpoints. */
 import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint'
-import type { Db } from '../../../src/store/db/db.ts'
+import type { Db } from '../../../src/store/db.ts'
 import { GraphSaver } from './saver.ts'
 
 export {
   METADATA_VERSION,
   readSessionMetadata,
   type SessionMetadata,
-} from '../../../src/core/sessions/checkpoint.ts'
+} from '../../../src/features/sessions/checkpoint.ts'
 
 /**
  * LangGraph's checkpointer on an app's store: `graph.compile({ checkpointer: graphSaver(app) })`. Each put is written at once.

@@ -19,14 +19,14 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from '@langchain/langgraph-checkpoint'
-import { readSessionMetadata } from '../../../src/core/sessions/checkpoint.ts'
-import { bucketOf, parseSessionKey } from '../../../src/core/sessions/session.ts'
-import type { Db } from '../../../src/store/db/db.ts'
+import { bucketOf, parseSessionKey } from '../../../src/core/session.ts'
+import { readSessionMetadata } from '../../../src/features/sessions/checkpoint.ts'
 import type {
   BlobWrite,
   CheckpointWrite,
   PendingWrite,
-} from '../../../src/store/sessions/checkpoints.ts'
+} from '../../../src/features/sessions/checkpoint-rows.ts'
+import type { Db } from '../../../src/store/db.ts'
 import {
   deleteGraphThread,
   GRAPH_POINT,
@@ -39,7 +39,7 @@ import {
   readBlobs,
   readWrites,
   writeGraphRows,
-} from '../../../src/store/sessions/graph-checkpoints.ts'
+} from './checkpoint-rows.ts'
 import { joined, Kept, type TurnRows } from './kept.ts'
 
 /** The one session a turn may see, and the checkpoint its last turn ended in. */

@@ -3,13 +3,13 @@
  * belongs to; where that has forgotten it, the model is told to ask again.
  */
 import type { Agent } from '../../../src/agents/agent.ts'
+import type { Turn } from '../../../src/agents/function.ts'
 import {
   type FrameworkOptions,
   frameworkAgent,
   type Ran,
   type Runs,
-} from '../../../src/agents/framework-agent.ts'
-import type { Turn } from '../../../src/agents/function.ts'
+} from '../../tools/src/framework-agent.ts'
 
 /** What we use of an agent of Mastra. */
 export interface MastraAgent {

@@ -1,11 +1,11 @@
 /** `wakeful/mastra`: agents of Mastra. */
 import type { Agent } from '../../../src/agents/agent.ts'
-import type { FrameworkOptions } from '../../../src/agents/framework-agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
+import type { FrameworkOptions } from '../../tools/src/framework-agent.ts'
 import { turnTools } from '../../tools/src/index.ts'
 import { generating, type MastraAgent } from './agent.ts'
 
-export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
+export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
 export type { MastraAgent, MastraResult } from './agent.ts'
 
 /** `mastraAgent(agent)`: it is offered Wakeful's own tools beside its own, as the toolset `wakeful`, bound to each turn. */

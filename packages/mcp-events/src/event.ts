@@ -1,13 +1,13 @@
 /** An event of another server, as the fact that conditions look at. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { storableText } from '../../../src/core/text.ts'
 import {
   BODY_MAX_BYTES,
   eventSignal,
   NAME_MAX,
   type NewSignal,
-} from '../../../src/core/intents/signal.ts'
-import { storableText } from '../../../src/core/text.ts'
+} from '../../../src/features/intents/signal.ts'
 
 export const eventShape = z.looseObject({
   eventId: z.string().min(1).max(512),

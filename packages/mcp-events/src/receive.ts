@@ -4,14 +4,14 @@
  */
 import { z } from 'zod'
 import type { PackApp, Receive } from '../../../src/app/pack.ts'
-import { isSigned } from '../../../src/core/calls/webhook.ts'
+import { isSigned } from '../../../src/core/calls/signature.ts'
 import {
   type ChannelAnswer,
   type ChannelRequest,
   header,
   jsonOf,
-} from '../../../src/core/channels/request.ts'
-import { BODY_MAX_BYTES } from '../../../src/core/subscriptions/subscription.ts'
+} from '../../../src/features/channels/request.ts'
+import { BODY_MAX_BYTES } from '../../subscriptions/src/rules.ts'
 import { eventShape, signalOf } from './event.ts'
 import type { Wanted } from './settings.ts'
 import { SOURCE } from './source.ts'

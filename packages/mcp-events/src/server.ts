@@ -5,7 +5,7 @@ import { Agent, fetch as call } from 'undici'
 import { z } from 'zod'
 import { callRefusal } from '../../../src/core/calls/address.ts'
 import { callError, checkedLookup } from '../../../src/core/calls/lookup.ts'
-import { SourceError } from '../../../src/sources/source.ts'
+import { SourceError } from '../../../src/features/intents/source.ts'
 import type { Wanted } from './settings.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000

@@ -1,8 +1,8 @@
 /** What is known of our subscriptions at other servers. */
-import { newWebhookSecret } from '../../../src/core/calls/webhook.ts'
-import type { Db } from '../../../src/store/db/db.ts'
-import { NOW } from '../../../src/store/db/due.ts'
-import { statement } from '../../../src/store/db/statement.ts'
+import { newWebhookSecret } from '../../../src/core/calls/signature.ts'
+import type { Db } from '../../../src/store/db.ts'
+import { NOW } from '../../../src/store/due.ts'
+import { statement } from '../../../src/store/statement.ts'
 
 export interface McpSource {
   readonly key: string

@@ -3,7 +3,7 @@
  * tried again as it asks to be; time and length are bounded; an error says what to change, and never holds the key.
  */
 import { Agent, type Dispatcher, request } from 'undici'
-import { retryAfterOf } from '../../../src/core/calls/webhook.ts'
+import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, TerminalError } from '../../../src/core/errors.ts'
 import { type ModelUsage, tracedModelCall } from './trace.ts'
 

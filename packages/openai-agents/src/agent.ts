@@ -1,15 +1,15 @@
 /** Agents of the OpenAI Agents SDK, run by its `Runner`. */
 import { type Agent as OpenAiAgent, Runner, type RunResult, RunState } from '@openai/agents-core'
 import type { Agent } from '../../../src/agents/agent.ts'
+import type { Turn } from '../../../src/agents/function.ts'
+import { TerminalError } from '../../../src/core/errors.ts'
 import {
   type FrameworkOptions,
   frameworkAgent,
   type Ran,
   type Runs,
   type Usage,
-} from '../../../src/agents/framework-agent.ts'
-import type { Turn } from '../../../src/agents/function.ts'
-import { TerminalError } from '../../../src/core/errors.ts'
+} from '../../tools/src/framework-agent.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever it takes as context and gives as output
 export type AnyOpenAiAgent = OpenAiAgent<any, any>

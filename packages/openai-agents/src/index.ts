@@ -5,7 +5,7 @@ import type { Turn } from '../../../src/agents/function.ts'
 import { turnTools } from '../../tools/src/index.ts'
 import { type AnyOpenAiAgent, type OpenAiAgentOptions, running } from './agent.ts'
 
-export type { AskedCall, FrameworkOptions, Usage } from '../../../src/agents/framework-agent.ts'
+export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
 export type { AnyOpenAiAgent, OpenAiAgentOptions } from './agent.ts'
 
 /** What an agent is made with, again for each turn. */

@@ -4,7 +4,7 @@
  * asked decides nothing else, and one that is away or slow holds back nobody.
  */
 import type { Agent, Spent, TurnInput, TurnResult } from '../../../src/agents/agent.ts'
-import { setsTrigger, type TurnAction } from '../../../src/core/sessions/turn.ts'
+import { setsTrigger, type TurnAction } from '../../../src/features/sessions/turn.ts'
 import type { ChatModel } from '../../model/src/model.ts'
 
 /** So long it may take to judge one answer, all attempts together. */

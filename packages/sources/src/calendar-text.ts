@@ -3,7 +3,7 @@
  * wrong one costs only itself.
  */
 import ICAL from 'ical.js'
-import { SourceError } from '../../../src/sources/source.ts'
+import { SourceError } from '../../../src/features/intents/source.ts'
 
 export interface CalendarProperty {
   readonly params: Readonly<Record<string, unknown>>

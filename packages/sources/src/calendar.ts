@@ -1,13 +1,14 @@
 /** Entries of iCalendar files, those that start within the next days; recurring ones one by one. */
-import { sourceKey } from '../../../src/core/intents/polling.ts'
+
+import { KEY_PART, KEY_PART_FORM } from '../../../src/core/session.ts'
+import { sourceKey } from '../../../src/features/intents/polling.ts'
 import {
   calendarSignal,
   type NewSignal,
   TITLE_MAX,
   UID_MAX,
-} from '../../../src/core/intents/signal.ts'
-import { KEY_PART, KEY_PART_FORM } from '../../../src/core/sessions/session.ts'
-import type { Source, Visit } from '../../../src/sources/source.ts'
+} from '../../../src/features/intents/signal.ts'
+import type { Source, Visit } from '../../../src/features/intents/source.ts'
 import { DAY } from '../../schedule/src/calendar.ts'
 import { isZone } from '../../schedule/src/index.ts'
 import { type Block, propertiesOf, propertyOf, readCalendarText } from './calendar-text.ts'

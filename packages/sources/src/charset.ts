@@ -1,5 +1,5 @@
 /** The text of an answer, whichever way it says how it is written: a mark at its beginning, HTTP, or XML. */
-import { SourceError } from '../../../src/sources/source.ts'
+import { SourceError } from '../../../src/features/intents/source.ts'
 
 const MARKS: readonly (readonly [string, readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],

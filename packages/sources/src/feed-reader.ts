@@ -3,7 +3,7 @@
  * no document types, nothing from elsewhere. Depth and number of elements are bounded.
  */
 import { SaxesParser, type SaxesTagNS } from 'saxes'
-import { SourceError } from '../../../src/sources/source.ts'
+import { SourceError } from '../../../src/features/intents/source.ts'
 import { ENTITIES } from './plain.ts'
 
 export interface FeedItem {

@@ -1,7 +1,7 @@
 /** Headlines from RSS and Atom feeds. */
 
-import { fold } from '../../../src/core/intents/keywords.ts'
-import { sourceKey } from '../../../src/core/intents/polling.ts'
+import { fold } from '../../../src/features/intents/keywords.ts'
+import { sourceKey } from '../../../src/features/intents/polling.ts'
 import {
   BODY_MAX_BYTES,
   type NewSignal,
@@ -10,8 +10,8 @@ import {
   SIGNAL_KEPT_MS,
   TITLE_MAX,
   URL_MAX,
-} from '../../../src/core/intents/signal.ts'
-import type { Source, Visit } from '../../../src/sources/source.ts'
+} from '../../../src/features/intents/signal.ts'
+import type { Source, Visit } from '../../../src/features/intents/source.ts'
 import { textOf } from './charset.ts'
 import { feedDate } from './feed-date.ts'
 import { type FeedItem, readFeed } from './feed-reader.ts'

@@ -2,6 +2,7 @@
 import type { Pack } from '../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, type Reader, shown } from '../../../src/core/variables.ts'
 import { namesTicker, readJsonPath } from './json-path.ts'
+import { sources as operations } from './operations.ts'
 
 export interface SourcesSettings {
   /** Where facts are pulled from. */
@@ -18,6 +19,7 @@ const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
 
 export const sourcesPack = {
   name: 'sources',
+  operations,
   readSettings(read: Reader): SourcesSettings {
     return {
       sources: {

@@ -1,8 +1,12 @@
 /** Prices over an HTTP endpoint that answers JSON: one request for each ticker, or one for many. */
 
-import { sourceKey } from '../../../src/core/intents/polling.ts'
-import { type NewSignal, priceSignal, SIGNAL_AHEAD_MS } from '../../../src/core/intents/signal.ts'
-import { type Source, SourceError, type Visit } from '../../../src/sources/source.ts'
+import { sourceKey } from '../../../src/features/intents/polling.ts'
+import {
+  type NewSignal,
+  priceSignal,
+  SIGNAL_AHEAD_MS,
+} from '../../../src/features/intents/signal.ts'
+import { type Source, SourceError, type Visit } from '../../../src/features/intents/source.ts'
 import { findIn, type JsonPath, namesTicker, readJsonPath } from './json-path.ts'
 import { checkHeaders, checkUrl, everyMsOf } from './settings.ts'
 

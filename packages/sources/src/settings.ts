@@ -1,5 +1,5 @@
 /** What all factories of sources check of their settings. */
-import { POLL_MAX_MS, POLL_MIN_MS } from '../../../src/core/intents/polling.ts'
+import { POLL_MAX_MS, POLL_MIN_MS } from '../../../src/features/intents/polling.ts'
 
 /** Throws unless it is a URL that could be called; whether its address may be is checked where that is known. */
 export function checkUrl(factory: string, url: unknown): string {

@@ -10,10 +10,10 @@ import type { Turn } from '../../../src/agents/function.ts'
 import type { Door } from '../../../src/api/callers/caller.ts'
 import { operations } from '../../../src/app/operations.ts'
 import { wallClock } from '../../../src/clock.ts'
-import { type RemoteOptions, remoteDoor } from '../../../src/mcp/remote.ts'
 import { callTool, type Problem, type Tool, toolsOf } from '../../../src/mcp/tool.ts'
 import { turnTools as offeredTools } from '../../companion/src/think.ts'
 import { useTool } from '../../companion/src/tools.ts'
+import { type RemoteOptions, remoteDoor } from '../../mcp-stdio/src/remote.ts'
 
 /** An app made by `wakeful()`, or the address of a server and a key. */
 export type ToolSource = { door(actAs?: string): Door } | Omit<RemoteOptions, 'now' | 'actAs'>

@@ -5,8 +5,8 @@
 
 import { writeJson } from '../../../packages/exact-json/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
-import { withDefaultAgent } from '../../core/intents/default-agent.ts'
 import type { Tracer } from '../../core/trace/trace.ts'
+import { withDefaultAgent } from '../../features/intents/default-agent.ts'
 import type { Actor, Answer, Context, Operation, Role } from '../contract.ts'
 import { perform } from '../perform.ts'
 import { inSpan } from '../traced.ts'

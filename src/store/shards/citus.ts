@@ -1,6 +1,6 @@
 /** What is so on Citus alone: each schema of ours is on one node, and moves from one to another while it works. */
-import { type Db, sqlState } from '../db/db.ts'
-import { OWNER_ROLE } from '../db/roles.ts'
+import { type Db, sqlState } from '../db.ts'
+import { OWNER_ROLE } from '../roles.ts'
 
 /** For the transaction: a schema is made as on any server, and spread once its tables are there (`spread`). */
 export const MADE_WHOLE = 'set local citus.enable_schema_based_sharding = off'

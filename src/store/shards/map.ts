@@ -1,8 +1,9 @@
 /** The map of shards, kept in shard 0; and what each shard knows of itself. */
-import type { ShardRange } from '../../core/shards/shards.ts'
-import type { Db } from '../db/db.ts'
-import { NOW } from '../db/due.ts'
-import { rows, statement } from '../db/statement.ts'
+
+import type { Db } from '../db.ts'
+import { NOW } from '../due.ts'
+import { rows, statement } from '../statement.ts'
+import type { ShardRange } from './ranges.ts'
 
 export interface KeptShard extends ShardRange {
   /** Its buckets are on their way from there; nobody serves them. */

@@ -131,5 +131,5 @@ async function dropped(world: World, id: string, turns: number): Promise<void> {
 
 function marksOf(file: string): Mark[] {
   const lines = readFileSync(file, 'utf8').split('\n')
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as Mark)
+  return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as Mark)
 }

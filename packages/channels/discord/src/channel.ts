@@ -1,7 +1,7 @@
 /** Discord as a channel: an address is the id of a user. Sent again under its nonce, a message is there once. */
 import { z } from 'zod'
-import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/channels/channel.ts'
-import { askVendor, type PartOutcome, sendParts } from '../../../../src/channels/vendor.ts'
+import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+import { askVendor, type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
 
 export const CHANNEL = 'discord'
 

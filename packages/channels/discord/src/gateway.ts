@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'
-import type { Heard } from '../../../../src/channels/channel.ts'
-import { ChannelLine, type Line, type Wire } from '../../../../src/channels/line.ts'
-import { jsonOf } from '../../../../src/core/channels/request.ts'
+import { jsonOf } from '../../../../src/features/channels/request.ts'
+import type { Heard } from '../../../../src/kernel/channel.ts'
+import { ChannelLine, type Line, type Wire } from '../../hub/src/line.ts'
 import { CHANNEL, type DiscordChannel } from './channel.ts'
 
 /** Direct messages: needs no privilege. */

@@ -1,15 +1,15 @@
 /** E-mail as a channel: an address is an e-mail address in small letters. */
 import { createHash } from 'node:crypto'
 import { createTransport, type SendMailOptions, type Transporter } from 'nodemailer'
-import type { Inbox, Push, PushChannel, PushOutcome } from '../../../../src/channels/channel.ts'
-import { isSame } from '../../../../src/core/channels/proof.ts'
+import { errorText } from '../../../../src/core/errors.ts'
 import {
   type ChannelAnswer,
   type ChannelRequest,
   header,
-} from '../../../../src/core/channels/request.ts'
-import { pushWaitMs } from '../../../../src/core/channels/text.ts'
-import { errorText } from '../../../../src/core/errors.ts'
+} from '../../../../src/features/channels/request.ts'
+import { pushWaitMs } from '../../../../src/features/channels/text.ts'
+import type { Inbox, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+import { isSame } from '../../hub/src/proof.ts'
 import { takeMail } from './incoming.ts'
 import { addressIn, answersTo, subjectOf, tokenOf } from './mail.ts'
 import type { EmailSettings } from './pack.ts'

@@ -3,10 +3,10 @@
  * where it brings a code; what a program wrote is not answered, so that two programs never write to each other.
  */
 import PostalMime, { type Email } from 'postal-mime'
-import type { Inbox } from '../../../../src/channels/channel.ts'
-import type { ChannelAnswer } from '../../../../src/core/channels/request.ts'
-import { readChat } from '../../../../src/core/channels/text.ts'
 import { errorText } from '../../../../src/core/errors.ts'
+import type { ChannelAnswer } from '../../../../src/features/channels/request.ts'
+import { readChat } from '../../../../src/features/channels/text.ts'
+import type { Inbox } from '../../../../src/kernel/channel.ts'
 import { addressIn, bounceOf, isAnswer, newText } from './mail.ts'
 
 const CHANNEL = 'email'

@@ -1,5 +1,5 @@
 /** Addresses, subjects and what is new in an answer. Pure. */
-import { hmacHex, isSame } from '../../../../src/core/channels/proof.ts'
+import { hmacHex, isSame } from '../../hub/src/proof.ts'
 
 const SUBJECT_MAX = 70
 const TOKEN_LENGTH = 24

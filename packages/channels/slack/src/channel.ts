@@ -1,25 +1,20 @@
 /** Slack as a channel: sends by `chat.postMessage`, believes what is signed, and says what each refusal means. */
 import { z } from 'zod'
+import {
+  type ChannelAnswer,
+  type ChannelRequest,
+  header,
+  jsonOf,
+} from '../../../../src/features/channels/request.ts'
 import type {
   Button,
   Inbox,
   Push,
   PushChannel,
   PushOutcome,
-} from '../../../../src/channels/channel.ts'
-import {
-  askVendor,
-  type PartOutcome,
-  sendParts,
-  type VendorAnswer,
-} from '../../../../src/channels/vendor.ts'
-import { hmacHex, isSame, isYoung } from '../../../../src/core/channels/proof.ts'
-import {
-  type ChannelAnswer,
-  type ChannelRequest,
-  header,
-  jsonOf,
-} from '../../../../src/core/channels/request.ts'
+} from '../../../../src/kernel/channel.ts'
+import { hmacHex, isSame, isYoung } from '../../hub/src/proof.ts'
+import { askVendor, type PartOutcome, sendParts, type VendorAnswer } from '../../hub/src/vendor.ts'
 import { CHANNEL, escaped, heardOf, threadOf } from './payload.ts'
 
 export interface SlackOptions {

@@ -1,6 +1,6 @@
 /** What Slack says happened, as a message of a person. Pure. */
 import { z } from 'zod'
-import type { Heard } from '../../../../src/channels/channel.ts'
+import type { Heard } from '../../../../src/kernel/channel.ts'
 
 /** The name that addresses begin with; an address is the id of a user, `U…`. */
 export const CHANNEL = 'slack'

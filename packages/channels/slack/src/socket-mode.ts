@@ -1,7 +1,7 @@
 /** Socket Mode: the same payloads over a connection of ours. An envelope is answered after what it says is durable. */
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'
-import { ChannelLine } from '../../../../src/channels/line.ts'
+import { ChannelLine } from '../../hub/src/line.ts'
 import type { SlackChannel } from './channel.ts'
 import { CHANNEL } from './payload.ts'
 

@@ -1,6 +1,6 @@
 /** The bot, put together: its name for the operations, the channel that pushes to chats, the service that reads them. */
 import type { OpenPack, PackApp } from '../../../../src/app/pack.ts'
-import { ChannelReader } from '../../../../src/channels/reader.ts'
+import { ChannelReader } from '../../hub/src/reader.ts'
 import { CHANNEL, TelegramChannel, type TelegramOptions } from './channel.ts'
 import { readUpdates } from './inbox.ts'
 import type { Bot } from './operations.ts'

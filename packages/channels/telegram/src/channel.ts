@@ -4,9 +4,9 @@
  */
 import { Api, GrammyError, HttpError } from 'grammy'
 import { z } from 'zod'
-import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/channels/channel.ts'
-import { type PartOutcome, sendParts } from '../../../../src/channels/vendor.ts'
 import { errorText, Refusal } from '../../../../src/core/errors.ts'
+import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+import { type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
 
 /** The name that addresses begin with. */
 export const CHANNEL = 'telegram'

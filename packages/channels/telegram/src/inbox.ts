@@ -1,8 +1,9 @@
 /** What people write to the bot: updates by long polling, each chat's in their order. */
-import type { Inbox } from '../../../../src/channels/channel.ts'
-import type { Reading } from '../../../../src/channels/reader.ts'
+
 import { Refusal } from '../../../../src/core/errors.ts'
-import { isUnavailable } from '../../../../src/store/db/db.ts'
+import type { Inbox } from '../../../../src/kernel/channel.ts'
+import { isUnavailable } from '../../../../src/store/db.ts'
+import type { Reading } from '../../hub/src/reader.ts'
 import {
   CHANNEL,
   retryAfterMs,

@@ -1,6 +1,5 @@
 /** Telegram: a one-use link by which a chat comes to stand for a session. The same as `/v1/links`, for one session and by its key. */
 import { z } from 'zod'
-import { linkedSession, newCode } from '../../../../src/api/channels/who.ts'
 import {
   type Context,
   listQuery,
@@ -9,7 +8,6 @@ import {
   pageOf,
   type ReachingChannel,
 } from '../../../../src/api/contract.ts'
-import { sessionOf, sessionParams } from '../../../../src/api/sessions/ref.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { keyPart, sessionKey } from '../../../../src/core/fields.ts'
 import {
@@ -17,7 +15,9 @@ import {
   linkOfSession,
   listLinks,
   unlink,
-} from '../../../../src/store/channels/links.ts'
+} from '../../../../src/features/channels/rows.ts'
+import { linkedSession, newCode } from '../../../../src/features/channels/who-operations.ts'
+import { sessionOf, sessionParams } from '../../../../src/features/sessions/ref-operations.ts'
 
 const CHANNEL = 'telegram'
 

@@ -1,6 +1,6 @@
 /** Telegram: chats that stand for sessions. Its operations are there without a bot, too, and say what is missing. */
 import type { Pack } from '../../../../src/app/pack.ts'
-import { KEY_PART } from '../../../../src/core/sessions/session.ts'
+import { KEY_PART } from '../../../../src/core/session.ts'
 import { HTTP_URL, isHttpUrl, type Reader } from '../../../../src/core/variables.ts'
 import { operations } from './operations.ts'
 

@@ -1,20 +1,20 @@
 /** WhatsApp as a channel: an address is a phone number in digits. */
 import { z } from 'zod'
+import {
+  type ChannelAnswer,
+  type ChannelRequest,
+  header,
+  jsonOf,
+} from '../../../../src/features/channels/request.ts'
 import type {
   Button,
   Inbox,
   Push,
   PushChannel,
   PushOutcome,
-} from '../../../../src/channels/channel.ts'
-import { askVendor, type PartOutcome, sendParts } from '../../../../src/channels/vendor.ts'
-import { hmacHex, isSame } from '../../../../src/core/channels/proof.ts'
-import {
-  type ChannelAnswer,
-  type ChannelRequest,
-  header,
-  jsonOf,
-} from '../../../../src/core/channels/request.ts'
+} from '../../../../src/kernel/channel.ts'
+import { hmacHex, isSame } from '../../hub/src/proof.ts'
+import { askVendor, type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
 import type { WhatsAppSettings } from './pack.ts'
 import { CHANNEL, failureOf, postedOf } from './payload.ts'
 

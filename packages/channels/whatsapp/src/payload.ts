@@ -1,6 +1,6 @@
 /** What is posted to us: what people wrote, and what became of what we sent. Pure. */
 import { z } from 'zod'
-import type { FailedReceipt, Heard } from '../../../../src/channels/channel.ts'
+import type { FailedReceipt, Heard } from '../../../../src/kernel/channel.ts'
 
 export const CHANNEL = 'whatsapp'
 

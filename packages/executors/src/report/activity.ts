@@ -1,12 +1,8 @@
 /** The report on what a person's agents did: figures in, document out. */
 
-import type {
-  CheckFigure,
-  OutputFigure,
-  TroubledAlarm,
-} from '../../../../src/store/ledger/report-figures.ts'
 import { formatLocal } from '../../../schedule/src/index.ts'
 import type { Block, Document, Section } from './document.ts'
+import type { CheckFigure, OutputFigure, TroubledAlarm } from './figure-rows.ts'
 import { type Counts, type Fire, firedOf, KINDS, type Kind, tally } from './tally.ts'
 
 const FAILURES_MAX = 30

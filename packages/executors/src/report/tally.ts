@@ -1,5 +1,5 @@
 /** Counts what happened, by local day and by trigger. Pure: rows in, figures out. */
-import type { TriggerKind } from '../../../../src/core/ledger/ledger.ts'
+import type { TriggerKind } from '../../../../src/features/ledger/rules.ts'
 import { dateText } from '../../../schedule/src/calendar.ts'
 import { localDay, zoneOf } from '../../../schedule/src/zone.ts'
 

@@ -1,11 +1,11 @@
 /** What a cron of LangGraph's API asks for, and the alarm that it is here. Pure. */
 import { z } from 'zod'
-import { type AlarmDraft, planAlarm } from '../../../../src/core/alarms/draft.ts'
-import { alarmFields } from '../../../../src/core/alarms/fields.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { cron, instant, opaqueJson, timezone } from '../../../../src/core/fields.ts'
 import { newId } from '../../../../src/core/ids.ts'
-import { bucketOf } from '../../../../src/core/sessions/session.ts'
+import { bucketOf } from '../../../../src/core/session.ts'
+import { type AlarmDraft, planAlarm } from '../../../../src/features/alarms/draft.ts'
+import { alarmFields } from '../../../../src/features/alarms/fields.ts'
 import {
   OPAQUE_BYTES_MAX,
   parseRaw,

@@ -1,9 +1,9 @@
 /** Crons as rows. What runs is the alarm of an enabled one; the row keeps what the cron was made with. */
 import { listOf, type RowOf, shown, typesOf } from '../../../../src/core/columns.ts'
-import { type AlarmScope, within } from '../../../../src/store/alarms/alarms.ts'
-import type { Db } from '../../../../src/store/db/db.ts'
-import { eqByKey, NOW } from '../../../../src/store/db/due.ts'
-import { rows, statement } from '../../../../src/store/db/statement.ts'
+import { type AlarmScope, within } from '../../../../src/features/alarms/rows.ts'
+import type { Db } from '../../../../src/store/db.ts'
+import { eqByKey, NOW } from '../../../../src/store/due.ts'
+import { rows, statement } from '../../../../src/store/statement.ts'
 
 const CRON = {
   bucket: shown('smallint'),

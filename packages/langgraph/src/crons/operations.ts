@@ -3,7 +3,6 @@
  * `@langchain/langgraph-sdk` works here. Each enabled cron is an alarm that wakes the agent its assistant stands for.
  */
 import { z } from 'zod'
-import { scopeOf } from '../../../../src/api/alarms/alarms.ts'
 import {
   type Across,
   type Context,
@@ -16,9 +15,10 @@ import { everywhere } from '../../../../src/api/shards.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { cron, keyPart } from '../../../../src/core/fields.ts'
 import { newId } from '../../../../src/core/ids.ts'
-import { LOCAL_USER, ownerDidOf } from '../../../../src/core/sessions/session.ts'
-import { cancelAlarm, getAlarm } from '../../../../src/store/alarms/alarms.ts'
-import { databaseNow } from '../../../../src/store/db/due.ts'
+import { LOCAL_USER, ownerDidOf } from '../../../../src/core/session.ts'
+import { scopeOf } from '../../../../src/features/alarms/operations.ts'
+import { cancelAlarm, getAlarm } from '../../../../src/features/alarms/rows.ts'
+import { databaseNow } from '../../../../src/store/due.ts'
 import { RawJson } from '../../../exact-json/src/index.ts'
 import {
   type CronChange,

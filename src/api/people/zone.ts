@@ -1,8 +1,0 @@
-/** In which zone times are read that name none: the person's own, else the server's. */
-import { getPerson } from '../../store/people/people.ts'
-import type { Context } from '../contract.ts'
-
-export async function zoneFor({ db, app }: Context, userId: string): Promise<string> {
-  const person = await getPerson(db, userId)
-  return person?.timezone ?? app.policy.timezone ?? 'UTC'
-}

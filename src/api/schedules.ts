@@ -1,0 +1,107 @@
+/** Schedules: what would an expression or a phrase mean, and when would it fire? Nothing is stored. */
+import { z } from 'zod'
+import {
+  isZone,
+  localInstant,
+  NEXT_TIMES,
+  next,
+  parseCron,
+  parseFrequency,
+  parsePhrase,
+  ScheduleError,
+  zoneError,
+} from '../../packages/schedule/src/index.ts'
+import { Refusal } from '../core/errors.ts'
+import { type Context, operation } from './contract.ts'
+
+const COUNT_MAX = 100
+const SPELLINGS = ['schedule', 'cron_expr', 'frequency'] as const
+
+const body = z
+  .object({
+    schedule: z.string().optional().describe('A phrase, such as "every weekday at 8:30".'),
+    cron_expr: z
+      .string()
+      .optional()
+      .describe('Five cron fields, several of them joined by " | ", or "@every 5m".'),
+    frequency: z.string().optional().describe('A frequency of work, such as "daily at 9am".'),
+    timezone: z.string().default('UTC').describe('An IANA name, such as "Europe/Berlin".'),
+    after: z.string().optional().describe('An instant; without an offset it is read in timezone.'),
+    count: z.int().min(1).max(COUNT_MAX).default(NEXT_TIMES),
+  })
+  .refine(hasOneSpelling, {
+    error: 'needs exactly one of schedule, cron_expr and frequency',
+    // Reported beside other errors, so that one correction fixes all of them.
+    when: () => true,
+  })
+type Body = z.output<typeof body>
+
+function hasOneSpelling(value: unknown): boolean {
+  const fields = (value ?? {}) as Partial<Record<(typeof SPELLINGS)[number], unknown>>
+  return SPELLINGS.filter((name) => fields[name] !== undefined).length === 1
+}
+
+const output = z.object({
+  canonical: z.string(),
+  kind: z.enum(['once', 'cron', 'every']),
+  description: z.string(),
+  timezone: z.string(),
+  next: z.array(z.iso.datetime()),
+  notes: z.array(z.string()).optional(),
+})
+
+export const schedules = [
+  operation({
+    name: 'preview_schedule',
+    method: 'POST',
+    path: '/v1/schedules/preview',
+    tag: 'Schedules',
+    summary: 'Say what a schedule means and when it would fire',
+    description:
+      'Takes a phrase, a cron expression or a frequency. The times lie strictly after `after`; an interval is anchored there. Nothing is stored.',
+    body,
+    audit: 'none',
+    unowned: true,
+    roles: ['admin', 'service', 'agent', 'user'],
+    output,
+    async run(ctx, { body }) {
+      if (!isZone(body.timezone)) {
+        throw new Refusal('rule', zoneError(body.timezone))
+      }
+      const after = await instantAfter(ctx, body)
+      const { schedule, canonical, description, notes } = read(body, after)
+      const times = next(schedule, after, { anchor: after, count: body.count })
+      return {
+        body: {
+          canonical,
+          kind: schedule.kind,
+          description,
+          timezone: body.timezone,
+          next: times.map((ms) => new Date(ms).toISOString()),
+          ...(notes.length > 0 && { notes }),
+        },
+      }
+    },
+  }),
+]
+
+async function instantAfter(ctx: Context, body: Body): Promise<number> {
+  if (body.after !== undefined) {
+    const instant = localInstant(body.after, body.timezone)
+    if (instant !== null) return instant
+    throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
+  }
+  return Math.floor(await (ctx.whole ?? ctx.db).time())
+}
+
+function read(body: Body, now: number) {
+  const { schedule, cron_expr, frequency, timezone } = body
+  try {
+    if (cron_expr !== undefined) return parseCron(cron_expr, timezone)
+    if (frequency !== undefined) return parseFrequency(frequency, timezone)
+    return parsePhrase(schedule ?? '', { timezone, now })
+  } catch (error) {
+    if (error instanceof ScheduleError) throw new Refusal('rule', error.errors)
+    throw error
+  }
+}

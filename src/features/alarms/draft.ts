@@ -1,0 +1,164 @@
+/**
+ * From what was asked for to an alarm that can be kept. Needs the database's time ("in 20 minutes",
+ * "in the future"), so it runs where the row is written. Refuses with all reasons at once.
+ */
+
+import type { z } from 'zod'
+import {
+  formatLocal,
+  instantIn,
+  isZone,
+  next,
+  type Parsed,
+  parseCron,
+  parsePhrase,
+  ScheduleError,
+  zoneError,
+} from '../../../packages/schedule/src/index.ts'
+import { MAX_FAILURES } from '../../core/backoff.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { bucketOf } from '../../core/session.ts'
+import type { AuditHead } from '../identity/audit.ts'
+import type { AlarmFields, alarmTimes } from './fields.ts'
+import type { AlarmKind } from './rules.ts'
+
+export type Timing =
+  | { readonly type: 'at'; readonly at: Date }
+  | { readonly type: 'delay'; readonly ms: number }
+  | { readonly type: 'cron'; readonly expr: string }
+  | { readonly type: 'phrase'; readonly text: string }
+
+/** The fields that say when, of which one is there. */
+export function timingOf(
+  times: { readonly [K in keyof typeof alarmTimes]?: z.output<(typeof alarmTimes)[K]> },
+  timezone: string,
+): Timing {
+  if (times.schedule !== undefined) return { type: 'phrase', text: times.schedule }
+  if (times.cron_expr !== undefined) return { type: 'cron', expr: times.cron_expr }
+  if (times.delay_seconds !== undefined) return { type: 'delay', ms: times.delay_seconds * 1000 }
+  return { type: 'at', at: instantIn(times.fire_at ?? '', timezone) }
+}
+
+interface Asked {
+  readonly timing: Timing
+  readonly timezone: string
+  /** A time that has passed fires at once instead of being refused: a turn's commit comes after its asking. */
+  readonly lateIsFine?: boolean
+  /** What the door has found wrong already; said together with the rest. */
+  readonly errors?: readonly string[]
+}
+
+export interface AlarmDraft extends Omit<Asked, 'timezone'> {
+  readonly id: string
+  readonly ownerDid: string
+  readonly userId: string
+  /** Null: the wake URL. */
+  readonly agentId: string | null
+  readonly fields: AlarmFields
+  /** The trace it was set in; its wakes belong to it. */
+  readonly traceparent?: string | null
+  /** Written by the server: see `limits/lineage.ts`. */
+  readonly lineage?: string | null
+  /** Who asked, where an operation did: written with the alarm. */
+  readonly audit?: AuditHead | null
+  /** A message says that it will come: it is set with that message or not at all. */
+  readonly promised?: boolean
+}
+
+export interface AlarmPlan {
+  readonly kind: AlarmKind
+  readonly fireAt: Date | null
+  readonly cronExpr: string
+  readonly nextFireAt: Date
+  readonly anchorAt: Date
+  /** Defaults that were assumed, in words. */
+  readonly notes: readonly string[]
+}
+
+/** Throws a `Refusal` with all reasons. */
+export function planAlarm(asked: Asked, now: Date): AlarmPlan {
+  const errors = [...(asked.errors ?? [])]
+  if (!isZone(asked.timezone)) throw new Refusal('rule', [...errors, zoneError(asked.timezone)])
+  const plan = planTiming(asked, now, errors)
+  if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
+  return { anchorAt: now, ...plan }
+}
+
+/** The row of a new alarm, but for what its columns begin with by themselves. */
+export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_FAILURES) {
+  return {
+    ...draft.fields,
+    bucket: bucketOf(draft.userId),
+    id: draft.id,
+    owner_did: draft.ownerDid,
+    user_id: draft.userId,
+    agent_id: draft.agentId,
+    payload: draft.fields.payload?.text ?? '{}',
+    catch_up_within_seconds: draft.fields.catch_up_within_seconds ?? null,
+    max_failures: draft.fields.max_failures ?? maxFailures,
+    kind: plan.kind,
+    fire_at: plan.fireAt,
+    cron_expr: plan.cronExpr,
+    anchor_at: plan.anchorAt,
+    next_fire_at: plan.nextFireAt,
+    delivery_id: newId(),
+    traceparent: draft.traceparent ?? null,
+    lineage: draft.lineage ?? null,
+  }
+}
+export type NewAlarm = ReturnType<typeof newAlarm>
+
+type Planned = Omit<AlarmPlan, 'anchorAt'>
+
+function planTiming(draft: Asked, now: Date, errors: string[]): Planned | null {
+  const { timing } = draft
+  switch (timing.type) {
+    case 'at':
+      return planAt(draft, timing.at, now, errors)
+    case 'delay':
+      return once(new Date(now.getTime() + timing.ms))
+    case 'cron':
+      return attempt('cron_expr', errors, () =>
+        recurring(parseCron(timing.expr, draft.timezone), timing.expr.trim(), now),
+      )
+    case 'phrase':
+      return attempt('schedule', errors, () => {
+        const parsed = parsePhrase(timing.text, { timezone: draft.timezone, now: now.getTime() })
+        if (parsed.schedule.kind !== 'once') return recurring(parsed, parsed.canonical, now)
+        if (parsed.schedule.at !== null) return once(new Date(parsed.schedule.at), parsed.notes)
+        throw new ScheduleError('say when, for example "in 20 minutes" or "tomorrow at 9am"')
+      })
+  }
+}
+
+function planAt(draft: Asked, at: Date, now: Date, errors: string[]): Planned | null {
+  if (at > now || draft.lateIsFine) return once(at)
+  const local = (instant: Date) => formatLocal(instant.getTime(), draft.timezone)
+  errors.push(`fire_at: ${local(at)} is not in the future, now is ${local(now)}`)
+  return null
+}
+
+function once(at: Date, notes: readonly string[] = []): Planned {
+  return { kind: 'once', fireAt: at, cronExpr: '', nextFireAt: at, notes }
+}
+
+function recurring(parsed: Parsed, cronExpr: string, now: Date): Planned {
+  const from = now.getTime()
+  const [at] = next(parsed.schedule, from, { anchor: from })
+  if (at === undefined) throw new ScheduleError('it never fires again')
+  return { kind: 'cron', fireAt: null, cronExpr, nextFireAt: new Date(at), notes: parsed.notes }
+}
+
+function attempt(field: string, errors: string[], read: () => Planned): Planned | null {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error
+    errors.push(...error.errors.map((text) => `${field}: ${text}`))
+    return null
+  }
+}
+
+/** What a turn may ask of alarms. */
+export type AlarmAsk = { readonly set: AlarmDraft } | { readonly cancel: string }

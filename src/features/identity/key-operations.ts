@@ -1,0 +1,154 @@
+/** Keys: who may come in, as whom. For admins alone. */
+import { z } from 'zod'
+import { localInstant } from '../../../packages/schedule/src/index.ts'
+import { idParam, listQuery, newestPage, operation, pageOf } from '../../api/contract.ts'
+import { parseDid } from '../../core/did.ts'
+import { Refusal } from '../../core/errors.ts'
+import { keyPart } from '../../core/fields.ts'
+import { newId } from '../../core/ids.ts'
+import { ownerDidOf } from '../../core/session.ts'
+import { makeKey, ROLES } from './key.ts'
+import { insertKey, type KeyRow, listKeys, type NewKey, revokeKey } from './key-rows.ts'
+
+const DID = 'must be did:matrix:<user>:<16 hex digits>'
+
+export const keyBody = z.object({
+  role: z.enum(ROLES),
+  user_id: keyPart.optional(),
+  agent_id: keyPart.optional().describe('For role agent: the one agent whose sessions it reaches.'),
+  owner_did: z
+    .string()
+    .refine((text) => parseDid(text) !== null, DID)
+    .optional()
+    .describe('The name its agent can prove by signing a challenge.'),
+  expires_at: z
+    .string()
+    .max(64)
+    .refine((text) => localInstant(text, 'UTC') !== null, {
+      error: 'must be an instant such as 2030-01-31T09:00:00Z, before the year 10000',
+    })
+    .optional(),
+})
+type Body = z.output<typeof keyBody>
+
+const view = z.object({
+  id: z.uuid(),
+  role: z.enum(ROLES),
+  user_id: z.string().optional(),
+  agent_id: z.string().optional(),
+  owner_did: z.string().optional(),
+  expires_at: z.iso.datetime().optional(),
+  revoked_at: z.iso.datetime().optional(),
+  last_used_at: z.iso.datetime().optional(),
+  created_at: z.iso.datetime(),
+})
+
+export function keyView(row: KeyRow) {
+  return {
+    id: row.id,
+    role: row.role,
+    user_id: row.user_id ?? undefined,
+    agent_id: row.agent_id ?? undefined,
+    owner_did: row.owner_did ?? undefined,
+    expires_at: row.expires_at ?? undefined,
+    revoked_at: row.revoked_at ?? undefined,
+    last_used_at: row.last_used_at ?? undefined,
+    created_at: row.created_at,
+  }
+}
+
+/** Whose a key is, and every reason why it cannot be. */
+export function planKey(given: Body): {
+  owner: Pick<NewKey, 'userId' | 'ownerDid'>
+  errors: string[]
+} {
+  const { role, user_id, agent_id, owner_did } = given
+  const did = owner_did === undefined ? null : parseDid(owner_did)
+  const userId = user_id ?? did?.userId ?? null
+  const errors: string[] = []
+  if ((role === 'admin' || role === 'service') && userId !== null)
+    errors.push(`user_id and owner_did: a key of role ${role} belongs to no person; leave them out`)
+  if ((role === 'agent' || role === 'user') && userId === null)
+    errors.push(`user_id: a key of role ${role} needs one, or an owner_did`)
+  if (did !== null && userId !== did.userId)
+    errors.push(`owner_did: names the user ${did.userId}, user_id says ${userId}`)
+  if (agent_id !== undefined && role !== 'agent')
+    errors.push('agent_id: only a key of role agent is bound to an agent')
+  const ownerDid = owner_did ?? (userId === null ? null : ownerDidOf(userId))
+  return { owner: { userId, ownerDid }, errors }
+}
+
+const createKeyOp = operation({
+  name: 'create_key',
+  method: 'POST',
+  path: '/v1/keys',
+  tag: 'Keys',
+  summary: 'Make a key; it is shown once',
+  description:
+    'A repeated request with the same Idempotency-Key is answered without the key: it is kept nowhere.',
+  body: keyBody,
+  status: 201,
+  creates: true,
+  unowned: true,
+  roles: ['admin'],
+  output: view.extend({ key: z.string().nullable() }),
+  async run(ctx, { body }) {
+    const { owner, errors } = planKey(body)
+    if (errors.length > 0) throw new Refusal('rule', errors)
+    const id = newId()
+    const { key, hash } = makeKey(body.role, id)
+    const row = await insertKey(ctx.db, {
+      id,
+      hash,
+      role: body.role,
+      ...owner,
+      agentId: body.agent_id ?? null,
+      expiresAt: instantOf(body.expires_at),
+    })
+    if (row === null) throw new Refusal('rule', 'expires_at: must be in the future')
+    const { id: _, ...rest } = keyView(row)
+    return { body: { id, key, ...rest }, again: { id, key: null, ...rest } }
+  },
+})
+
+export function instantOf(text: string | undefined): Date | null {
+  return text === undefined ? null : new Date(localInstant(text, 'UTC') ?? 0)
+}
+
+const listKeysOp = operation({
+  name: 'list_keys',
+  method: 'GET',
+  path: '/v1/keys',
+  tag: 'Keys',
+  summary: 'Keys, newest first, without their secrets',
+  query: listQuery({ max: 500, default: 100 }),
+  unowned: true,
+  roles: ['admin'],
+  output: pageOf(view),
+  async run(ctx, { query }) {
+    const rows = await listKeys(ctx.db, { limit: query.limit + 1, after: query.cursor ?? null })
+    return newestPage(rows, query.limit, keyView)
+  },
+})
+
+const revokeKeyOp = operation({
+  name: 'revoke_key',
+  method: 'DELETE',
+  path: '/v1/keys/{id}',
+  tag: 'Keys',
+  summary: 'Revoke a key, and the tokens its agent got by signing challenges',
+  description:
+    'Requests with it are refused and its open sockets closed at once; in other processes within a quarter of a second, or two seconds where word of it is lost.',
+  params: z.object({ id: idParam }),
+  unowned: true,
+  roles: ['admin'],
+  output: view,
+  async run(ctx, { params }) {
+    const row = await revokeKey(ctx.db, params.id)
+    if (row === null) throw new Refusal('not_found', `there is no key ${params.id}`)
+    ctx.app.changed('keys', [row.id])
+    return { body: keyView(row) }
+  },
+})
+
+export const keys = [createKeyOp, listKeysOp, revokeKeyOp]

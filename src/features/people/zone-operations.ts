@@ -1,0 +1,9 @@
+/** In which zone times are read that name none: the person's own, else the server's. */
+
+import type { Context } from '../../api/contract.ts'
+import { getPerson } from './rows.ts'
+
+export async function zoneFor({ db, app }: Context, userId: string): Promise<string> {
+  const person = await getPerson(db, userId)
+  return person?.timezone ?? app.policy.timezone ?? 'UTC'
+}

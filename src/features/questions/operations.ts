@@ -1,0 +1,134 @@
+/** Questions that agents ask people: looked at, answered, withdrawn. */
+import { z } from 'zod'
+import {
+  type Context,
+  idParam,
+  listQuery,
+  mergedPages,
+  newestPage,
+  operation,
+  ownerOf,
+  pageOf,
+} from '../../api/contract.ts'
+import { schemaOf, shownOf } from '../../core/columns.ts'
+import { Refusal } from '../../core/errors.ts'
+import { keyPart, sessionKey } from '../../core/fields.ts'
+import { parseSessionKey, type SessionRef } from '../../core/session.ts'
+import { appendEvent } from '../sessions/append-operations.ts'
+import { eventSchema, eventView } from '../sessions/list-operations.ts'
+import { sessionOf } from '../sessions/ref-operations.ts'
+import { endQuestions, getQuestion, listQuestions, type QuestionRow } from './rows.ts'
+import { closedWords, NEXT, optionIn, QUESTION, QUESTION_STATUSES } from './rules.ts'
+
+const ANSWER_MAX = 100
+const view = schemaOf(QUESTION).extend({ options: z.array(z.string()) })
+const viewOf = (row: QuestionRow) => shownOf(QUESTION, row)
+const params = z.object({ id: idParam })
+
+/** Null unless this actor may see it. */
+async function found(ctx: Context, id: string): Promise<QuestionRow & { session: SessionRef }> {
+  const { userId, agentId } = ctx.actor
+  const row = await getQuestion(ctx.db, userId, id)
+  const session = row === null ? null : parseSessionKey(row.session_key)
+  const foreign = agentId !== null && session?.agentId !== agentId
+  if (row === null || session === null || foreign)
+    throw new Refusal('not_found', `there is no question ${id}`)
+  return { ...row, session }
+}
+
+const listOp = operation({
+  name: 'list_questions',
+  method: 'GET',
+  path: '/v1/questions',
+  tag: 'Questions',
+  summary: 'Questions that agents have asked, newest first',
+  query: listQuery({ max: 500, default: 100 }).extend({
+    user_id: keyPart.optional().describe('Whose. Admin and service only.'),
+    session_key: sessionKey.optional().describe('Only of this session.'),
+    status: z.enum(QUESTION_STATUSES).optional(),
+  }),
+  across: mergedPages,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(view),
+  async run(ctx, { query }) {
+    const userId = ownerOf(ctx.actor, query.user_id)
+    const { agentId } = ctx.actor
+    const session = query.session_key === undefined ? null : sessionOf(ctx.actor, query.session_key)
+    const own = userId === null || agentId === null ? null : `${userId}:${agentId}:`
+    const rows = await listQuestions(ctx.db, {
+      userId: userId ?? session?.userId ?? null,
+      within: session?.key ?? own,
+      status: query.status ?? null,
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    return newestPage(rows, query.limit, viewOf)
+  },
+})
+
+const getOp = operation({
+  name: 'get_question',
+  method: 'GET',
+  path: '/v1/questions/{id}',
+  tag: 'Questions',
+  summary: 'One question: what it offers, and what it came to',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: view,
+  run: async (ctx, { params }) => ({ body: viewOf(await found(ctx, params.id)) }),
+})
+
+const answerOp = operation({
+  name: 'answer_question',
+  method: 'POST',
+  path: '/v1/questions/{id}/answer',
+  tag: 'Questions',
+  summary: "Answer a question with the person's word",
+  description:
+    "Appends the answer to the session as the person's message, with the question in its payload. The first answer counts: where it was answered before, or its default was taken, this is 409 and says which. Not for agents: they ask.",
+  params,
+  body: z.object({ answer: z.string().min(1).max(ANSWER_MAX).describe('One of the options.') }),
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'user'],
+  output: z.object({ question: view, event: eventSchema }),
+  async run(ctx, { params, body }) {
+    const question = await found(ctx, params.id)
+    if (question.status !== 'open') throw new Refusal('conflict', closedWords(question))
+    const options = JSON.parse(question.options) as string[]
+    const text = optionIn(body.answer, options)
+    if (text === null)
+      throw new Refusal(
+        'rule',
+        `answer: takes one of ${options.map((each) => JSON.stringify(each)).join(', ')}`,
+      )
+    const about = { id: question.id, must: true }
+    const payload = JSON.stringify({ text })
+    const row = await appendEvent(ctx, question.session, 'user_message', payload, null, about)
+    const answered = await found(ctx, params.id)
+    return { body: { question: viewOf(answered), event: eventView(row) }, about: told(question) }
+  },
+})
+
+/** For the audit log: an admin may have answered anybody's. */
+const told = ({ id, user_id: owner }: QuestionRow) => ({ id, owner })
+
+const cancelOp = operation({
+  name: 'cancel_question',
+  method: 'DELETE',
+  path: '/v1/questions/{id}',
+  tag: 'Questions',
+  summary: 'Withdraw a question; one that has ended stays as it is',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: view,
+  async run(ctx, { params }) {
+    const question = await found(ctx, params.id)
+    const { bucket, id } = question
+    const none = { answer: null, answered_by: null, owner: null }
+    await endQuestions(ctx.db, [{ bucket, id, status: NEXT.open.cancel, ...none }])
+    return { body: viewOf(await found(ctx, id)), about: told(question) }
+  },
+})
+
+export const questions = [listOp, getOp, answerOp, cancelOp]

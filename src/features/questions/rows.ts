@@ -1,0 +1,164 @@
+/** Questions to people: asked with a turn's commit, ended once. Who ends one holds the lock of its session, or takes it back. */
+import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
+import { bucketOf } from '../../core/session.ts'
+import type { Db } from '../../store/db.ts'
+import { eqByKey, NOW, type Place, placeOf, QUESTIONS } from '../../store/due.ts'
+import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../../store/slots.ts'
+import { rows, rowsOf, statement } from '../../store/statement.ts'
+import { assignSeq } from '../sessions/number-rows.ts'
+import { type AnsweredBy, QUESTION, type QuestionStatus } from './rules.ts'
+
+export interface QuestionRow extends RowOf<typeof QUESTION> {
+  readonly now: Date
+}
+
+const COLUMNS = listOf(QUESTION, 't')
+const GIVEN = typesOf(QUESTION, [
+  ...(['due_at', 'status', 'answer', 'answered_by', 'created_at', 'updated_at'] as const),
+])
+const NAMES = Object.keys(GIVEN)
+export type NewQuestion = Pick<QuestionRow, keyof typeof GIVEN>
+
+const INSERT = statement(
+  { i: rows(GIVEN) },
+  ({ i }) => `insert into wakeful.questions (${NAMES}, due_at, created_at, updated_at)
+    select ${NAMES}, until_at, ${NOW}, ${NOW} from ${i}`,
+)
+
+export async function insertQuestions(tx: Db, questions: readonly NewQuestion[]): Promise<void> {
+  if (questions.length > 0) await INSERT.run(tx, { i: questions })
+}
+
+/** What a question ends as. */
+export interface Ended {
+  readonly bucket: number
+  readonly id: string
+  readonly status: QuestionStatus
+  readonly answer: string | null
+  readonly answered_by: AnsweredBy | null
+  /** Of this person's agent alone; null: whose ever it is. */
+  readonly owner: string | null
+}
+
+const END = statement(
+  {
+    i: rows({
+      bucket: 'smallint',
+      id: 'uuid',
+      status: 'text',
+      answer: 'text?',
+      answered_by: 'text?',
+      owner: 'text?',
+    }),
+  },
+  ({
+    i,
+  }) => `update wakeful.questions t set status = i.status, answer = i.answer, answered_by = i.answered_by, due_at = null, updated_at = ${NOW}
+    from ${i} where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')} and t.status = 'open'
+      and (i.owner is null or starts_with(t.session_key, i.owner))
+    returning t.id`,
+)
+
+/** Those that were still open; the others stay as they are. */
+export async function endQuestions(tx: Db, ended: readonly Ended[]): Promise<ReadonlySet<string>> {
+  if (ended.length === 0) return new Set()
+  const rows = await END.run<{ id: string }>(tx, { i: ended })
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Locks the sessions in which the time of a question is over, soonest first; those that others hold are passed. */
+export const dueQuestions = dueFrom<QuestionRow>(QUESTIONS, COLUMNS, {
+  join: `join wakeful.sessions s on ${eqByKey('s.bucket', 't.bucket')} and s.session_key = t.session_key`,
+  lock: 's',
+})
+
+/** A default as an event of its session. */
+export interface DefaultEvent extends SlotEvent {
+  readonly question: QuestionRow
+  /** JSON text. */
+  readonly payload: string
+}
+
+const APPEND = statement(
+  {
+    i: rowsOf<Numbered<DefaultEvent>>({
+      ...NUMBERED,
+      payload: ['json', ({ event }) => event.payload],
+      trigger_id: ['uuid', ({ event }) => event.question.id],
+      scheduled_for: ['timestamptz?', ({ event }) => event.question.until_at],
+      traceparent: ['text?', ({ event }) => event.question.traceparent],
+      lineage: ['text?', ({ event }) => event.question.lineage],
+    }),
+  },
+  ({
+    i,
+  }) => `insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
+    select bucket, session_key, seq, event_id, 'tool_result', payload, trigger_id, scheduled_for, traceparent, lineage, ${NOW} from ${i}`,
+)
+
+export async function appendDefaults(tx: Db, events: readonly DefaultEvent[]): Promise<void> {
+  if (events.length > 0) await APPEND.run(tx, { i: await assignSeq(tx, events) })
+}
+
+const OPEN = statement(
+  { i: rows({ bucket: 'smallint', key: 'text' }) },
+  ({ i }) => `select ${COLUMNS}, ${NOW} as now from ${i}
+    cross join lateral (select * from wakeful.questions o
+      where o.bucket = i.bucket and o.session_key = i.key and o.status = 'open') t
+    order by t.created_at desc, t.id desc`,
+)
+
+/** Of sessions that the caller holds the locks of, newest first. */
+export async function openQuestions(
+  tx: Db,
+  sessions: readonly { readonly bucket: number; readonly key: string }[],
+): Promise<QuestionRow[]> {
+  return OPEN.run<QuestionRow>(tx, { i: sessions })
+}
+
+/** Whose: null is everybody's. */
+export async function getQuestion(
+  db: Db,
+  userId: string | null,
+  id: string,
+): Promise<QuestionRow | null> {
+  const owned = userId === null ? 'true' : 't.bucket = $3::smallint and t.user_id = $4::text'
+  const [row] = await db.query<QuestionRow>(
+    `select ${COLUMNS}, ${NOW} as now from wakeful.questions t where t.id = $2::uuid and ${owned}`,
+    [db.now(), id, ...(userId === null ? [] : [bucketOf(userId), userId])],
+  )
+  return row ?? null
+}
+
+export interface QuestionsPage {
+  /** Null: everybody's. */
+  readonly userId: string | null
+  /** Only of sessions whose key begins so. */
+  readonly within: string | null
+  readonly status: QuestionStatus | null
+  readonly limit: number
+  readonly after: readonly [string, string] | null
+}
+
+/** Newest first. */
+export async function listQuestions(
+  db: Db,
+  { userId, within, status, limit, after }: QuestionsPage,
+): Promise<(QuestionRow & Place)[]> {
+  const values: unknown[] = [db.now(), limit]
+  const put = (value: unknown, type: string) => `$${values.push(value)}::${type}`
+  const where = ['true']
+  if (userId !== null)
+    where.push(
+      `t.bucket = ${put(bucketOf(userId), 'smallint')} and t.user_id = ${put(userId, 'text')}`,
+    )
+  if (within !== null) where.push(`starts_with(t.session_key, ${put(within, 'text')})`)
+  if (status !== null) where.push(`t.status = ${put(status, 'text')}`)
+  if (after !== null)
+    where.push(`(t.created_at, t.id) < (${put(after[0], 'timestamptz')}, ${put(after[1], 'uuid')})`)
+  return db.query(
+    `select ${COLUMNS}, ${NOW} as now, ${placeOf('t.created_at')} from wakeful.questions t
+     where ${where.join(' and ')} order by t.created_at desc, t.id desc limit $2::int`,
+    values,
+  )
+}

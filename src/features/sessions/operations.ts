@@ -1,0 +1,222 @@
+/** Sessions: speak to an agent, and see what became of it. */
+import { z } from 'zod'
+import { isZone, localInstant, zoneError } from '../../../packages/schedule/src/index.ts'
+import {
+  type Context,
+  listQuery,
+  mergedPages,
+  opaqueJson,
+  operation,
+  pageFrom,
+  pageOf,
+} from '../../api/contract.ts'
+import { Refusal } from '../../core/errors.ts'
+import { sessionKey, timezone } from '../../core/fields.ts'
+import { bucketOf, TEXT_MAX_BYTES } from '../../core/session.ts'
+import { rememberZone } from '../people/rows.ts'
+import { timerView, timerViewSchema } from '../timers/operations.ts'
+import { listTimers, type TimerRow } from '../timers/rows.ts'
+import { appendEvent } from './append-operations.ts'
+import { judge } from './gate.ts'
+import { eventSchema, eventView, sessionLists } from './list-operations.ts'
+import { sessionNotFound, sessionOf, sessionParams } from './ref-operations.ts'
+import { getSession, listSessions, type SessionHead } from './rows.ts'
+
+const CLIENT_ID_MAX = 128
+const TOOL_ID_MAX = 128
+const LIST = { max: 500, default: 100 } as const
+
+/** `created_at` as the database prints it, microseconds and offset included. */
+const instantText = z.string().refine((text) => {
+  const [, date = '', time = '', zone = ''] =
+    /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d{1,6})?([+-]\d\d(?::\d\d)?)$/.exec(text) ?? []
+  const offset = zone.length === 3 ? `${zone}:00` : zone
+  return (
+    localInstant(`${date}T${time}${offset}`, 'UTC') !== null &&
+    Number(zone.slice(1, 3)) < 16 &&
+    date >= '0001'
+  )
+})
+
+/** Of a message as it was kept: it may hold the question that it answered. */
+const textIn = (payload: string) => (JSON.parse(payload) as { text?: unknown }).text
+
+const postMessage = operation({
+  name: 'post_message',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/messages',
+  tag: 'Sessions',
+  summary: 'Say something to the agent',
+  description:
+    'Appends a user_message to the session. Your own `id` makes it idempotent: the same id and text again answers 200 with the first event, another text 409.',
+  params: sessionParams,
+  body: z.object({
+    text: z
+      .string()
+      .refine((text) => text.trim() !== '', 'must not be blank')
+      .refine(
+        (text) => Buffer.byteLength(text) <= TEXT_MAX_BYTES,
+        `must be at most ${TEXT_MAX_BYTES} bytes`,
+      ),
+    id: z.string().min(1).max(CLIENT_ID_MAX).optional(),
+    timezone: timezone
+      .optional()
+      .describe('Where the person is, an IANA name: kept for them unless their zone is known.'),
+  }),
+  status: 202,
+  creates: true,
+  audit: 'own',
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: z.object({
+    event: eventSchema,
+    held: z
+      .boolean()
+      .optional()
+      .describe(
+        'The agent, the person or everything is stopped: it is answered when that is resumed.',
+      ),
+  }),
+  async run(ctx, { params, body }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const payload = JSON.stringify({ text: body.text })
+    if (body.timezone !== undefined) {
+      if (!isZone(body.timezone)) throw new Refusal('rule', zoneError(body.timezone))
+      // Before the message: its own turn is to know it.
+      await rememberZone(ctx.db, session.userId, body.timezone)
+    }
+    const row = await appendEvent(ctx, session, 'user_message', payload, body.id ?? null)
+    if (!row.fresh && (row.type !== 'user_message' || textIn(row.payload) !== body.text)) {
+      throw new Refusal(
+        'conflict',
+        `the message id ${body.id} was used in this session with another text`,
+      )
+    }
+    const held = ctx.app.isStopped(session) ? { held: true } : {}
+    return { status: row.fresh ? 202 : 200, body: { event: eventView(row), ...held } }
+  },
+})
+
+const postToolResult = operation({
+  name: 'post_tool_result',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/tool-results',
+  tag: 'Sessions',
+  summary: 'Hand the agent the result of a tool',
+  params: sessionParams,
+  body: z.object({ tool_id: z.string().min(1).max(TOOL_ID_MAX), payload: opaqueJson }),
+  opaque: ['payload'],
+  status: 202,
+  creates: true,
+  audit: 'own',
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ event: eventSchema }),
+  async run(ctx, { params, body }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const payload = `{"tool_id":${JSON.stringify(body.tool_id)},"payload":${body.payload.text}}`
+    const row = await appendEvent(ctx, session, 'tool_result', payload, null)
+    return { body: { event: eventView(row) } }
+  },
+})
+
+const gateSchema = z
+  .object({
+    allowed: z.boolean(),
+    reason: z.string().optional(),
+    until: z.iso.datetime().optional(),
+  })
+  .describe('Whether a follow-up would be allowed now. What was promised always is.')
+const headSchema = z.object({
+  session_key: z.string(),
+  last_seq: z.int(),
+  done_seq: z.int(),
+  checkpoint_id: z.string().nullable(),
+  consecutive_autonomous_msgs: z.int(),
+  last_autonomous_at: z.iso.datetime().nullable(),
+  gate: gateSchema,
+  timers: z.array(timerViewSchema),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+})
+
+function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) {
+  const verdict = judge(
+    { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at },
+    ctx.app.policy,
+    head.now,
+  )
+  const gate = verdict.allowed
+    ? { allowed: true }
+    : {
+        allowed: false,
+        reason: verdict.rule,
+        ...('until' in verdict ? { until: verdict.until } : {}),
+      }
+  const {
+    session_key,
+    last_seq,
+    done_seq,
+    checkpoint_id,
+    consecutive_autonomous_msgs,
+    last_autonomous_at,
+  } = head
+  const { created_at, updated_at } = head
+  return {
+    session_key,
+    last_seq,
+    done_seq,
+    checkpoint_id,
+    consecutive_autonomous_msgs,
+    last_autonomous_at,
+    gate,
+    timers: timers.map(timerView),
+    created_at,
+    updated_at,
+  }
+}
+
+const getSessionOp = operation({
+  name: 'get_session',
+  method: 'GET',
+  path: '/v1/sessions/{session_key}',
+  tag: 'Sessions',
+  summary: 'The head of a session: how far it is, and whether the agent may follow up',
+  params: sessionParams,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: headSchema,
+  async run(ctx, { params }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const head = await getSession(ctx.db, session)
+    if (head === null) throw sessionNotFound(session.key)
+    return { body: headView(ctx, head, await listTimers(ctx.db, session, 'pending')) }
+  },
+})
+
+const listSessionsOp = operation({
+  name: 'list_sessions',
+  method: 'GET',
+  path: '/v1/sessions',
+  tag: 'Sessions',
+  summary: 'Sessions, newest first',
+  query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }),
+  across: mergedPages,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(headSchema.omit({ timers: true })),
+  async run(ctx, { query }) {
+    const { userId, agentId } = ctx.actor
+    const rows = await listSessions(ctx.db, {
+      within: userId === null || agentId === null ? userId : `${userId}:${agentId}`,
+      bucket: userId === null ? null : bucketOf(userId),
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    return pageFrom(rows, query.limit, {
+      at: (row) => [row.created_text, row.session_key],
+      view: (row) => {
+        const { timers: _, ...head } = headView(ctx, row, [])
+        return head
+      },
+    })
+  },
+})
+
+export const sessions = [postMessage, postToolResult, listSessionsOp, getSessionOp, ...sessionLists]

@@ -1,0 +1,206 @@
+/** Heads of sessions: claim those whose log is ahead, read one, list them. */
+
+import type { EventType, SessionRef } from '../../core/session.ts'
+import type { Db } from '../../store/db.ts'
+import {
+  claimRows,
+  type First,
+  LEASE,
+  NOW,
+  nextDueMs,
+  oneInOrder,
+  SESSIONS,
+  takenOf,
+} from '../../store/due.ts'
+import { statement } from '../../store/statement.ts'
+import { personOf } from '../people/rows.ts'
+import type { SessionState } from './turn-rows.ts'
+
+/** A session leased for one turn, with the event that is next and the state to start from. */
+export interface ClaimedTurn extends SessionState {
+  readonly bucket: number
+  readonly user_id: string
+  readonly agent_id: string
+  readonly thread_id: string
+  readonly checkpoint_id: string | null
+  readonly attempt: number
+  readonly deaths: number
+  readonly was_due_at: Date
+  readonly event_id: string
+  readonly seq: number
+  readonly type: EventType
+  readonly payload: string
+  readonly event_created_at: Date
+  readonly trigger_id: string | null
+  readonly scheduled_for: Date | null
+  readonly traceparent: string | null
+  /** Where its event comes from; null for what begins a chain. */
+  readonly lineage: string | null
+  readonly state: string | null
+  /** JSON text of the person's row; null where nobody has said anything about them. */
+  readonly person: string | null
+  /** The newest event of the session; absent where the session was idle. */
+  readonly last_seq?: number
+  readonly now: Date
+}
+
+/** By whom, for how long and for which agents sessions are leased. */
+export interface SessionLease {
+  readonly leaseMs: number
+  readonly token: string
+  readonly agentIds: readonly string[]
+  /** People whose sessions are left alone; none unless given. */
+  readonly notUserIds?: readonly string[]
+}
+
+/** The newest state of the session in the row `s`. */
+export function stateOf(s: string): string {
+  return `(select k.checkpoint from wakeful.checkpoints k
+    where k.bucket = ${s}.bucket and k.thread_id = ${s}.session_key and k.checkpoint_ns = ''
+      and k.checkpoint_id = ${s}.checkpoint_id and k.type = 'state')`
+}
+
+/**
+ * Leases sessions and brings each one's next event and newest state, in one round trip.
+ * Event and state are looked up row by row, so that the planner cannot make a join of it: planned while the
+ * checkpoints were few, it read all of them for each session.
+ * Only agents this process knows: during a rolling upgrade the others' sessions wait for their own.
+ * A lease that was still marked as held when it ran out belonged to a process that died: it counts as a death.
+ */
+const claiming = (leases: boolean, first: First = 'oldest') =>
+  statement(
+    { ...LEASE, agentIds: 'text[]', notUserIds: 'text[]' },
+    ({ agentIds, notUserIds, ...lease }) => `with claimed as (
+    ${claimRows(
+      SESSIONS,
+      lease,
+      't.bucket, t.session_key, t.user_id, t.agent_id, t.thread_id, t.checkpoint_id, t.done_seq, t.last_seq, t.attempt, t.deaths, d.was_due_at, t.last_user_seq, t.consecutive_autonomous_msgs, t.last_autonomous_at, t.pushed_to',
+      {
+        set: ', deaths = t.deaths + (t.claim_token is not null)::int',
+        where: `t.agent_id = any(${agentIds}) and t.user_id <> all(${notUserIds})`,
+        first,
+      },
+    )})
+  select n.next_ms, ${NOW} as now, c.*, e.id as event_id, e.seq, e.type, e.payload, e.created_at as event_created_at,
+         e.trigger_id, e.scheduled_for, e.traceparent, e.lineage,
+         ${stateOf('c')} as state, ${personOf('c')} as person
+  from (select ${nextDueMs(SESSIONS, leases)} as next_ms) n
+  left join (claimed c cross join lateral (
+    select * from wakeful.events e
+    where e.bucket = c.bucket and e.session_key = c.session_key and e.seq = c.done_seq + 1 limit 1) e) on true
+  order by c.was_due_at`,
+  )
+const CLAIM = claiming(false)
+const CLAIM_NEWEST = claiming(false, 'newest')
+/** A test clock does not poll: it is told when leases end. */
+const CLAIM_BY_CLOCK = claiming(true)
+
+export async function claimTurns(
+  db: Db,
+  limit: number,
+  leaseMs: number,
+  token: string,
+  agentIds: readonly string[],
+  { first = 'oldest', notUserIds = [] }: { first?: First; notUserIds?: readonly string[] } = {},
+): Promise<{ turns: ClaimedTurn[]; nextMs: number | null }> {
+  const claim = first === 'newest' ? CLAIM_NEWEST : db.now() === null ? CLAIM : CLAIM_BY_CLOCK
+  const values = claim.values(db, { limit, leaseMs, token, agentIds, notUserIds })
+  const { taken, nextMs } = takenOf<ClaimedTurn>(await oneInOrder(db, claim.text, values))
+  return { turns: taken, nextMs }
+}
+
+export interface SessionHead {
+  readonly session_key: string
+  readonly user_id: string
+  readonly agent_id: string
+  readonly thread_id: string
+  readonly last_seq: number
+  readonly done_seq: number
+  readonly checkpoint_id: string | null
+  readonly consecutive_autonomous_msgs: number
+  readonly last_autonomous_at: Date | null
+  readonly attempt: number
+  readonly claimed_at: Date | null
+  readonly leased: boolean
+  readonly created_at: Date
+  readonly updated_at: Date
+  readonly now: Date
+}
+
+const HEAD = `session_key, user_id, agent_id, thread_id, last_seq, done_seq, checkpoint_id, consecutive_autonomous_msgs,
+  last_autonomous_at, attempt, claimed_at, claim_token is not null as leased, created_at, updated_at, ${NOW} as now`
+
+export async function getSession(db: Db, session: SessionRef): Promise<SessionHead | null> {
+  const [row] = await db.query<SessionHead>(
+    `select ${HEAD} from wakeful.sessions where bucket = $2 and session_key = $3`,
+    [db.now(), session.bucket, session.key],
+  )
+  return row ?? null
+}
+
+const ENSURE = statement(
+  { bucket: 'smallint', key: 'text', userId: 'text', agentId: 'text', threadId: 'text' },
+  (
+    s,
+  ) => `insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, created_at, updated_at)
+    values (${s.bucket}, ${s.key}, ${s.userId}, ${s.agentId}, ${s.threadId}, ${NOW}, ${NOW})
+    on conflict (bucket, session_key) do nothing`,
+)
+
+/** The session's row exists afterwards. */
+export async function makeSession(tx: Db, session: SessionRef): Promise<void> {
+  await ENSURE.run(tx, session)
+}
+
+/** The session's row exists afterwards, and is locked until the transaction ends. */
+export async function ensureSession(tx: Db, session: SessionRef): Promise<void> {
+  await makeSession(tx, session)
+  await tx.query(
+    'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
+    [session.bucket, session.key],
+  )
+}
+
+export interface SessionsPage {
+  /** How their keys begin: `user`, or `user:agent`; null for everybody's. */
+  readonly within: string | null
+  readonly bucket: number | null
+  readonly limit: number
+  /** `created_at` as text (its microseconds matter) and key of the last row seen. */
+  readonly after: readonly [string, string] | null
+}
+
+const LIST = statement(
+  { within: 'text?', bucket: 'smallint?', limit: 'int', createdAt: 'timestamptz?', key: 'text?' },
+  ({
+    within,
+    bucket,
+    limit,
+    createdAt,
+    key,
+  }) => `select ${HEAD}, created_at::text as created_text from wakeful.sessions
+    where (${within} is null or (bucket = ${bucket} and session_key > ${within} || ':' and session_key < ${within} || ';'))
+      and (${createdAt} is null or (created_at, session_key) < (${createdAt}, ${key}))
+    order by created_at desc, session_key desc limit ${limit}`,
+)
+
+/** Newest first, of one user, of one user's agent, or of everybody. */
+export async function listSessions(
+  db: Db,
+  { within, bucket, limit, after }: SessionsPage,
+): Promise<(SessionHead & { created_text: string })[]> {
+  const [createdAt, key] = after ?? [null, null]
+  return LIST.run(db, { within, bucket, limit, createdAt, key })
+}
+
+const WAITING_SESSIONS_MAX = 10_000
+
+/** Events whose turn has not been yet, of the sessions that have waited longest: who has more than that knows enough. */
+export async function eventsWaiting(db: Db): Promise<number> {
+  const [row] = await db.query<{ events: number }>(
+    `select coalesce(sum(s.last_seq - s.done_seq), 0)::int as events
+     from (select last_seq, done_seq from wakeful.sessions where due_at is not null
+           order by due_at limit ${WAITING_SESSIONS_MAX}) s`,
+  )
+  return row?.events ?? 0
+}

@@ -1,0 +1,332 @@
+/** Work: a task that an executor does once, or again and again, and what came of each run. */
+import { z } from 'zod'
+import {
+  type Answer,
+  type Context,
+  flag,
+  idParam,
+  listQuery,
+  mergedPages,
+  newestPage,
+  operation,
+  pageFrom,
+  pageOf,
+} from '../../api/contract.ts'
+import { lineageFor } from '../../api/lineage.ts'
+import { Refusal } from '../../core/errors.ts'
+import { INT_MAX, keyPart } from '../../core/fields.ts'
+import { newId } from '../../core/ids.ts'
+import { LOCAL_USER } from '../../core/session.ts'
+import type { Db } from '../../store/db.ts'
+import { databaseNow } from '../../store/due.ts'
+import { zoneFor } from '../people/zone-operations.ts'
+import { newWork, runsAtOnce, workErrors } from './draft.ts'
+import { workFields } from './fields.ts'
+import {
+  deleteWork,
+  getOutput,
+  getWork,
+  insertWork,
+  listOutputs,
+  listWork,
+  type OutputRow,
+  outputById,
+  updateWork,
+  type WorkRow,
+  waitingRuns,
+} from './rows.ts'
+import { changeWork, notifySession, planWork, WAIT_MAX_SECONDS, WAITING_MAX } from './rules.ts'
+import { queueRun, workRules } from './run-operations.ts'
+import { outputSchema, outputView, workSchema, workView } from './view-operations.ts'
+
+const OUTPUTS = { max: 100, default: 20 } as const
+
+const body = z.object({
+  ...workFields,
+  user_id: keyPart.optional().describe('Whose work it is; for admin and service.'),
+  wait_seconds: z
+    .number()
+    .min(0)
+    .max(WAIT_MAX_SECONDS)
+    .default(0)
+    .describe('How long the answer may wait for the first output to end.'),
+})
+
+const params = z.object({ id: idParam })
+
+function notFound(id: string): Refusal {
+  return new Refusal('not_found', `there is no work ${id}`)
+}
+
+/** Their own, or everybody's for admin and service that act for nobody. */
+async function found(ctx: Context, id: string, db: Db = ctx.db, lock = false): Promise<WorkRow> {
+  const row = await getWork(db, ctx.actor.userId, id, lock)
+  if (row === null) throw notFound(id)
+  return row
+}
+
+function ownerOf({ actor }: Context, named: string | undefined): string {
+  const own = actor.userId ?? LOCAL_USER
+  if (named === undefined || named === own) return own
+  if (actor.role === 'admin' || actor.role === 'service') return named
+  throw new Refusal('forbidden', `user_id: these credentials are ${own}'s; leave user_id out`)
+}
+
+const createWorkOp = operation({
+  name: 'create_work',
+  method: 'POST',
+  path: '/v1/work',
+  tag: 'Work',
+  summary: 'Have something done, once or again and again',
+  description:
+    'One-time work and `run_first` start at once; `wait_seconds` lets the answer wait for that output. Each run leaves one output.',
+  body,
+  opaque: ['parameters'],
+  status: 201,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ work: workSchema, output: outputSchema.optional() }),
+  async run(ctx, { body }) {
+    const userId = ownerOf(ctx, body.user_id)
+    const { user_id, wait_seconds, ...said } = body
+    const once = said.frequency.trim().toLowerCase() === 'once'
+    const timezone =
+      said.timezone ?? (once ? (ctx.app.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+    const fields = { ...said, timezone }
+    const id = newId()
+    const made = await ctx.db.tx(async (tx) => {
+      const errors = workErrors(fields, workRules(ctx, userId))
+      const plan = planWork(fields, await databaseNow(tx), errors)
+      if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
+      const lineage = await lineageFor(ctx, userId, fields.agent_type)
+      const { agentId } = ctx.actor
+      const draft = { id, userId, agentId, fields, traceparent: ctx.traceparent ?? null, lineage }
+      const [row] = await insertWork(tx, [newWork(draft, plan)])
+      if (row === undefined) throw new Error(`work ${id} was not written`)
+      const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null
+      return { row, notes: plan.notes, output }
+    })
+    const { row, output, notes } = made
+    ctx.app.changed(output === null ? 'clock' : 'turns')
+    if (output !== null && row.is_active) ctx.app.changed('clock')
+    const answer = (output: OutputRow | null, row: WorkRow): Answer => ({
+      body: {
+        work: workView(row, notes),
+        output: output === null ? undefined : outputView(output),
+      },
+    })
+    if (output === null || wait_seconds === 0) return answer(output, row)
+    const later = async () => {
+      await ctx.app.work.ended(
+        { bucket: row.bucket, id: output.id },
+        wait_seconds * 1000,
+        ctx.signal(),
+      )
+      const db = ctx.app.work.dbOf(row.bucket)
+      const [now, ended] = [
+        await getWork(db, null, id),
+        await outputById(db, row.bucket, output.id),
+      ]
+      return answer(ended ?? output, now ?? row)
+    }
+    // Within the transaction of an Idempotency-Key nothing runs before it commits, so its caller waits.
+    return ctx.inTransaction ? { ...answer(output, row), later } : later()
+  },
+})
+
+const active = flag
+  .optional()
+  .describe('Only work that will run on its schedule, or only work that will not.')
+
+const listWorkOp = operation({
+  name: 'list_work',
+  method: 'GET',
+  path: '/v1/work',
+  tag: 'Work',
+  summary: 'Work, newest first',
+  query: listQuery({ max: 500, default: 100 }).extend({
+    active,
+    project_id: workFields.project_id,
+  }),
+  across: mergedPages,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(workSchema),
+  async run(ctx, { query }) {
+    const rows = await listWork(ctx.db, {
+      userId: ctx.actor.userId,
+      active: query.active ?? null,
+      projectId: query.project_id ?? null,
+      limit: query.limit + 1,
+      after: query.cursor ?? null,
+    })
+    return newestPage(rows, query.limit, (row) => workView(row))
+  },
+})
+
+const getWorkOp = operation({
+  name: 'get_work',
+  method: 'GET',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'One work with its newest outputs',
+  params,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: z.object({ work: workSchema, outputs: z.array(outputSchema) }),
+  async run(ctx, { params }) {
+    const row = await found(ctx, params.id)
+    const outputs = await listOutputs(ctx.db, row, null, OUTPUTS.default)
+    return { body: { work: workView(row), outputs: outputs.map(outputView) } }
+  },
+})
+
+const changes = z
+  .object({
+    is_active: z.boolean().optional().describe('false pauses, true resumes.'),
+    frequency: workFields.frequency.unwrap().optional(),
+    timezone: workFields.timezone,
+    task: workFields.task.optional(),
+    parameters: workFields.parameters,
+    notify: workFields.notify.unwrap().optional(),
+    notify_session: workFields.notify_session,
+    catch_up: workFields.catch_up.unwrap().optional(),
+    catch_up_within_seconds: workFields.catch_up_within_seconds,
+  })
+  .refine((value) => Object.values(value).some((each) => each !== undefined), {
+    error:
+      'needs at least one of is_active, frequency, timezone, task, parameters, notify, notify_session and catch_up',
+  })
+
+const updateWorkOp = operation({
+  name: 'update_work',
+  method: 'PATCH',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'Pause or resume work, or change what it does and when',
+  description:
+    'Resumed work waits for the first time still to come. A frequency of "once" ends the schedule. A run in hand goes on as it began.',
+  params,
+  body: changes,
+  opaque: ['parameters'],
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ work: workSchema }),
+  async run(ctx, { params, body }) {
+    const row = await ctx.db.tx(async (tx) => {
+      const work = await found(ctx, params.id, tx, true)
+      const errors = workErrors(
+        {
+          parameters: body.parameters,
+          notify_session: body.notify_session,
+          ...(body.parameters === undefined ? {} : { agent_type: work.agent_type }),
+        },
+        workRules(ctx, work.user_id),
+      )
+      const schedule = changeWork(work, body, work.now, errors)
+      if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
+      return updateWork(tx, work, {
+        ...schedule,
+        task: body.task ?? work.task,
+        parameters: body.parameters?.text ?? work.parameters,
+        notify: body.notify ?? work.notify,
+        notify_session: body.notify_session ?? work.notify_session,
+        agent_id: notifySession(body, work.user_id)?.agentId ?? work.agent_id,
+        catch_up: body.catch_up ?? work.catch_up,
+        catch_up_within_seconds:
+          body.catch_up_within_seconds === undefined
+            ? work.catch_up_within_seconds
+            : body.catch_up_within_seconds,
+      })
+    })
+    if (row.is_active) ctx.app.changed('clock')
+    return { body: { work: workView(row) } }
+  },
+})
+
+const deleteWorkOp = operation({
+  name: 'delete_work',
+  method: 'DELETE',
+  path: '/v1/work/{id}',
+  tag: 'Work',
+  summary: 'Delete work with its outputs; a run of it is stopped',
+  params,
+  status: 204,
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: null,
+  async run(ctx, { params }) {
+    const gone = await deleteWork(ctx.db, ctx.actor.userId, params.id)
+    if (gone === null) throw notFound(params.id)
+    ctx.app.work.dropFiles(gone.bucket, gone.id)
+    return { body: null }
+  },
+})
+
+const runWorkOp = operation({
+  name: 'run_work',
+  method: 'POST',
+  path: '/v1/work/{id}/run',
+  tag: 'Work',
+  summary: 'Run work now, besides its schedule',
+  description: 'Also work that is paused or ran once. Runs of one work wait for one another.',
+  params,
+  status: 202,
+  creates: true,
+  roles: ['admin', 'service', 'agent'],
+  output: z.object({ output: outputSchema }),
+  async run(ctx, { params }) {
+    const output = await ctx.db.tx(async (tx) => {
+      const work = await found(ctx, params.id, tx)
+      const queued = await queueRun(ctx, tx, work)
+      // Counted after the row was locked by the queueing: parallel calls see one another.
+      if ((await waitingRuns(tx, work)) > WAITING_MAX)
+        throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)
+      return queued
+    })
+    ctx.app.changed('turns')
+    return { body: { output: outputView(output) } }
+  },
+})
+
+const listOutputsOp = operation({
+  name: 'list_work_outputs',
+  method: 'GET',
+  path: '/v1/work/{id}/outputs',
+  tag: 'Work',
+  summary: 'Outputs of one work, newest first',
+  params,
+  query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(INT_MAX)]) }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: pageOf(outputSchema),
+  async run(ctx, { params, query }) {
+    const work = await found(ctx, params.id)
+    const rows = await listOutputs(ctx.db, work, query.cursor?.[0] ?? null, query.limit + 1)
+    return pageFrom(rows, query.limit, { at: (row) => [row.run_number], view: outputView })
+  },
+})
+
+const getOutputOp = operation({
+  name: 'get_work_output',
+  method: 'GET',
+  path: '/v1/work/{id}/outputs/{run_number}',
+  tag: 'Work',
+  summary: 'What one run produced, or how far it is',
+  params: params.extend({ run_number: z.string() }),
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: outputSchema,
+  async run(ctx, { params }) {
+    const work = await found(ctx, params.id)
+    const number = /^[1-9]\d{0,9}$/.test(params.run_number) ? Number(params.run_number) : 0
+    const row = number < 1 || number > INT_MAX ? null : await getOutput(ctx.db, work, number)
+    if (row === null) throw new Refusal('not_found', `work ${work.id} has no such run`)
+    return { body: outputView(row) }
+  },
+})
+
+export const work = [
+  createWorkOp,
+  listWorkOp,
+  getWorkOp,
+  updateWorkOp,
+  deleteWorkOp,
+  runWorkOp,
+  listOutputsOp,
+  getOutputOp,
+]

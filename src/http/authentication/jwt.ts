@@ -1,0 +1,162 @@
+/**
+ * Tokens of an identity provider (JWT), verified with the keys at its JWKS address. Issuer, audience and an end are
+ * required, and only algorithms with a public key are taken. Claims of our own names say who it is, so that a `role`
+ * meant for somebody else gives nobody rights here.
+ */
+import { lookup } from 'node:dns'
+import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
+import { Agent, fetch } from 'undici'
+import type { Actor } from '../../api/contract.ts'
+import { checkedLookup } from '../../core/calls/lookup.ts'
+import { parseDid } from '../../core/did.ts'
+import { Refusal } from '../../core/errors.ts'
+import { KEY_PART, ownerDidOf } from '../../core/session.ts'
+import { ROLES, type Role } from '../../features/identity/key.ts'
+
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+const CLOCK_TOLERANCE_SECONDS = 30
+const FETCH_TIMEOUT_MS = 5_000
+const KEYS_MAX_BYTES = 256 * 1024
+const SUBJECT_MAX = 128
+
+export interface Verified {
+  readonly actor: Actor
+  /** How long the credentials stand by themselves; null: without end. */
+  readonly leftMs: number | null
+}
+
+export interface JwtOptions {
+  readonly jwksUrl: string
+  readonly issuer: string
+  readonly audience: string
+  readonly allowPrivate: boolean
+  /** The time of day, in milliseconds. */
+  readonly now: () => number
+}
+
+/** Throws a Refusal `unauthenticated` for a token that is not valid, `unavailable` when the keys cannot be had. */
+export function tokenVerifier(options: JwtOptions): {
+  verify(token: string): Promise<Verified>
+  close(): Promise<void>
+} {
+  const agent = new Agent({
+    connect: { timeout: FETCH_TIMEOUT_MS, lookup: checkedLookup(options.allowPrivate, lookup) },
+  })
+  const keys = createRemoteJWKSet(new URL(options.jwksUrl), {
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    [customFetch]: async (url: string, init: object) => {
+      // No redirects: the address was checked, another one was not.
+      const answer = await fetch(url, { ...init, redirect: 'manual', dispatcher: agent })
+      return new Response(await bounded(answer.body), { status: answer.status })
+    },
+  })
+  return {
+    async verify(token) {
+      const nowMs = options.now()
+      try {
+        const { payload } = await jwtVerify(token, keys, {
+          issuer: options.issuer,
+          audience: options.audience,
+          algorithms: ALGORITHMS,
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
+          requiredClaims: ['exp', 'sub'],
+          currentDate: new Date(nowMs),
+        })
+        const endMs = ((payload.exp ?? 0) + CLOCK_TOLERANCE_SECONDS) * 1000
+        const endsAt = new Date(endMs).toISOString()
+        return { actor: { ...actorOfClaims(payload), endsAt }, leftMs: endMs - nowMs }
+      } catch (error) {
+        throw refusalOf(error)
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  const ours =
+    error instanceof errors.JWTClaimValidationFailed ||
+    error instanceof errors.JWTExpired ||
+    error instanceof errors.JWTInvalid ||
+    error instanceof errors.JWSInvalid ||
+    error instanceof errors.JWSSignatureVerificationFailed ||
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JOSEAlgNotAllowed ||
+    error instanceof errors.JOSENotSupported
+  if (ours) return new Refusal('unauthenticated', 'the token is not valid')
+  return new Refusal(
+    'unavailable',
+    'the keys of the identity provider cannot be had; try again soon',
+    {
+      cause: error,
+    },
+  )
+}
+
+async function bounded(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > KEYS_MAX_BYTES) throw new Error('the answer at the JWKS address is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/**
+ * `sub` is the user, unless `wakeful_user` says it; `wakeful_role` is `user` by default; `wakeful_agent` and `wakeful_did`
+ * are for agents. A worker without `wakeful_user` works for all users.
+ */
+export function actorOfClaims(claims: JWTPayload): Actor {
+  const role = claims.wakeful_role ?? 'user'
+  if (!isRole(role)) throw wrongClaims('wakeful_role')
+  const everybody = role === 'admin' || role === 'service'
+  const named = claims.wakeful_user ?? (role === 'worker' ? null : claims.sub)
+  const userId = everybody ? null : named
+  if (userId !== null && !(typeof userId === 'string' && KEY_PART.test(userId)))
+    throw wrongClaims(claims.wakeful_user === undefined ? 'sub' : 'wakeful_user')
+  return {
+    role,
+    userId,
+    ownerDid: userId === null ? null : didOf(claims.wakeful_did, userId),
+    agentId: agentOf(claims.wakeful_agent, role),
+    keyId: `jwt:${String(claims.sub).slice(0, SUBJECT_MAX)}`,
+    actAs: false,
+  }
+}
+
+function isRole(value: unknown): value is Role {
+  return ROLES.some((role) => role === value)
+}
+
+function didOf(claim: unknown, userId: string): string {
+  if (claim === undefined) return ownerDidOf(userId)
+  if (typeof claim !== 'string' || parseDid(claim)?.userId !== userId)
+    throw wrongClaims('wakeful_did')
+  return claim
+}
+
+function agentOf(claim: unknown, role: Role): string | null {
+  if (claim === undefined) return null
+  if (role !== 'agent' || typeof claim !== 'string' || !KEY_PART.test(claim))
+    throw wrongClaims('wakeful_agent')
+  return claim
+}
+
+function wrongClaims(name: string): Refusal {
+  return new Refusal('unauthenticated', `the token's claim ${name} is not one we know`)
+}

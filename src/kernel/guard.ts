@@ -1,0 +1,148 @@
+/**
+ * Runs somebody else's code so that it harms nobody: bounded in time, aborted when its lease is lost,
+ * and unable to end the process by `process.exit`.
+ */
+import { TURN_DEATHS_MAX } from '../core/backoff.ts'
+import { errorText, Refusal, RetryableError, readableError, TerminalError } from '../core/errors.ts'
+import type { Failure, TurnCause } from '../features/sessions/turn.ts'
+
+/** Deep enough to find the frame below within any agent's call. */
+const STACK_FRAMES = 200
+let guarded = false
+
+/**
+ * From now on `process.exit` throws when an agent calls it, and works as ever when anybody else does. Who
+ * called is read off the stack: async context tracking would tell too, but costs every promise of the
+ * process a fifth of its speed on Node 20.
+ */
+export function guardExit(): void {
+  if (guarded) return
+  guarded = true
+  const exit = process.exit.bind(process)
+  process.exit = ((code?: number) => {
+    if (calledByAgent()) throw new TerminalError(`the agent called process.exit(${code ?? ''})`)
+    exit(code)
+  }) as typeof process.exit
+}
+
+function calledByAgent(): boolean {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = STACK_FRAMES
+  const stack = new Error('who calls?').stack ?? ''
+  Error.stackTraceLimit = limit
+  return stack.includes(withinTurn.name)
+}
+
+/** Its name is the mark on the stack; `await` keeps it there for what the agent does later. */
+async function withinTurn<T>(work: () => Promise<T>): Promise<T> {
+  return await work()
+}
+
+export class AgentTimeoutError extends Error {
+  override readonly name = 'AgentTimeoutError'
+}
+
+/** The slot of the turn is gone: nobody wants its result. */
+export class SlotDeletedError extends TerminalError {}
+
+/** Somebody has pulled the switch: its event waits. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+}
+
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError'
+}
+
+/**
+ * One bounded run. The signal is made only for agents that ask for it, and deadlines are checked by one
+ * sweep over all runs: an AbortController and a timer for each turn cost more than the turn itself.
+ */
+export class Run {
+  readonly deadlineMs: number
+  #controller: AbortController | null = null
+  #reason: Error | null = null
+  #fail: ((reason: Error) => void) | null = null
+  #over = false
+
+  constructor(deadlineMs: number) {
+    this.deadlineMs = deadlineMs
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#reason !== null) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+
+  /** The agent has answered; what is left is the commit, which has no deadline of its own. */
+  get over(): boolean {
+    return this.#over
+  }
+
+  get aborted(): boolean {
+    return this.#reason !== null
+  }
+
+  /** The agent is told by its signal; if it does not care, its promise is left behind. */
+  abort(reason: Error): void {
+    this.#reason ??= reason
+    this.#controller?.abort(reason)
+    this.#fail?.(reason)
+  }
+
+  start<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#fail = reject
+      withinTurn(work).then(
+        (result) => {
+          this.#over = true
+          resolve(result)
+        },
+        (error) => {
+          this.#over = true
+          reject(readableError(error))
+        },
+      )
+    })
+  }
+}
+
+/** An agent that asks for more is tried again then; an instant beyond what the database knows could not be written. */
+const RETRY_AFTER_MAX_MS = 365 * 86_400_000
+
+/** What a turn that threw this comes to. */
+export function failureOf(thrown: unknown): Failure {
+  const error = readableError(thrown)
+  const terminal = error instanceof TerminalError || isOverBudget(error)
+  const asked = error instanceof RetryableError ? Number(error.retryAfterMs) : 0
+  const retryAfterMs = Number.isFinite(asked) ? Math.min(asked, RETRY_AFTER_MAX_MS) : 0
+  const text = errorText(error) || 'the agent failed without a word'
+  return { cause: causeOf(error), terminal, retryAfterMs, text }
+}
+
+/** Why its agent is not even entered, where that is so. */
+export function neverRun(
+  { type, deaths }: { readonly type: string; readonly deaths: number },
+  withdrawn: boolean,
+): Failure | null {
+  const given = { terminal: true, retryAfterMs: 0 }
+  if (withdrawn) {
+    const text = `not run: the ${type} was cancelled before its turn began`
+    return { ...given, cause: 'withdrawn', text }
+  }
+  if (deaths < TURN_DEATHS_MAX) return null
+  const text = `given up: the process died ${deaths} times during this turn`
+  return { ...given, cause: 'deaths', text }
+}
+
+/** Trying again would only ask for it again. */
+function isOverBudget(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'over_budget'
+}
+
+function causeOf(error: unknown): TurnCause {
+  if (isOverBudget(error)) return 'over_budget'
+  if (error instanceof SlotDeletedError) return 'deleted'
+  return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
+}

@@ -1,0 +1,392 @@
+/**
+ * The turns service: claims sessions whose log is ahead, runs each one's agent on the next event under
+ * a lease with heartbeat, and hands the outcome to the group commit.
+ */
+import { performance } from 'node:perf_hooks'
+import type { Agent } from '../agents/agent.ts'
+import { newToken } from '../core/ids.ts'
+import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import { type DeferredRow, lateWith } from '../features/people/deferred-rows.ts'
+import type { Deferral } from '../features/people/speak.ts'
+import { type ClaimedTurn, claimTurns } from '../features/sessions/rows.ts'
+import type { Policy } from '../features/sessions/turn.ts'
+import type { Db } from '../store/db.ts'
+import {
+  extendClaims,
+  type First,
+  LEASES,
+  newestFirstShare,
+  releaseClaims,
+  SESSIONS,
+} from '../store/due.ts'
+import { GroupCommit } from '../store/group.ts'
+import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
+import { BatchLeases, type BatchLeasesOptions } from './batch-leases.ts'
+import { type Budgets, overFailure } from './budgets.ts'
+import { Capacity, type ClaimPlan } from './capacity.ts'
+import type { Runner } from './clock.ts'
+import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
+import { failureOf, LeaseLostError, neverRun, Run, StoppedError } from './guard.ts'
+import type { Hints } from './hints.ts'
+import { inputOf } from './input.ts'
+import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
+import type { Meter } from './meter.ts'
+import { heldBack, isRelease } from './preferences.ts'
+import { reportTurn } from './record.ts'
+import type { Service, Tick } from './service.ts'
+import { notifyStarted, releasedSlots, withdrawnTurns } from './slots.ts'
+import { batchSpan, endTurn, turnSpan } from './spans.ts'
+import { HELD, Stopping } from './stopping.ts'
+import type { Stops } from './stops.ts'
+import type { TestSignals } from './test-signals.ts'
+import { type CapacityGrant, soonest } from './trigger.ts'
+
+/** Who runs which turns: a map, or whatever is asked like one. */
+export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
+
+export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
+  readonly claims: Db
+  readonly commits: Db
+  readonly reads: Db
+  /** Looked at on every tick: agents may come and go. */
+  readonly agents: Agents
+  readonly triggers: Triggers
+  readonly policy: Policy
+  readonly budgets: Budgets
+  readonly stops: Stops
+  readonly hints: Hints
+  readonly meter: Meter
+  readonly tracer?: Tracer
+  readonly moments: TestSignals
+  /** Turns running at once in this shard. */
+  readonly concurrency?: number
+  /** How many turns of agents with a limit of their own run in this process; shared by its shards. */
+  readonly limited?: Map<string, number>
+}
+
+interface Running {
+  readonly claim: ClaimedTurn
+  readonly token: string
+  /** Its slot was cancelled before the turn began. */
+  readonly withdrawn: boolean
+  /** What was deferred and is released by its event, as far as it was not cancelled since. */
+  readonly slots: readonly DeferredRow[] | undefined
+  readonly run: Run
+  readonly span: Span
+  /** By the monotonic clock, when its claim had come back. */
+  readonly claimedMs: number
+  /** When the agent was entered; null if it never was. */
+  enteredMs: number | null
+  /** Nothing of its session waits, and what it settled concerns no other. */
+  last: boolean
+}
+
+const CONCURRENCY = 1500
+const CLAIM_MAX = 500
+const COMMIT_MAX = 500
+/** How exactly an agent's time is kept. */
+const DEADLINE_SWEEP_MS = 50
+/** How soon it is looked again for sessions that were left out. */
+const HELD_BACK_MS = 250
+/** How long a stop waits for running agents before their sessions are given back. */
+const STOP_GRACE_MS = 8_000
+
+export class TurnsService implements Service, Runner {
+  readonly name = 'turns'
+  readonly tables = [SESSIONS, LEASES]
+  readonly follows = true
+  readonly #options: TurnsOptions
+  readonly #running: LeasedRuns<Running>
+  readonly #commits: GroupCommit<Finished, Committed>
+  readonly #tracer: Tracer
+  readonly #places: Capacity
+  readonly #batches: BatchLeases
+  readonly #stopping: Stopping
+  #deadlines: NodeJS.Timeout | null = null
+  #closed = false
+  /** More sessions waited than the last look had places for. */
+  #behind = false
+  /** Leased under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
+  readonly #waiting: Pick<Running, 'claim' | 'token'>[] = []
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+    this.#tracer = options.tracer ?? UNTRACED
+    this.#running = new LeasedRuns({
+      leaseMs: options.leaseMs,
+      keyOf: ({ claim }) => claim.session_key,
+      extend: (all) => extendClaims(options.claims, SESSIONS, all.map(leaseOf), options.leaseMs),
+      lost: ({ run }) => run.abort(new LeaseLostError('the lease was lost')),
+      also: (all) => abortWithdrawn(all, options),
+      meter: options.meter,
+    })
+    this.#stopping = new Stopping(options.claims, options.stops)
+    options.stops.onChange(() => {
+      abortStopped(this.#running.runs(), options.stops)
+      for (const topic of ['turns', 'clock'] as const) options.hints.local(topic)
+    })
+    const { concurrency = CONCURRENCY, limited } = options
+    this.#places = new Capacity(concurrency, () => this.#running.size, limited)
+    const onError = (error: unknown) => options.meter.trouble('leases', error)
+    this.#batches = new BatchLeases({ ...options, db: options.claims, onError })
+    const { policy, triggers } = options
+    const how = { policy, triggers }
+    this.#commits = new GroupCommit({
+      commit: (items) => commitTurns(options.commits, items, how),
+      batchMax: COMMIT_MAX,
+      lanes: options.commits.kind === 'postgres' ? 2 : 1,
+      queueMax: Number.POSITIVE_INFINITY,
+      onFull: () => new Error('unreachable: the queue of commits has no bound of its own'),
+      onBatch: (size) => options.meter.batch('turns', size),
+    })
+  }
+
+  get depth(): number {
+    return this.#running.size
+  }
+
+  async tick(): Promise<Tick> {
+    const soon = await this.#batches.look()
+    const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.batch, CLAIM_MAX)
+    if (limit <= 0) {
+      this.#places.looked(true)
+      return { did: 0, more: false, nextMs: soon }
+    }
+    const plan = this.#places.plan(this.#options.agents)
+    const first = newestFirstShare(this.#behind, limit)
+    const newest = first > 0 ? (await this.#claim(first, plan, 'newest')).did : 0
+    const most = limit - newest
+    const { did, nextMs } = await this.#claim(most, plan, 'oldest')
+    this.#behind = did === most
+    this.#places.looked(this.#behind)
+    const others = await this.#claimLimited(plan)
+    // What holds them back may end in another shard, which tells nobody here.
+    const again = this.#places.holdsBack && this.#options.claims.now() === null
+    const next = [nextMs, soon, again ? HELD_BACK_MS : null]
+    const more = this.#behind || others.more
+    return { did: did + newest + others.did, more, nextMs: soonest(next) }
+  }
+
+  /** Of agents with a limit of their own: they are counted before the claim, since other shards claim meanwhile. */
+  async #claimLimited({ limited, notUserIds }: ClaimPlan): Promise<Omit<Tick, 'nextMs'>> {
+    let [did, more] = [0, false]
+    for (const { agentId, room } of limited) {
+      const turns = Math.min(room, this.#places.batch, CLAIM_MAX)
+      if (turns <= 0) break
+      this.#places.reserve(agentId, turns)
+      try {
+        const begun = await this.#claim(turns, { agentIds: [agentId], notUserIds }, 'oldest')
+        did += begun.did
+        more ||= begun.did === turns
+      } finally {
+        this.#places.reserve(agentId, -turns)
+      }
+    }
+    return { did, more }
+  }
+
+  /** Leases sessions that wait and begins their turns. */
+  async #claim(
+    limit: number,
+    { agentIds, notUserIds }: Pick<ClaimPlan, 'agentIds' | 'notUserIds'>,
+    first: First,
+  ): Promise<Omit<Tick, 'more'>> {
+    const { claims, triggers, leaseMs } = this.#options
+    const token = newToken()
+    const startedMs = performance.now()
+    const how = { first, notUserIds }
+    const { turns, nextMs } = await claimTurns(claims, limit, leaseMs, token, agentIds, how)
+    batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
+    const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
+    const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
+    const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
+    await notifyStarted(claims, triggers.values(), begun)
+    for (const claim of turns) {
+      const slots = released.get(claim.event_id)
+      this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
+    }
+    this.#startWaiting()
+    return { did: turns.length, nextMs }
+  }
+
+  async lend(patient: boolean): Promise<CapacityGrant | null> {
+    const halted = this.#closed || this.#options.stops.everything
+    const places = halted ? 0 : await this.#places.lend(CLAIM_MAX, patient)
+    if (places === 0) return null
+    const { leaseMs, agents } = this.#options
+    const whose = this.#places.lendable(agents)
+    return { places, leaseMs, token: newToken(), together: patient, ...whose }
+  }
+
+  async take(
+    { places, token, together }: CapacityGrant,
+    turns: readonly ClaimedTurn[],
+  ): Promise<void> {
+    this.#places.back(places)
+    if (together) this.#batches.begin(token, turns.length)
+    this.#waiting.push(...turns.map((claim) => ({ claim, token })))
+    if (this.#closed) await this.#release(this.#waiting.splice(0))
+    else if (this.#options.claims.now() === null) this.#startWaiting()
+    else this.#options.hints.local('turns')
+  }
+
+  #startWaiting(): void {
+    for (const { claim, token } of this.#waiting.splice(0)) this.#start(claim, token, false)
+  }
+
+  async #release(held: readonly Pick<Running, 'claim' | 'token'>[]): Promise<void> {
+    if (held.length > 0) await releaseClaims(this.#options.claims, SESSIONS, held.map(leaseOf))
+  }
+
+  async settle(): Promise<void> {
+    this.#startWaiting()
+    await this.#running.settle()
+    await this.#batches.settle()
+  }
+
+  /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const left = await this.#running.end(STOP_GRACE_MS)
+    for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
+    await this.#release([...left, ...this.#waiting.splice(0)])
+    await this.#batches.settle()
+    if (this.#deadlines !== null) clearInterval(this.#deadlines)
+    this.#deadlines = null
+  }
+
+  #start(
+    claim: ClaimedTurn,
+    token: string,
+    withdrawn: boolean,
+    slots?: readonly DeferredRow[],
+  ): void {
+    const { timeoutMs = 0, concurrency } = this.#options.agents.get(claim.agent_id) ?? {}
+    const limited = concurrency !== undefined
+    const claimedMs = performance.now()
+    const running: Running = {
+      ...{ claim, token, withdrawn, slots, claimedMs, enteredMs: null, last: false },
+      run: new Run(claimedMs + timeoutMs),
+      span: turnSpan(this.#tracer, claim),
+    }
+    this.#deadlines ??= setInterval(
+      () => abortLate(this.#running.runs(), this.#options.agents),
+      DEADLINE_SWEEP_MS,
+    ).unref()
+    this.#places.begin(claim, limited)
+    this.#running.start(claim.session_key, running, this.#take(running), () => {
+      this.#places.end(claim, limited)
+      // This session may have more, or others wait for the place: worth a look, in this process alone.
+      if (!running.last || this.#places.wanted) this.#options.hints.local('turns')
+    })
+  }
+
+  /** Load, run, commit, signal. */
+  async #take(running: Running): Promise<void> {
+    let finished: Finished | null = null
+    let committed: Committed | null = null
+    const { moments } = this.#options
+    const { session_key } = running.claim
+    try {
+      const claimed = moments.reach('claimed', session_key)
+      if (claimed !== undefined) await claimed
+      finished = await this.#run(running)
+      if (finished === null) return
+      const delivered = moments.reach('delivered', session_key)
+      if (delivered !== undefined) await delivered
+      committed = await this.#commit(finished, running)
+      if (committed === null) return
+      if (committed.status !== 'lost') this.#batches.ended(running.token)
+      running.last = this.#isLast(running.claim, committed)
+      const told = moments.reach('committed', session_key)
+      if (told !== undefined) await told
+      reportTurn(finished, committed, running, this.#options)
+    } finally {
+      this.#options.budgets.done(running.claim)
+      endTurn(this.#tracer, running.span, finished, committed)
+    }
+  }
+
+  /** A trigger that settles slots may have made another session due. */
+  #isLast({ type }: ClaimedTurn, { status, behind }: Committed): boolean {
+    return (
+      status === 'committed' && !behind && this.#options.triggers.get(type)?.settle === undefined
+    )
+  }
+
+  async #run(running: Running): Promise<Finished | null> {
+    const { claim, token, withdrawn, run, span } = running
+    const { traceparent } = span
+    const slots = running.slots === undefined ? {} : { slots: running.slots }
+    const stopped = await this.#stopping.of({ ...running, traceparent })
+    if (stopped !== null) return stopped === HELD ? null : { ...stopped, ...slots }
+    const never = neverRun(claim, withdrawn)
+    if (never !== null) return { claim, token, traceparent, result: null, failure: never, ...slots }
+    const held = await this.#heldBack(running)
+    if (held !== null)
+      return { claim, token, traceparent, result: null, failure: null, held, ...slots }
+    const { budgets } = this.#options
+    const over = await this.#whileAway(run, () => budgets.fire(claim))
+    if (over !== null)
+      return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
+    const settle = budgets.reserve(claim)
+    try {
+      const agent = this.#options.agents.get(claim.agent_id)
+      if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
+      running.enteredMs = performance.now()
+      const result = await span.run(() =>
+        run.start(() => agent.run(inputOf(claim, run, this.#options))),
+      )
+      settle(result.spent, false)
+      if (this.#options.stops.turn(claim, running.slots) !== 'run') throw new StoppedError()
+      return { claim, token, traceparent, result, failure: null, ...slots }
+    } catch (error) {
+      settle(undefined, true)
+      if (error instanceof LeaseLostError) {
+        this.#options.meter.leasesLost(1)
+        return null
+      }
+      if (error instanceof StoppedError) {
+        const stopped = await this.#stopping.of({ ...running, traceparent }, 'hold')
+        return stopped === HELD || stopped === null ? null : { ...stopped, ...slots }
+      }
+      return { claim, token, traceparent, result: null, failure: failureOf(error), ...slots }
+    }
+  }
+
+  #heldBack({ claim, slots, run }: Running): Promise<Deferral | null> {
+    const { claims, policy } = this.#options
+    const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
+    const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
+    return heldBack(turn, policy.timezone ?? 'UTC', () =>
+      this.#whileAway(run, () => lateWith(claims, { bucket, key, userId, eventId })),
+    )
+  }
+
+  /** Asked until the database answers: one that is away costs no turn. */
+  #whileAway<T>(run: Run, ask: () => Promise<T>): Promise<T | null> {
+    const { meter } = this.#options
+    return retryWhileUnavailable(ask, {
+      trouble: (error) => meter.trouble('turns', error),
+      over: () => run.aborted,
+    })
+  }
+
+  #commit(finished: Finished, running: Running): Promise<Committed | null> {
+    return retryWhileUnavailable(() => this.#commits.submit(finished), {
+      trouble: (error) => this.#options.meter.trouble('commit', error),
+      over: () => running.run.aborted,
+      // What the agent asked for cannot be written: that is a failed turn, recorded as such.
+      refused: async (error) =>
+        finished.failure === null
+          ? this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
+          : null,
+    })
+  }
+}
+
+const leaseOf = ({ claim, token }: Pick<Running, 'claim' | 'token'>) => ({
+  bucket: claim.bucket,
+  key: claim.session_key,
+  token,
+})

@@ -1,0 +1,278 @@
+/** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
+import { threadId } from 'node:worker_threads'
+import pg from 'pg'
+import { ConnectionHealth } from './connection-health.ts'
+import {
+  CommitUnknownError,
+  type Db,
+  isUnavailable,
+  type Reading,
+  retryContention,
+  SCHEMA,
+  type StoreKind,
+  type TxOptions,
+} from './db.ts'
+import { NOW } from './due.ts'
+import { Query } from './query.ts'
+import { commandsOf, onItsNode } from './shards/citus.ts'
+import { ASK_TIME, instantText, type StoreTime } from './time.ts'
+import { parameter, utcInstant } from './values.ts'
+
+const { builtins } = pg.types
+
+const timestamptz = pg.types.getTypeParser(builtins.TIMESTAMPTZ, 'text') as (text: string) => Date
+
+/** JSON stays text (payloads are verbatim), bigint counters are numbers. */
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [builtins.JSON, (text) => text],
+  [builtins.JSONB, (text) => text],
+  [builtins.INT8, Number],
+  [builtins.TIMESTAMPTZ, (text) => utcInstant(text) ?? timestamptz(text)],
+])
+
+const parserOf = (oid: number): ((text: string) => unknown) =>
+  PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text')
+
+/** Asked for every column of every answer to a statement without a name. */
+export const columnTypes: pg.CustomTypesConfig = {
+  getTypeParser: parserOf,
+} as pg.CustomTypesConfig
+
+/** A statement as a connection gets it. */
+interface Prepared {
+  readonly text: string
+  /** The same text always has the same name, so that a connection parses and plans it once. */
+  readonly name?: string
+  /** Its first parameter is the time. */
+  readonly timed: boolean
+}
+
+type Statements = Map<string, Prepared>
+const prepared = new Map<string, Statements>()
+/** Two threads may share the session of an embedded store. */
+const NAME = threadId === 0 ? 'w' : `w${threadId}_`
+let names = 0
+const NAMES_MAX = 2000
+
+/** A plan is kept with its name, so who reads otherwise over the same connection has names of its own. */
+function statementsOf({ schema, spread, reading }: Omit<Pooled, 'known'>): Statements {
+  const place = `${schema} ${spread} ${reading ?? ''}`
+  const known = prepared.get(place) ?? new Map<string, Prepared>()
+  prepared.set(place, known)
+  return known
+}
+
+function prepare({ schema, spread, known }: Pooled, text: string): Prepared {
+  const found = known.get(text)
+  if (found !== undefined) return found
+  const written = inSchema(schema, text)
+  const made = { text: spread ? onItsNode(written) : written, timed: text.includes(NOW) }
+  if (known.size >= NAMES_MAX) return made
+  const kept = { ...made, name: `${NAME}${++names}` }
+  known.set(text, kept)
+  return kept
+}
+
+/** `wakeful.owner` and `wakeful.agent` are the settings that row-level security reads, the same in every schema. */
+const OUR_SCHEMA =
+  /\bwakeful(?=\.(?!(?:owner|agent)\b))|(?<=\bschema (?:if not exists )?)wakeful\b/g
+
+/** Statements are written for the schema `wakeful`; this is the one place where another name enters. */
+function inSchema(schema: string, text: string): string {
+  return schema === SCHEMA ? text : text.replace(OUR_SCHEMA, schema)
+}
+
+/** `instant`: to say where a statement wants to know it. */
+async function run<R extends object>(
+  pooled: Pooled,
+  client: pg.PoolClient,
+  instant: () => string | Promise<string>,
+  written: string,
+  values: readonly unknown[],
+): Promise<R[]> {
+  const { named } = pooled
+  const { text, name, timed } = prepare(pooled, written)
+  const given = values.map(parameter)
+  if (timed && given[0] === null) given[0] = await instant()
+  if (!named || name === undefined)
+    return (await client.query<R & pg.QueryResultRow>({ text, values: given })).rows
+  try {
+    return await new Promise<R[]>((resolve, reject) => {
+      const done = (error: unknown, rows: R[] = []) => (error ? reject(error) : resolve(rows))
+      client.query(new Query<R>({ name, text }, given, parserOf, done))
+    })
+  } catch (error) {
+    // As `pg` does: where the answer was read says nothing, who asked says all.
+    if (error instanceof Error) Error.captureStackTrace(error)
+    throw error
+  }
+}
+
+async function execute({ schema, spread }: Pooled, client: pg.PoolClient, text: string) {
+  const commands = spread ? commandsOf(text) : [text]
+  for (const command of commands) await client.query(inSchema(schema, command))
+}
+
+export interface PoolDbOptions {
+  readonly kind: StoreKind
+  readonly time: StoreTime
+  readonly schema?: string
+  readonly home?: Db | undefined
+  readonly reading?: Reading | undefined
+  /** Statements are kept under names. Not where the next one may be run on another connection. */
+  readonly named?: boolean
+  /** The schema is on some node of Citus. */
+  readonly spread?: boolean
+  readonly pulse?: ConnectionHealth
+  /** Comes before a statement or a transaction, where others use the same connection with other settings. */
+  readonly settle?: (client: pg.PoolClient) => Promise<void>
+}
+
+/** What a `Db` over a pool works with. */
+interface Pooled {
+  readonly pool: pg.Pool
+  readonly kind: StoreKind
+  readonly time: StoreTime
+  readonly schema: string
+  readonly named: boolean
+  readonly spread: boolean
+  readonly reading: Reading | undefined
+  readonly known: Statements
+  readonly settle: ((client: pg.PoolClient) => Promise<void>) | undefined
+  /** What every `Db` over it says of itself. */
+  readonly self: Pick<Db, 'kind' | 'schema' | 'spread' | 'home'>
+}
+
+export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
+  const {
+    kind,
+    time,
+    reading,
+    home,
+    schema = SCHEMA,
+    named = true,
+    pulse = new ConnectionHealth(),
+  } = options
+  const { spread = false, settle } = options
+  const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
+  const about = { pool, kind, time, schema, named, spread, reading, settle, self }
+  const pooled: Pooled = { ...about, known: statementsOf(about) }
+  const ask = <R extends object>(client: pg.PoolClient, text: string, values: readonly unknown[]) =>
+    run<R>(pooled, client, async () => instantText(await timeOf(time, client)), text, values)
+  return {
+    ...self,
+    now: () => time.dictated(),
+    time: async () => {
+      const known = time.dictated()?.getTime() ?? time.reckoned()
+      return known ?? pulse.of(withClient(pooled, (client) => timeOf(time, client)))
+    },
+    ...(reading === undefined ? {} : { reading }),
+    query: (text, values = []) =>
+      retryContention(() => pulse.of(withClient(pooled, (client) => ask(client, text, values)))),
+    exec: (text) => pulse.of(withClient(pooled, (client) => execute(pooled, client, text))),
+    tx: (work, options) => retryContention(() => pulse.of(transact(pooled, work, options))),
+  }
+}
+
+async function timeOf(time: StoreTime, client: pg.PoolClient): Promise<number> {
+  const reckoned = time.reckoned()
+  if (reckoned !== null) return reckoned
+  return heardFrom(time, await client.query<{ now: string }>(ASK_TIME))
+}
+
+function heardFrom(time: StoreTime, { rows }: { rows: { now: string }[] }): number {
+  const [row] = rows
+  if (row === undefined) throw new Error('the database did not tell the time')
+  return time.heard(row.now)
+}
+
+/**
+ * After any connection error the client is destroyed, never reused. The embedded store has no connection
+ * to lose: what looks like it must not leave a transaction open there, which the next one would commit.
+ */
+function brokenBy(kind: StoreKind, error: unknown): Error | undefined {
+  return kind === 'postgres' && isUnavailable(error) ? (error as Error) : undefined
+}
+
+/** As `pool.query`, which however destroys its client after every error; the embedded store then hangs. */
+async function withClient<T>(
+  { pool, kind, settle }: Pooled,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await settle?.(client)
+    return await work(client)
+  } catch (error) {
+    broken = brokenBy(kind, error)
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+async function transact<T>(
+  pooled: Pooled,
+  work: (tx: Db) => Promise<T>,
+  options: TxOptions = {},
+): Promise<T> {
+  const { pool, kind, settle } = pooled
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await settle?.(client)
+    const at = await begin(pooled, client, options)
+    const result = await work(clientDb(pooled, client, at))
+    await commit(client)
+    return result
+  } catch (error) {
+    broken = brokenBy(kind, error)
+    if (broken === undefined) await client.query('rollback').catch((e: Error) => (broken = e))
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** One round trip: begins, hears the time of this transaction, and does what is to be done first. */
+async function begin({ time }: Pooled, client: pg.PoolClient, { first }: TxOptions) {
+  const dictated = time.dictated()
+  const steps = ['begin', ...(dictated === null ? [ASK_TIME] : []), ...(first ? [first] : [])]
+  const answers: unknown = await client.query(steps.join('; '))
+  if (dictated !== null) return dictated.getTime()
+  const [, asked] = answers as [unknown, { rows: { now: string }[] }]
+  return heardFrom(time, asked)
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  const { command } = await client.query('commit').catch((error: unknown) => {
+    if (!isUnavailable(error)) throw error
+    throw new CommitUnknownError('the connection broke while committing', { cause: error })
+  })
+  // PostgreSQL answers a commit after a failed statement with a rollback, and calls it success.
+  if (command === 'ROLLBACK')
+    throw new Error('nothing was committed: a statement of this transaction had failed')
+}
+
+/** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
+function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
+  const { time, self } = pooled
+  let at: string | undefined
+  const instant = () => (at ??= instantText(atMs))
+  const db: Db = {
+    ...self,
+    now: () => time.dictated(),
+    time: async () => time.dictated()?.getTime() ?? atMs,
+    query: (text, values = []) => run(pooled, client, instant, text, values),
+    exec: (text) => execute(pooled, client, text),
+    tx: (work) => work(db),
+  }
+  return db
+}
+
+/** The pool listens to idle clients only: one that breaks inside a transaction would end the process. */
+export function surviveBreaks(pool: pg.Pool): void {
+  // The user of the connection gets the error from its statement.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+}
