@@ -30,16 +30,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   rules: RULES_LAYER,
   rows: ROWS_LAYER,
   trigger: TRIGGER_LAYER,
-  operations: ['api', ...ROWS_LAYER],
+  operations: ['api', 'kernel/channel.ts', ...ROWS_LAYER],
   calls: RULES_LAYER,
   files: RULES_LAYER,
   agents: ['files', 'kernel/channel.ts', ...ROWS_LAYER],
   kernel: ['agents', 'calls', 'files', ...TRIGGER_LAYER],
-  api: ['operations', ...ROWS_LAYER],
+  // `ctx.kernel` is typed by the class; nothing of it is imported but types.
+  api: ['operations', 'kernel.ts', 'kernel/hints.ts', ...ROWS_LAYER],
   http: ['api', 'operations', 'files', 'config.ts', 'clock.ts', ...ROWS_LAYER],
   mcp: ['api', ...RULES_LAYER],
   'mcp/events.ts': ['packages/subscriptions', 'api', ...RULES_LAYER],
   observe: ['kernel', 'config.ts', ...ROWS_LAYER],
+  'kernel.ts': ['kernel', 'agents', 'app', 'observe', 'version.ts', ...TRIGGER_LAYER],
   'clock.ts': [],
   'root.ts': [],
   'version.ts': ['root.ts'],
@@ -47,9 +49,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // Puts the kernel together; packages come in by one list.
   app: [
     ...['kernel', 'agents', 'calls', 'files', 'observe', 'http', 'mcp', 'api', 'operations'],
-    ...[...TRIGGER_LAYER, 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
+    ...['kernel.ts', ...TRIGGER_LAYER, 'config.ts', 'clock.ts', 'version.ts', 'root.ts'],
   ],
-  'app/packs.ts': [...['packages', 'agents', 'api', 'calls', 'kernel', 'config.ts'], ...ROWS_LAYER],
+  'app/packs.ts': [
+    ...['packages', 'app/app.ts', 'agents', 'api', 'calls', 'kernel', 'config.ts'],
+    ...ROWS_LAYER,
+  ],
   'index.ts': [
     ...['app', 'agents', 'api', 'observe', 'config.ts', 'kernel/channel.ts', ...RULES_LAYER],
     ...['packages/companion', 'packages/sources'],

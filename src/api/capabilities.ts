@@ -15,10 +15,10 @@ export const getCapabilities = operation({
     channels: z.array(z.string()).describe('By which people can be linked.'),
   }),
   async run(ctx) {
-    const { app, actor } = ctx
-    const agents = actor.agentId === null ? [...app.agentIds] : [actor.agentId]
-    const channels = [...app.channels.keys()].sort()
-    return { body: { agents: agents.sort(), agent_types: [...app.work.types].sort(), channels } }
+    const { kernel, actor } = ctx
+    const agents = actor.agentId === null ? [...kernel.agents.names] : [actor.agentId]
+    const channels = [...kernel.channels.keys()].sort()
+    return { body: { agents: agents.sort(), agent_types: [...kernel.work.types].sort(), channels } }
   },
 })
 

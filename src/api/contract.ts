@@ -4,17 +4,10 @@
  */
 import type { z } from 'zod'
 import { type ErrorCode, Refusal } from '../core/errors.ts'
-import type { AlarmDraft } from '../features/alarms/draft.ts'
-import type { SetAlarm } from '../features/alarms/rows.ts'
-import type { LinkRow } from '../features/channels/rows.ts'
 import type { AuditHead } from '../features/identity/audit.ts'
 import type { Role } from '../features/identity/key.ts'
-import type { NewSignal } from '../features/intents/signal.ts'
-import type { TakenSignal } from '../features/intents/signal-rows.ts'
-import type { Lineage } from '../features/limits/lineage.ts'
-import type { Limits, Over } from '../features/limits/rules.ts'
-import type { Appended, NewEvent } from '../features/sessions/event-rows.ts'
-import type { Policy } from '../features/sessions/turn.ts'
+import type { Topic } from '../kernel/hints.ts'
+import type { Kernel } from '../kernel.ts'
 import type { Db } from '../store/db.ts'
 import type { Place } from './lists.ts'
 import { perform } from './perform.ts'
@@ -48,123 +41,22 @@ export const NOBODY: Actor = Object.freeze({
   actAs: false,
 })
 
-/** What operations may ask of the rest of the app, without knowing the engine. */
-export interface AppServices {
-  /** Appends an event in a commit shared with others that are ready, or within the given transaction. */
-  append(event: NewEvent, tx?: Db | null): Promise<Appended>
-  /** Is there such an agent, for this user if one is named? */
-  knowsAgent(agentId: string, userId?: string): boolean
-  /** The names of the agents that run here. */
-  readonly agentIds: readonly string[]
-  /** Alarms without an agent are delivered to a URL. */
-  readonly wakesByUrl: boolean
-  /** Sets an alarm in a commit shared with others that are ready, or within the given transaction. */
-  setAlarm(draft: AlarmDraft, tx: Db | null): Promise<SetAlarm & { notes: readonly string[] }>
-  /** Keeps facts and fires what they make true, in a commit shared with others that are ready, or within the given transaction. */
-  takeSignals(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]>
-  /** Something changed that a service, or the door, may want to look at now. */
-  changed(topic: 'clock' | 'turns' | 'outbox' | 'keys' | 'stops', keys?: readonly string[]): void
-  /** A gate outside has held something back that was due. */
-  heldBack(what: { readonly trigger: string; readonly triggerId: string }): void
-  readonly policy: Policy
-  /** Counts what agents set by themselves. */
-  readonly limits: LimitServices
-  /** Whether a switch holds what is said to this agent for this person. */
-  isStopped(session: { readonly userId: string; readonly agentId: string }): boolean
-  /** The channels that reach people without a connection, by name. */
-  readonly channels: ReadonlyMap<string, ReachingChannel>
-  /** Sends a line to try a link. Never within a transaction. */
-  tryLink(
-    link: LinkRow,
-    signal: AbortSignal,
-  ): Promise<{ readonly outcome: string; readonly error: string | null }>
-  readonly work: WorkServices
-  readonly remoteAgents: RemoteAgents
-  readonly callbacks: Callbacks
-  /** What packs keep for their own operations, by the pack's name. */
-  readonly packs: Readonly<Record<string, unknown>>
+/** Runs `work` when the transaction of this request has committed; at once if there is none. */
+export function afterCommit(ctx: Context, work: () => void): void {
+  if (ctx.pending === undefined) work()
+  else ctx.pending.push(work)
 }
 
-/** What setting a trigger asks of the limits for runaways. */
-export interface LimitServices {
-  readonly limits: Limits
-  /** What stands against it; null counts it. */
-  judge(
-    lineage: Lineage,
-    whom: { readonly bucket: number; readonly userId: string; readonly agentId: string },
-    now: Date,
-  ): Promise<Over | null>
+/** Tells the services that there may be work for them, once it can be seen. */
+export function notify(ctx: Context, topic: Topic, keys?: readonly string[]): void {
+  afterCommit(ctx, () => ctx.kernel.changed(topic, keys))
 }
 
-/** What linking somebody asks of a channel. */
-export interface ReachingChannel {
-  readonly name: string
-  /** Who knows an address owns it: no code is needed. */
-  readonly provesItself?: boolean
-  invite?(code: string): Promise<{ readonly url?: string; readonly words: string }>
-  addressOf?(text: string): string | null
-}
-
-/** Due sooner than this, the clock may sleep past it: it sleeps longest where nothing has been due for a while. */
+/** An idle clock can sleep past what is due sooner than this. */
 const SOON_MS = 5_000
 
-export function wakeClockIfSoon(app: AppServices, due: Date, now: Date): void {
-  if (due.getTime() - now.getTime() < SOON_MS) app.changed('clock')
-}
-
-/** What operations on work ask of the app. */
-export interface WorkServices {
-  /** The executors there are. */
-  readonly types: readonly string[]
-  /** Why that one can do nothing here, and what to set; null where it can. */
-  missing(type: string): string | null
-  /** What the executor has against these parameters. */
-  refuses(type: string, parameters: Readonly<Record<string, unknown>>): readonly string[]
-  /** For looking again when a transaction is over: where the rows of this bucket are. */
-  dbOf(bucket: number): Db
-  /** Resolves when the output has ended, the time is up, or nobody waits any more. Never within a transaction. */
-  ended(
-    output: { readonly bucket: number; readonly id: string },
-    ms: number,
-    signal: AbortSignal,
-  ): Promise<void>
-  /** The work is deleted: its files go too. */
-  dropFiles(bucket: number, workId: string): void
-}
-
-/** What registering agents needs of the app. */
-export interface RemoteAgents {
-  /** The agents of this process. */
-  readonly own: readonly {
-    readonly id: string
-    readonly kind: string
-    readonly timeoutMs: number
-  }[]
-  /** Outgoing calls may reach private and loopback addresses. */
-  readonly allowPrivate: boolean
-  /** The table changed: this process looks at once, the others within a second. */
-  changed(): Promise<void>
-}
-
-/** Calls of receivers that a request names. */
-export interface Callbacks {
-  /** They may be at private and loopback addresses, and without https. */
-  readonly allowPrivate: boolean
-  /** A signed question: what was answered, or why nothing was. Never throws. */
-  ask(
-    question: {
-      readonly url: string
-      readonly bearer: null
-      readonly id: string
-      readonly at: Date
-      readonly body: string
-      readonly secrets: readonly string[]
-      readonly headers: Readonly<Record<string, string>>
-      readonly timeoutMs: number
-      readonly answerMaxBytes: number
-    },
-    signal: AbortSignal,
-  ): Promise<{ readonly status: number; readonly text: string } | { readonly error: string }>
+export function wakeClockIfSoon(ctx: Context, due: Date, now: Date): void {
+  if (due.getTime() - now.getTime() < SOON_MS) notify(ctx, 'clock')
 }
 
 export interface Context {
@@ -172,7 +64,8 @@ export interface Context {
   readonly db: Db
   /** Sees everything; for operations on what belongs to no owner. Left out where `db` does, too. */
   readonly whole?: Db
-  readonly app: AppServices
+  /** Of the shard this runs on. */
+  readonly kernel: Kernel
   readonly actor: Actor
   /** The instant a test clock dictates, or null: then the database's time of day counts. */
   readonly now: Date | null
@@ -183,6 +76,8 @@ export interface Context {
   readonly traceparent?: string | null
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
   readonly inTransaction?: boolean
+  /** What to do after the commit of that transaction; use `afterCommit`. */
+  readonly pending?: (() => void)[]
   /** Where there are several shards, before it is known which of them is meant; see `shards.ts`. */
   readonly shards?: ContextShards
   /** Given to operations with `audit: 'own'` outside of a transaction: to be written with what they change. */

@@ -15,7 +15,7 @@ export async function lineageFor(
   const now = await databaseNow(ctx.db)
   const lineage = calledBy(ctx.actor, now)
   const whom = { bucket: bucketOf(userId), userId, agentId: agentId ?? ctx.actor.agentId ?? '' }
-  const over = await ctx.app.limits.judge(lineage, whom, now)
+  const over = await ctx.kernel.budgets.judge(lineage, whom, now)
   if (over !== null) throw new Refusal('over_budget', refusedText(over, whom))
   return lineageText(lineage)
 }

@@ -7,7 +7,7 @@ import { Refusal } from '../core/errors.ts'
 import { parseSessionKey } from '../core/session.ts'
 import { type AuditEntry, type AuditHead, fieldNames } from '../features/identity/audit.ts'
 import { writeAudit } from '../features/identity/audit-rows.ts'
-import type { Actor, Answer, AppServices, Context, Input, Operation } from './contract.ts'
+import type { Actor, Answer, Context, Input, Operation } from './contract.ts'
 import { inShard } from './shards.ts'
 
 const OBJECT_ID_MAX = 300
@@ -76,46 +76,21 @@ function namedBeside({ actor }: Context, { query, body }: Input): string | undef
   return named === actor.userId ? undefined : named
 }
 
-/** Runs `work` in a transaction; what it says to the app is passed on after the commit. */
+/** Runs `work` in a transaction; hints and file deletions wait for its commit. */
 export async function inOneTransaction(
   op: Operation,
   ctx: Context,
   input: Input,
   work: (inside: Context) => Promise<Answer>,
 ): Promise<Answer> {
-  const hints = deferUntilCommit(ctx.app)
+  let pending: (() => void)[] = []
   const answer = await reaching(op, ctx, input).db.tx((db) => {
-    // A transaction that is run again says everything again.
-    hints.forget()
-    return work({ ...ctx, db, app: hints.app, inTransaction: true })
+    // A retried transaction starts over, and so does this list.
+    pending = []
+    return work({ ...ctx, db, pending, inTransaction: true })
   })
-  hints.passOn()
+  for (const each of pending) each()
   return answer
-}
-
-/**
- * Holds back hints and file deletions until the commit: a service that looks before it sees nothing, and the files of
- * a work whose deletion does not commit must stay.
- */
-function deferUntilCommit(app: AppServices) {
-  let gathered: (() => void)[] = []
-  const gathering: AppServices = {
-    ...app,
-    changed: (...hint) => gathered.push(() => app.changed(...hint)),
-    work: {
-      ...app.work,
-      dropFiles: (...work) => gathered.push(() => app.work.dropFiles(...work)),
-    },
-  }
-  return {
-    app: gathering,
-    forget() {
-      gathered = []
-    },
-    passOn() {
-      for (const say of gathered) say()
-    },
-  }
 }
 
 /** Within a transaction that somebody else commits. */

@@ -1,67 +1,116 @@
 /**
- * The composition root: store, engine, channels and doors are put together here and nowhere else.
- * The server listens before the database is there, and says 503 until it is.
+ * One process: everything its shards share, and their kernels. It is built here and nowhere else. The server listens before the
+ * database is there, and answers 503 until it is.
  */
-import type { AddressInfo } from 'node:net'
-import { tzDataVersion } from '../../packages/schedule/src/index.ts'
+import type { Logger } from 'pino'
+import type { Agent } from '../agents/agent.ts'
+import type { Executor } from '../agents/executor.ts'
+import type { AgentRegistry } from '../agents/registry.ts'
 import type { Door } from '../api/callers/caller.ts'
 import { localActor } from '../api/callers/local.ts'
-import type { Actor, AppServices, Context, ContextShards } from '../api/contract.ts'
+import type { Actor, Context, ContextShards } from '../api/contract.ts'
 import { onceByKey } from '../api/once.ts'
-import { wallClock } from '../clock.ts'
-import { errorText, Refusal } from '../core/errors.ts'
-import { newId } from '../core/ids.ts'
+import { type Fetched, Fetcher, type FetchRequest } from '../calls/fetcher.ts'
+import { Webhooks } from '../calls/webhook.ts'
+import { newWebhookSecret } from '../core/calls/signature.ts'
+import { Refusal } from '../core/errors.ts'
 import { bucketOf } from '../core/session.ts'
+import type { Tracer } from '../core/trace/trace.ts'
 import { withoutPassword } from '../core/variables.ts'
-import type { ChannelAnswer, ChannelRequest } from '../features/channels/request.ts'
 import { claimKey, completeKey, keptAnswer } from '../features/identity/idempotency-rows.ts'
 import type { NewSignal } from '../features/intents/signal.ts'
-import type { TakenSignal } from '../features/intents/signal-rows.ts'
+import type { SignalTaken } from '../features/intents/signal-trigger.ts'
+import type { Source } from '../features/intents/source.ts'
 import type { Appended, NewEvent } from '../features/sessions/event-rows.ts'
-import { closing } from '../http/closing.ts'
-import { createServer } from '../http/server.ts'
-import { openSockets, type SocketDoor } from '../http/socket.ts'
-import type { Engines } from '../kernel/engine.ts'
+import type { Policy } from '../features/sessions/turn.ts'
+import { openIdentity } from '../http/authentication/identity.ts'
+import type { PushChannel } from '../kernel/channel.ts'
+import { Engines } from '../kernel/engine.ts'
+import { ChannelInbox } from '../kernel/inbox.ts'
+import { Stops } from '../kernel/stops.ts'
+import type { TestSignals } from '../kernel/test-signals.ts'
+import type { WebSocketChannel } from '../kernel/websocket.ts'
+import { Kernel } from '../kernel.ts'
 import { OpenStreams } from '../mcp/event-stream.ts'
-import { openTracing } from '../observe/tracing.ts'
-import { ROOT } from '../root.ts'
-import { type Db, isUnavailable } from '../store/db.ts'
-import { expireLeases } from '../store/expire.ts'
-import { ensureMigrated, refuseFresh } from '../store/migrate.ts'
+import { createMeter } from '../observe/meter.ts'
+import { openTracing, type Tracing } from '../observe/tracing.ts'
+import type { Db } from '../store/db.ts'
+import { refuseFresh } from '../store/migrate.ts'
 import type { Store } from '../store/open.ts'
 import { ownedBy } from '../store/owned.ts'
-import { refusePooler } from '../store/server.ts'
+import { keepSetting } from '../store/settings.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import { VERSION } from '../version.ts'
 import { answerWord } from './chat-commands.ts'
-import { type Asking, type DoorOptions, mcpOverHttp, openDoor } from './doors.ts'
-import { operations } from './operations.ts'
-import { type AppOptions, openParts, type Parts } from './parts.ts'
-import { agreeOnMap, agreeOnShard, onlyStore, openStores } from './shards.ts'
-import { followRules } from './zones.ts'
+import { type Asking, type DoorOptions, openDoor } from './doors.ts'
+import { type Listening, listen } from './listen.ts'
+import type { PackApp } from './pack.ts'
+import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+import { Runtime } from './runtime.ts'
+import { onlyStore, openStores, prepareShard } from './shards.ts'
+import { takeOnShards } from './signals.ts'
+import { openSocketChannel } from './sockets.ts'
 
 export { VERSION }
 
-const DOCS = `${ROOT}dist/docs/`
-const CONSOLE = `${ROOT}dist/console/`
 const DATABASE_WAIT_MS = 250
 const DATABASE_WAIT_MAX_MS = 5_000
+const CHANNEL_NAME = /^[a-z][a-z0-9_-]{0,31}$/
 
-export class App {
-  /** The first shard's, which is all there is where there is one. */
-  readonly store: Store
+export interface AppOptions {
+  readonly config: AppConfig
+  readonly agents: ReadonlyMap<string, Agent>
+  /** Polled for signals, beside the sources of the environment. */
+  readonly sources?: readonly Source[]
+  /** Executors of work, by agent_type. */
+  readonly work?: ReadonlyMap<string, Executor>
+  /** Push channels, beside those of the environment. */
+  readonly channels?: readonly PushChannel[]
+  readonly log: Logger
+  /** A test clock's instant; absent in production. */
+  readonly now?: () => Date
+  /** Opened and closed by the caller: several apps may share one. By default what `databaseUrl` names. */
+  readonly store?: Store
+  readonly moments?: TestSignals
+  /** How long a key is cached before it is read again; two seconds by default. */
+  readonly trustMs?: number
+}
+
+export class App implements PackApp {
+  readonly options: AppOptions
+  readonly config: AppConfig
   readonly stores: PerShard<Store>
-  readonly engine: Engines
-  readonly #options: AppOptions
-  readonly #parts: Parts
-  readonly #doors: DoorOptions
+  readonly policy: Policy
+  readonly metering
+  readonly tracing: Tracing
+  readonly stops: Stops
+  readonly webhooks: Webhooks
+  readonly inbox: ChannelInbox
+  readonly identity
+  readonly doors: DoorOptions
+  readonly streams = new OpenStreams()
+  /** Running turns of agents that have a concurrency limit, counted over all shards. */
+  readonly limited = new Map<string, number>()
+  /** The shards whose database is there and migrated. */
+  readonly servedShards = new Set<number>()
+  /** The first shard's database is there and migrated. */
+  ready = false
+  /** The store is about to close: start nothing on it. */
+  closing = false
+  packs!: OpenPacks
+  /** The channels that reach people without a connection, by name. */
+  channels!: ReadonlyMap<string, PushChannel>
+  runtime!: Runtime
+  sockets!: WebSocketChannel
+  kernels!: PerShard<Kernel>
+  engine!: Engines
+  readonly #fetcher: Fetcher
+  #webhookSecret: string | null
   #stopped = false
   #stopping: Promise<void> | null = null
-  #closeServer: (() => Promise<void>) | null = null
-  #sockets: SocketDoor | null = null
-  readonly #streams = new OpenStreams()
+  #listening: Listening | null = null
 
-  /** Opens the embedded store at once; a PostgreSQL that is away does not stop us here. */
+  /** Opens the embedded store at once. A PostgreSQL that is unreachable is waited for in `start`. */
   static async open(options: AppOptions): Promise<App> {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
@@ -73,182 +122,169 @@ export class App {
     const stores = store ? onlyStore(store) : await openStores(config.shards, opening)
     log.info({ databases: config.shards.map(withoutPassword) }, 'opened the database')
     try {
-      const tracing = await openTracing(config, VERSION)
-      return new App(options, await openParts(options, stores, tracing))
+      const app = new App(options, stores, await openTracing(config, VERSION))
+      await app.#build()
+      return app
     } catch (error) {
       await Promise.all(stores.all.map((store) => store.close()))
       throw error
     }
   }
 
-  private constructor(options: AppOptions, parts: Parts) {
-    this.#options = options
-    this.#parts = parts
-    this.store = parts.store
-    this.stores = parts.stores
-    this.engine = parts.engine
-    this.#doors = {
+  private constructor(options: AppOptions, stores: PerShard<Store>, tracing: Tracing) {
+    const { config, log, now } = options
+    this.options = options
+    this.config = config
+    this.stores = stores
+    this.tracing = tracing
+    this.policy = policyOf(config)
+    this.metering = createMeter(log, { content: config.logContent })
+    this.stops = new Stops(
+      stores.home.engine,
+      stores.all.map(({ engine }) => engine),
+    )
+    this.#webhookSecret = config.webhookSecret
+    this.webhooks = new Webhooks({
+      secrets: () => (this.#webhookSecret === null ? [] : [this.#webhookSecret]),
+      allowPrivate: config.allowPrivateWebhooks,
+    })
+    this.#fetcher = new Fetcher({ allowPrivate: config.allowPrivateWebhooks })
+    this.inbox = new ChannelInbox(this)
+    this.identity = openIdentity({
+      ...{ config, db: stores.home.db, now, trustMs: options.trustMs },
+      ready: () => this.ready,
+      onError: (error) => this.meter.trouble('keys', error),
+    })
+    this.doors = {
       context: (actor, caller) => this.context(actor, caller),
       once: onceByKey({ claimKey, keptAnswer, completeKey }),
-      log: options.log,
-      now: options.now,
-      tracer: parts.tracer,
+      ...{ log, now, tracer: this.tracer },
     }
-    parts.inbox.onWord = (word, message, userId, once) =>
+  }
+
+  /** Packages open first: they bring agents' surroundings, executors and channels. */
+  async #build(): Promise<void> {
+    const { config, stores, options } = this
+    this.packs = await openPacks(config, this)
+    this.channels = namedOnce([...this.packs.pushChannels, ...(options.channels ?? [])])
+    this.runtime = new Runtime(this)
+    this.sockets = openSocketChannel(this)
+    this.kernels = stores.each((store, number) => new Kernel(this, store, number))
+    this.engine = new Engines(this.kernels.each(({ engine }) => engine))
+    this.inbox.onWord = (word, message, userId, once) =>
       answerWord(this.door(localActor(userId)), word, message, once)
-    parts.hints.home.on('keys', (keyIds) => {
-      parts.identity.forget(keyIds)
-      this.#sockets?.dismiss(keyIds)
-      this.#streams.dismiss(keyIds)
+    const { hints } = this.kernels.home
+    hints.on('stops', () => this.stops.onFree?.())
+    hints.on('keys', (keyIds) => {
+      this.identity.forget(keyIds)
+      this.#listening?.sockets.dismiss(keyIds)
+      this.streams.dismiss(keyIds)
     })
+    this.metering.watch({
+      running: () => this.engine.running,
+      sockets: () => this.sockets.sockets,
+      shards: this.kernels.all.map(({ store, health, number }) => ({
+        labels: stores.several ? { shard: String(number) } : {},
+        pools: () => store.pools(),
+        dueLagMs: () => health.dueLagMs(),
+        outbox: () => health.outbox(),
+        eventsWaiting: () => health.eventsWaiting(),
+      })),
+    })
+  }
+
+  /** The first shard's store, which is the only one unless there are several shards. */
+  get store(): Store {
+    return this.stores.home
+  }
+
+  get meter() {
+    return this.metering.meter
+  }
+
+  get tracer(): Tracer {
+    return this.tracing.tracer
+  }
+
+  get agents(): AgentRegistry {
+    return this.runtime.agents
+  }
+
+  /** A test clock polls instead of waiting. */
+  get waits(): boolean {
+    return this.options.now === undefined
+  }
+
+  /** Reads another server: checked addresses, bounded in time and bytes. */
+  fetch(request: FetchRequest): Promise<Fetched> {
+    return this.#fetcher.get(request)
   }
 
   /** Waits for the database, migrates, and starts the services unless a test clock drives them. */
   async start(): Promise<void> {
     await this.#whenThere(0)
     if (this.#stopped) return
-    const { identity, calls, runtime, healths, life } = this.#parts
-    await identity.requireAdmin()
-    await calls.start(this.store.db)
-    await runtime.start()
+    await this.identity.requireAdmin()
+    this.#webhookSecret ??= await keepSetting(this.store.db, 'webhook_secret', newWebhookSecret())
+    await this.runtime.start()
     // Shards that are away keep nobody of the others waiting.
     const others = this.stores.all.map((_, number) => number).slice(1)
     await Promise.all(others.map((number) => this.#join(number)))
-    life.ready = true
+    this.ready = true
     this.#serve(0)
-    if (this.#options.now === undefined) for (const health of healths.all) health.start()
+    if (this.waits) for (const { health } of this.kernels.all) health.start()
   }
 
   /** From now on this shard is served. */
   #serve(number: number): void {
-    this.#parts.life.shards.add(number)
-    if (this.#options.now === undefined) this.engine.shards.all[number]?.start()
+    this.servedShards.add(number)
+    if (this.waits) this.kernels.all[number]?.engine.start()
   }
 
   /** At once where the shard is there, else as soon as it is. */
   async #join(number: number): Promise<void> {
-    if (await this.#prepare(number)) return this.#serve(number)
+    if (await prepareShard(this, number)) return this.#serve(number)
     this.#whenThere(number).then(
       () => {
         if (!this.#stopped) this.#serve(number)
       },
-      (error) => this.#parts.meter.trouble('shards', error),
+      (error) => this.meter.trouble('shards', error),
     )
   }
 
   async #whenThere(number: number): Promise<void> {
     let wait = DATABASE_WAIT_MS
-    while (!this.#stopped && !(await this.#prepare(number))) {
+    while (!this.#stopped && !(await prepareShard(this, number))) {
       await new Promise((done) => setTimeout(done, wait))
       wait = Math.min(wait * 2, DATABASE_WAIT_MAX_MS)
     }
   }
 
-  /** False where its database is away. */
-  async #prepare(number: number): Promise<boolean> {
-    const { config, log } = this.#options
-    const store = this.stores.all[number] as Store
-    const shard = this.stores.several ? { shard: number } : {}
-    try {
-      await refusePooler(store)
-      const applied = await ensureMigrated(store.migrations, config.migrate)
-      if (applied.length > 0) log.info({ ...shard, applied }, 'migrated')
-      if (number === 0) await agreeOnMap(this.stores)
-      else await agreeOnShard(this.stores, number)
-      // Only we can have it open, so every process that held a lease in it has died.
-      if (store.kind === 'pglite' && this.#options.store === undefined)
-        await expireLeases(store.engine)
-      const tzData = tzDataVersion()
-      const moved = await followRules(store.engine, tzData)
-      if (moved !== null)
-        log.info(
-          { ...shard, tzData, moved },
-          'rules of time zones have changed: what waits was reckoned again',
-        )
-      return true
-    } catch (error) {
-      if (!isUnavailable(error)) throw this.stores.several ? ofShard(number, error) : error
-      log.warn({ ...shard, error: (error as Error).message }, 'waiting for the database')
-      return false
-    }
-  }
-
   /** Serves HTTP and sockets. Answers with the address. */
   async listen(): Promise<string> {
-    const { config, log } = this.#options
-    const { identity, metering, runtime, healths, life, tracer, channel } = this.#parts
-    metering.begin()
-    const server = createServer({
-      operations,
-      version: VERSION,
-      logger: log,
-      console: CONSOLE,
-      docs: DOCS,
-      authenticate: identity.authenticate,
-      limit: identity.limit,
-      limitStrangers: identity.limitStrangers,
-      trusts: identity.trusts,
-      context: (caller) => this.context(caller.actor, caller),
-      idempotency: { claimKey, keptAnswer, completeKey },
-      mcp: mcpOverHttp(this.#doors, operations, VERSION, this.#streams),
-      channels: (name, request) => this.#receive(name, request),
-      tracer,
-      onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
-      files: runtime.files,
-      health: () => healths.health(),
-      ready: async () => life.ready,
-      metricsAuth: config.metricsAuth,
-      metrics: async () => ({
-        contentType: metering.registry.contentType,
-        text: await metering.registry.metrics(),
-      }),
-    })
-    const postMessage = operations.find((op) => op.name === 'post_message')
-    if (postMessage === undefined) throw new Error('the operation post_message is missing')
-    this.#sockets = openSockets(server.server, {
-      hub: channel,
-      postMessage,
-      ...identity.sockets,
-      context: (actor) =>
-        this.context(actor, { requestId: newId(), signal: new AbortController().signal }),
-      onError: (error) => metering.meter.trouble('socket', error),
-      tracer,
-    })
-    this.#closeServer = closing(server)
-    await server.listen({ host: config.host, port: config.port })
-    const { address, port, family } = server.server.address() as AddressInfo
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-  }
-
-  /** Null: no such channel or pack, or none that is written to. */
-  #receive(name: string, request: Omit<ChannelRequest, 'now'>): Promise<ChannelAnswer> | null {
-    const { pushChannels, packs, inbox, life } = this.#parts
-    const channel = pushChannels.get(name)
-    const pack = packs.receivers.get(name)
-    if (channel?.receive === undefined && pack === undefined) return null
-    if (!life.ready) throw notThereYet()
-    const now = this.#options.now?.() ?? new Date(wallClock())
-    return channel?.receive?.({ ...request, now }, inbox) ?? pack?.({ ...request, now }) ?? null
+    this.#listening = await listen(this)
+    return this.#listening.address
   }
 
   /** What an operation runs in. */
   context(actor: Actor, caller: Asking): Context {
-    if (!this.#parts.life.ready) throw notThereYet()
+    if (!this.ready) throw notThereYet()
     return {
       ...this.#reach(actor, 0),
       ...(this.stores.several ? { shards: this.#shards } : {}),
       actor,
-      now: this.#options.now?.() ?? null,
+      now: this.options.now?.() ?? null,
       requestId: caller.requestId,
       traceparent: caller.traceparent ?? null,
       signal: () => caller.signal,
     }
   }
 
-  #reach(actor: Actor, number: number): Pick<Context, 'db' | 'whole' | 'app'> {
-    const whole = (this.stores.all[number] as Store).db
+  #reach(actor: Actor, number: number): Pick<Context, 'db' | 'whole' | 'kernel'> {
+    const kernel = this.kernels.all[number] as Kernel
+    const whole = kernel.store.db
     const db = actor.userId === null ? whole : ownedBy(whole, actor.userId, actor.agentId)
-    return { db, whole, app: this.#parts.services.all[number] as AppServices }
+    return { db, whole, kernel }
   }
 
   get #shards(): ContextShards {
@@ -257,7 +293,7 @@ export class App {
       count: all.length,
       ofUser: (userId) => map.ofBucket(bucketOf(userId)),
       within: ({ shards: _, ...ctx }, number) => {
-        if (!this.#parts.life.shards.has(number))
+        if (!this.servedShards.has(number))
           throw new Refusal('unavailable', `shard ${number} is not there yet; try again soon`)
         return { ...ctx, ...this.#reach(ctx.actor, number) }
       },
@@ -266,17 +302,22 @@ export class App {
 
   /** Operations as functions of flat arguments, for callers in this process. */
   door(actor: Actor): Door {
-    return openDoor(this.#doors, actor)
+    return openDoor(this.doors, actor)
   }
 
   /** Appends an event as an operation would; for the library and for tests. */
   append(event: NewEvent): Promise<Appended> {
-    return this.#parts.commits.append(event)
+    return this.kernels.ofBucket(event.session.bucket).writes.append(event)
   }
 
-  /** Keeps facts and fires what they make true. */
-  takeSignals(signals: readonly NewSignal[], tx: Db | null = null): Promise<TakenSignal[]> {
-    return this.#parts.commits.takeSignals(signals, tx)
+  /** Stores signals and fires the intents they make true, on every shard they concern. `tx` belongs to the shard `own`. */
+  takeSignals(
+    signals: readonly NewSignal[],
+    tx: Db | null = null,
+    own: Kernel = this.kernels.home,
+  ): Promise<SignalTaken[]> {
+    if (!this.stores.several) return own.writes.takeSignals(signals, tx)
+    return takeOnShards(this.kernels, signals, tx, own)
   }
 
   /** Stop taking requests, finish or release what runs, close the store. May be called twice. */
@@ -287,26 +328,50 @@ export class App {
 
   async #stop(): Promise<void> {
     this.#stopped = true
-    this.#sockets?.close()
-    this.#streams.close()
-    const { life, runtime, healths, commits, calls, fetcher, packs, identity } = this.#parts
-    runtime.release()
-    const watching = healths.all.map((health) => health.stop())
-    const services = life.ready ? [this.engine.stop(), ...watching] : []
-    await Promise.all([this.#closeServer?.(), ...services])
-    await Promise.all([commits.idle(), calls.webhooks.close(), fetcher.close()])
-    await Promise.all([runtime.close(), packs.close(), identity.close()])
-    life.closing = true
+    this.#listening?.sockets.close()
+    this.streams.close()
+    this.runtime.release()
+    const watching = this.kernels.all.map(({ health }) => health.stop())
+    const services = this.ready ? [this.engine.stop(), ...watching] : []
+    await Promise.all([this.#listening?.close(), ...services])
+    const writing = this.kernels.all.map(({ writes }) => writes.idle())
+    await Promise.all([...writing, this.webhooks.close(), this.#fetcher.close()])
+    await Promise.all([this.runtime.close(), this.packs.close(), this.identity.close()])
+    this.closing = true
     await Promise.all(this.stores.all.map((store) => store.close()))
-    this.#parts.metering.close()
-    await this.#parts.tracing.stop()
+    this.metering.close()
+    await this.tracing.stop()
   }
 }
 
-function notThereYet(): Refusal {
-  return new Refusal('unavailable', 'the database is not there yet; try again soon')
+/** Addresses begin with the name of their channel, so names must be unique. */
+function namedOnce(channels: readonly PushChannel[]): ReadonlyMap<string, PushChannel> {
+  const named = new Map(channels.map((channel) => [channel.name, channel]))
+  for (const { name } of channels)
+    if (!CHANNEL_NAME.test(name) || name === 'websocket')
+      throw new TypeError(
+        `a channel takes a name of 1 to 32 small letters, got ${JSON.stringify(name)}`,
+      )
+  if (named.size < channels.length)
+    throw new TypeError(
+      `two channels have one name: ${channels.map(({ name }) => name).join(', ')}`,
+    )
+  return named
 }
 
-function ofShard(number: number, error: unknown): Error {
-  return new Error(`shard ${number}: ${errorText(error)}`, { cause: error })
+function policyOf(config: AppConfig): Policy {
+  const { autonomy, limits, timezone } = config
+  return {
+    autonomy: autonomy.enabled,
+    maxConsecutive: autonomy.consecutiveMax,
+    cooldownMs: autonomy.cooldownMs,
+    maxFailures: config.alarmMaxFailures,
+    pendingMax: limits.pendingMax,
+    backlogMax: config.sessionBacklog,
+    timezone,
+  }
+}
+
+export function notThereYet(): Refusal {
+  return new Refusal('unavailable', 'the database is not there yet; try again soon')
 }

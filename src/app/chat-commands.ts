@@ -6,7 +6,7 @@ import { Refusal } from '../core/errors.ts'
 import { parseSessionKey } from '../core/session.ts'
 import type { Word } from '../features/channels/commands.ts'
 import type { Delivered } from '../features/sessions/push-rows.ts'
-import { callByName } from './call.ts'
+import { callByName } from './operations.ts'
 
 const WAKE_MAX = 8_000
 const LEDGER_LOOK = 50

@@ -17,9 +17,6 @@ import type { Meter } from '../kernel/meter.ts'
 import type { Agents } from '../kernel/turns.ts'
 import type { Store } from '../store/open.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
-import type { Sandbox } from './sandbox.ts'
-
-export { openSandboxEngine, type Setting } from './sandbox.ts'
 
 /** `Sees`: its own settings, and those of other packs that it uses. */
 export interface Pack<S extends object = object, Sees extends object = S> {
@@ -43,10 +40,8 @@ export interface PackApp {
   readonly takeSignals: (signals: readonly NewSignal[]) => Promise<unknown>
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>
-  /** What operations ask for, over another store that is cut off from the outside; `openSandboxEngine` has the engine's services work there. */
-  readonly stage: (store: Store) => Sandbox
-  /** Who runs turns here. */
-  readonly agents: () => Agents
+  /** What runs turns here. */
+  readonly agents: Agents
   /** A test clock asks, and does not wait for something to happen. */
   readonly waits: boolean
 }
@@ -63,7 +58,7 @@ export interface OpenPack {
   readonly services?: readonly ExtraService[]
   /** Answers what other servers post to `/v1/channels/<name of the pack>`. */
   readonly receive?: Receive
-  /** For its own operations, which find it as `ctx.app.packs[name]`. */
+  /** For its own operations, which find it as `ctx.kernel.app.packs.own[name]`. */
   readonly own?: unknown
   close?(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The packs of this server. A new one is a folder in src/packs and a line in this list. */
+/** The packages of this server. A new one is a folder in packages/ and a line in this list. */
 
 import { discordPack } from '../../packages/channels/discord/src/pack.ts'
 import { emailPack } from '../../packages/channels/email/src/pack.ts'
@@ -19,18 +19,12 @@ import { subscriptionsPack } from '../../packages/subscriptions/src/pack.ts'
 import { SubscriptionsService } from '../../packages/subscriptions/src/service.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
-import type { Fetcher } from '../calls/fetcher.ts'
-import type { Webhooks } from '../calls/webhook.ts'
 import { type Config, readVariables } from '../config.ts'
-import type { Tracer } from '../core/trace/trace.ts'
 import type { Reader } from '../core/variables.ts'
-import type { NewSignal } from '../features/intents/signal.ts'
-import type { Source } from '../features/intents/source.ts'
 import type { ExtraService } from '../kernel/engine.ts'
-import type { Meter } from '../kernel/meter.ts'
-import { SILENT, type TestSignals } from '../kernel/test-signals.ts'
+import { SILENT } from '../kernel/test-signals.ts'
 import type { Store } from '../store/open.ts'
-import type { PerShard } from '../store/shards/ranges.ts'
+import type { App } from './app.ts'
 import type { OpenPack, Pack, PackApp, Receive } from './pack.ts'
 
 export const PACKS = [
@@ -66,23 +60,6 @@ const SHARD_SUBSCRIPTIONS_MS = 2_000
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
 
-interface PackServicesOptions {
-  readonly config: AppConfig
-  readonly packs: OpenPacks
-  /** The application's own, beside those of the packages. */
-  readonly sources: readonly Source[]
-  readonly moments?: TestSignals | undefined
-}
-
-interface PackServicesParts {
-  readonly calls: { readonly webhooks: Webhooks }
-  readonly meter: Meter
-  readonly tracer: Tracer
-  readonly fetcher: Fetcher
-  readonly commits: { takeSignals(signals: readonly NewSignal[]): Promise<unknown> }
-  readonly stores: PerShard<Store>
-}
-
 /** As its interface says it, for those who do not care which pack it is. */
 const packs: readonly Pack[] = PACKS
 
@@ -95,27 +72,26 @@ export function readConfig(env: NodeJS.ProcessEnv): AppConfig {
 export const packOperations: readonly Operation[] = packs.flatMap((pack) => pack.operations ?? [])
 
 /** The services that packages run on a shard. */
-export function packServices(
-  { config, packs, sources, moments = SILENT }: PackServicesOptions,
-  { calls, meter, tracer, fetcher, commits, stores }: PackServicesParts,
-  store: Store,
-): ExtraService[] {
+function shardServices(app: App, store: Store): ExtraService[] {
+  const { config, stores, meter, tracer, packs, options } = app
   if (!config.services.includes('clock')) return []
   const { leaseMs } = config
   // Subscribers hear of messages even while autonomy is off: people still write.
   const subscriptions = new SubscriptionsService({
-    call: (request, signal) => calls.webhooks.call(request, signal),
+    call: (request, signal) => app.webhooks.call(request, signal),
     ...{ claims: store.engine, commits: store.commits, leaseMs, meter, tracer },
     ...{ moments: SILENT, enabled: true },
   })
   const pollMs = stores.several ? SHARD_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS
-  const asked = checkedSources([...packs.sources, ...sources], config.allowPrivateWebhooks)
+  const sources = [...packs.sources, ...(options.sources ?? [])]
+  const asked = checkedSources(sources, config.allowPrivateWebhooks)
   if (store !== stores.home || asked.length === 0) return [{ service: subscriptions, pollMs }]
   const polls = new SourcesService({
     sources: asked,
-    fetch: (request) => fetcher.get(request),
-    take: (signals) => commits.takeSignals(signals),
-    ...{ db: store.engine, leaseMs, meter, moments, enabled: config.autonomy.enabled },
+    fetch: (request) => app.fetch(request),
+    take: (signals) => app.takeSignals(signals),
+    ...{ db: store.engine, leaseMs, meter, moments: options.moments ?? SILENT },
+    enabled: config.autonomy.enabled,
   })
   return [
     { service: polls, pollMs: SOURCES_MS },
@@ -128,6 +104,7 @@ export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive'>> & {
   readonly receivers: ReadonlyMap<string, Receive>
   /** By the name of the pack. */
   readonly own: Readonly<Record<string, unknown>>
+  readonly shardServices: typeof shardServices
 }
 
 export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPacks> {
@@ -144,6 +121,7 @@ export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPa
     receivers: new Map(
       opened.flatMap(([name, { receive }]) => (receive === undefined ? [] : [[name, receive]])),
     ),
+    shardServices,
     own: Object.fromEntries(opened.map(([name, { own }]) => [name, own])),
     async close() {
       await Promise.all(all.map((pack) => pack.close?.()))

@@ -1,12 +1,20 @@
 /** The shards of a process: where each is, whose rows are where, and that all processes agree on it. */
+import { tzDataVersion } from '../../packages/schedule/src/index.ts'
+import { errorText } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { BUCKETS } from '../core/session.ts'
 import type { ExtraService } from '../kernel/engine.ts'
 import { IDLE } from '../kernel/service.ts'
+import { isUnavailable } from '../store/db.ts'
+import { expireLeases } from '../store/expire.ts'
+import { ensureMigrated } from '../store/migrate.ts'
 import { type OpenOptions, openShards, type Store } from '../store/open.ts'
+import { refusePooler } from '../store/server.ts'
 import { keepSetting, readSetting } from '../store/settings.ts'
 import { addShards, holdMap, holdsPeople, type KeptShard, readShards } from '../store/shards/map.ts'
 import { evenRanges, PerShard, ShardMap, type ShardRange } from '../store/shards/ranges.ts'
+import type { App } from './app.ts'
+import { followRules } from './zones.ts'
 
 /** How long a process may not know that people are on their way to another shard. */
 export const MAP_POLL_MS = 2_000
@@ -85,4 +93,36 @@ export function mapService({ all, home, map }: PerShard<Store>): ExtraService {
     return IDLE
   }
   return { service: { name: 'shards', tick }, pollMs: MAP_POLL_MS }
+}
+
+/** Migrates a shard and checks that it belongs to this installation. False while its database is unreachable. */
+export async function prepareShard(app: App, number: number): Promise<boolean> {
+  const { stores, options } = app
+  const { config, log } = options
+  const store = stores.all[number] as Store
+  const shard = stores.several ? { shard: number } : {}
+  try {
+    await refusePooler(store)
+    const applied = await ensureMigrated(store.migrations, config.migrate)
+    if (applied.length > 0) log.info({ ...shard, applied }, 'migrated')
+    if (number === 0) await agreeOnMap(stores)
+    else await agreeOnShard(stores, number)
+    // Only this process can have the embedded store open, so the holder of every lease in it has died.
+    if (store.kind === 'pglite' && options.store === undefined) await expireLeases(store.engine)
+    const tzData = tzDataVersion()
+    const moved = await followRules(store.engine, tzData)
+    if (moved !== null)
+      log.info(
+        { ...shard, tzData, moved },
+        'time zone rules changed: waiting slots were recomputed',
+      )
+    return true
+  } catch (error) {
+    if (!isUnavailable(error)) {
+      if (!stores.several) throw error
+      throw new Error(`shard ${number}: ${errorText(error)}`, { cause: error })
+    }
+    log.warn({ ...shard, error: (error as Error).message }, 'waiting for the database')
+    return false
+  }
 }

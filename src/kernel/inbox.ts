@@ -15,22 +15,25 @@ import { firstUse } from '../features/identity/idempotency-rows.ts'
 import { fromOutside, lineageOf, lineageText, type Origin } from '../features/limits/lineage.ts'
 import { getQuestion } from '../features/questions/rows.ts'
 import { closedWords, optionIn } from '../features/questions/rules.ts'
-import { type Appended, isHeard, type NewEvent } from '../features/sessions/event-rows.ts'
+import { isHeard, type NewEvent } from '../features/sessions/event-rows.ts'
 import { type Delivered, deliveredBy, unsend } from '../features/sessions/push-rows.ts'
 import type { Db } from '../store/db.ts'
 import { databaseNow } from '../store/due.ts'
+import type { Store } from '../store/open.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import type { FailedReceipt, Heard, Inbox, PushChannel } from './channel.ts'
+import type { LocalHints } from './hints.ts'
+import type { Meter } from './meter.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
+import type { WriteBatcher } from './write-batcher.ts'
 
-export interface InboxOptions {
-  readonly dbs: PerShard<Db>
-  readonly channel: (name: string) => PushChannel | undefined
-  readonly append: (event: NewEvent, tx: Db) => Promise<Appended>
-  readonly knowsAgent: (agentId: string, userId: string) => boolean
-  /** Turns or messages became due. */
-  readonly changed: (topic: 'turns' | 'outbox', bucket: number, keys?: readonly string[]) => void
-  readonly trouble: (error: unknown) => void
+/** The parts of the process that the inbox uses. */
+interface InboxApp {
+  readonly stores: PerShard<Store>
+  readonly kernels: PerShard<{ readonly writes: WriteBatcher; readonly hints: LocalHints }>
+  readonly channels: ReadonlyMap<string, PushChannel>
+  readonly agents: { knows(agentId: string, userId: string): boolean }
+  readonly meter: Meter
 }
 
 /** Does what they say to a message that nobody asked for; `once` is the same however often it is told. */
@@ -60,12 +63,12 @@ export class ChannelInbox implements Inbox, Service {
   readonly name = 'inbox'
   /** Null: everything is for the agent. */
   onWord: Answerer | null = null
-  readonly #options: InboxOptions
+  readonly #app: InboxApp
   readonly #hinted = new Map<string, number>()
   readonly #answers = new Set<Promise<void>>()
 
-  constructor(options: InboxOptions) {
-    this.#options = options
+  constructor(app: InboxApp) {
+    this.#app = app
   }
 
   async heard(message: Heard): Promise<void> {
@@ -100,7 +103,7 @@ export class ChannelInbox implements Inbox, Service {
     const said = { linkId: link.id, channel, outcome, error: why, providerIds: [] }
     await unsend(db, message, said)
     if (outcome === 'gone') await unlink(db, link, why)
-    this.#options.changed('outbox', link.bucket)
+    this.#app.kernels.ofBucket(link.bucket).hints.hint('outbox')
   }
 
   async stop(channel: string, address: string): Promise<void> {
@@ -110,12 +113,14 @@ export class ChannelInbox implements Inbox, Service {
 
   /** Whose an address is, nobody knows before it is found: all shards are asked. */
   async #linkAt({ channel, address }: Where): Promise<LinkRow | null> {
-    const found = await Promise.all(this.#options.dbs.all.map((db) => linkAt(db, channel, address)))
+    const found = await Promise.all(
+      this.#app.stores.all.map(({ commits }) => linkAt(commits, channel, address)),
+    )
     return found.find((link) => link !== null) ?? null
   }
 
   #dbOf({ bucket }: Pick<LinkRow, 'bucket'>): Db {
-    return this.#options.dbs.ofBucket(bucket)
+    return this.#app.stores.ofBucket(bucket).commits
   }
 
   async tick(): Promise<Tick> {
@@ -173,24 +178,25 @@ export class ChannelInbox implements Inbox, Service {
   }
 
   async #take(message: Heard, link: LinkRow, text: string): Promise<void> {
-    const { append, knowsAgent, changed, channel } = this.#options
+    const { kernels, agents, channels } = this.#app
     const answered = await this.#answered(message, link)
     const session = parseSessionKey(answered?.session_key ?? link.session_key)
     if (session === null) return
-    if (!knowsAgent(session.agentId, session.userId)) return this.#hint(message, WORDS.noAgent)
+    if (!agents.knows(session.agentId, session.userId)) return this.#hint(message, WORDS.noAgent)
     const event: NewEvent = {
       ...{ session, id: newId(), type: 'user_message', clientId: clientIdOf(message) },
       payload: JSON.stringify({ text: fitting(text) }),
       ...(answered?.question_id == null ? {} : { about: { id: answered.question_id } }),
     }
-    const origin = channel(link.channel)?.origin ?? null
+    const origin = channels.get(link.channel)?.origin ?? null
     await this.#dbOf(link).tx(async (tx) => {
-      const { fresh } = await append(await marked(event, origin, tx), tx)
+      const { fresh } = await kernels.home.writes.append(await marked(event, origin, tx), tx)
       // Redelivery does not reopen the reply window; neither does /stop.
       if (fresh) await hear(tx, link)
     })
-    changed('turns', session.bucket)
-    changed('outbox', session.bucket, [session.key])
+    const { hints } = kernels.ofBucket(session.bucket)
+    hints.hint('turns')
+    hints.hint('outbox', [session.key])
   }
 
   /** The message that they answer; null if they quote none. */
@@ -205,16 +211,16 @@ export class ChannelInbox implements Inbox, Service {
     })
     if (link instanceof Refusal) return this.#answer(message, link.message)
     this.#answer(message, link === null ? WORDS.wrongCode : WORDS.linked)
-    if (link !== null) this.#options.changed('outbox', link.bucket)
+    if (link !== null) this.#app.kernels.ofBucket(link.bucket).hints.hint('outbox')
   }
 
   /** Only the shard of its person knows a code. What the address stood for in another ends. */
   async #linkByCode(message: Where, hash: string): Promise<LinkRow | null> {
-    const { dbs } = this.#options
-    for (const db of dbs.all) {
+    const dbs = this.#app.stores.all.map(({ commits }) => commits)
+    for (const db of dbs) {
       const link = await linkByCode(db, hash, message)
       if (link === null) continue
-      for (const other of dbs.all.filter((each) => each !== db)) {
+      for (const other of dbs.filter((each) => each !== db)) {
         const old = await linkAt(other, message.channel, message.address)
         if (old !== null) await unlink(other, old, null)
       }
@@ -236,10 +242,12 @@ export class ChannelInbox implements Inbox, Service {
 
   /** Our own words are a courtesy: nobody waits for them, and lost ones are not sent again. */
   #answer({ channel, address }: Where, text: string): void {
-    const { channel: channelOf, trouble } = this.#options
-    const said = channelOf(channel)?.say?.(address, text)
+    const { channels, meter } = this.#app
+    const said = channels.get(channel)?.say?.(address, text)
     if (said === undefined) return
-    const answer: Promise<void> = said.catch(trouble).finally(() => this.#answers.delete(answer))
+    const answer: Promise<void> = said
+      .catch((error: unknown) => meter.trouble('inbox', error))
+      .finally(() => this.#answers.delete(answer))
     this.#answers.add(answer)
   }
 }

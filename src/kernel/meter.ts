@@ -67,3 +67,19 @@ export interface Meter {
   polled(source: string, result: 'ok' | 'failed', durationMs: number): void
   trouble(where: string, error: unknown): void
 }
+
+/** Counts and logs nothing but errors. */
+export function silentMeter({ trouble }: Pick<Meter, 'trouble'>): Meter {
+  const nothing = () => undefined
+  return {
+    promoted: nothing,
+    turn: nothing,
+    heldBack: nothing,
+    batch: nothing,
+    leasesLost: nothing,
+    delivered: nothing,
+    delivery: nothing,
+    polled: nothing,
+    trouble,
+  }
+}

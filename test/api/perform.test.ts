@@ -1,6 +1,6 @@
 /** What an operation says to the app is said when its change is there to be seen, and not at all when it is not. */
 import { describe, expect, it } from 'vitest'
-import { type AppServices, type Context, operation } from '../../src/api/contract.ts'
+import { afterCommit, type Context, notify, operation } from '../../src/api/contract.ts'
 import { perform } from '../../src/api/perform.ts'
 import type { Db } from '../../src/store/db.ts'
 
@@ -22,13 +22,13 @@ function scene(commit: () => void) {
       return answer
     },
   } as unknown as Db
-  const app = {
+  const kernel = {
     changed: (topic: string) => said.push(topic),
     work: { dropFiles: (_bucket: number, id: string) => said.push(`files of ${id}`) },
-  } as unknown as AppServices
+  } as unknown as Context['kernel']
   const ctx = {
     db,
-    app,
+    kernel,
     actor: { role: 'admin', userId: null, keyId: null, actAs: false },
     requestId: 'r',
   } as unknown as Context
@@ -43,9 +43,9 @@ const deletion = operation({
   summary: 's',
   roles: ['admin'],
   output: null,
-  async run({ app }) {
-    app.changed('clock')
-    app.work.dropFiles(1, 'w')
+  async run(ctx) {
+    notify(ctx, 'clock')
+    afterCommit(ctx, () => ctx.kernel.work.dropFiles(1, 'w'))
     return { body: null }
   },
 })

@@ -41,7 +41,7 @@ const db: Db = {
 const signal = new AbortController().signal
 const context = (): Context => {
   const made = contextOf(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} }) as Context
-  return { ...made, app: { ...made.app, knowsAgent: () => true } }
+  return { ...made, kernel: { agents: { knows: () => true } } as unknown as Context['kernel'] }
 }
 const postMessage = operation({
   name: 'post_message',

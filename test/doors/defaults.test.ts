@@ -1,7 +1,7 @@
 /** Rule 45: who is woken, and where, when a request names neither an agent nor a thread. */
 import { expect, it } from 'vitest'
 import { remoteDoor } from '../../packages/mcp-stdio/src/remote.ts'
-import { callByName } from '../../src/app/call.ts'
+import { callByName } from '../../src/app/operations.ts'
 import { wallClock } from '../../src/clock.ts'
 import { withDefaultAgent } from '../../src/features/intents/default-agent.ts'
 import { wakeful } from '../cli/stage.ts'

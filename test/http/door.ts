@@ -13,7 +13,6 @@ import {
 } from '../../src/api/contract.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import * as idempotency from '../../src/features/identity/idempotency-rows.ts'
-import { DEFAULT_LIMITS } from '../../src/features/limits/rules.ts'
 import { createServer, type ServerOptions } from '../../src/http/server.ts'
 import type { Db } from '../../src/store/db.ts'
 
@@ -38,32 +37,12 @@ export const noDb: Db = {
 }
 
 /** For operations that ask nothing of the rest of the app. */
-const noServices: Context['app'] = {
-  append: () => Promise.reject(new Error('no engine in this test')),
-  knowsAgent: () => false,
-  agentIds: [],
-  wakesByUrl: false,
-  setAlarm: () => Promise.reject(new Error('no alarms in this test')),
-  takeSignals: () => Promise.reject(new Error('no signals in this test')),
+const noKernel = {
   changed: () => {},
-  heldBack: () => {},
   policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 },
-  limits: { limits: DEFAULT_LIMITS, judge: async () => null },
-  isStopped: () => false,
-  work: {
-    types: [],
-    missing: () => null,
-    refuses: () => [],
-    dbOf: () => noDb,
-    ended: () => Promise.resolve(),
-    dropFiles: () => {},
-  },
-  remoteAgents: { own: [], allowPrivate: false, changed: async () => undefined },
-  callbacks: { allowPrivate: false, ask: async () => ({ error: 'no calls in this test' }) },
-  packs: {},
+  agents: { knows: () => false, names: [] },
   channels: new Map(),
-  tryLink: () => Promise.reject(new Error('no channels in this test')),
-}
+} as unknown as Context['kernel']
 
 const note = z.object({
   text: z.string().trim().min(1, 'must not be blank').max(100),
@@ -141,7 +120,7 @@ const failures: Readonly<Record<string, Error>> = {
 export function context(db: Db): ServerOptions['context'] {
   return (caller): Context => ({
     db,
-    app: noServices,
+    kernel: noKernel,
     actor: caller.actor,
     now: null,
     signal: () => caller.signal,

@@ -1,6 +1,6 @@
 /** `Idempotency-Key` runs an operation in a transaction: what changed in it is said after the commit, or not at all. */
 import { describe, expect, it } from 'vitest'
-import { type AppServices, operation, ROLES } from '../../src/api/contract.ts'
+import { type Context, notify, operation, ROLES } from '../../src/api/contract.ts'
 import { onceByKey } from '../../src/api/once.ts'
 import type { Db } from '../../src/store/db.ts'
 import { ADMIN, context } from './door.ts'
@@ -43,8 +43,8 @@ const op = operation({
   output: null,
   async run(ctx) {
     expect(ctx.inTransaction).toBe(true)
-    ctx.app.changed('turns')
-    ctx.app.changed('outbox', ['k'])
+    notify(ctx, 'turns')
+    notify(ctx, 'outbox', ['k'])
     return { body: {} }
   },
 })
@@ -52,9 +52,9 @@ const run = async (db: Db) => {
   said.length = 0
   const { signal } = new AbortController()
   const made = await context(db)({ actor: ADMIN, requestId: 'r', signal, headers: {} })
-  const changed: AppServices['changed'] = (topic, keys) =>
+  const changed: Context['kernel']['changed'] = (topic, keys) =>
     said.push(keys === undefined ? topic : [topic, ...keys])
-  const ctx = { ...made, app: { ...made.app, changed } }
+  const ctx = { ...made, kernel: { ...made.kernel, changed } as Context['kernel'] }
   const input = { params: undefined, query: undefined, body: undefined }
   const request = { key: 'key-1', method: 'POST', path: '/v1/things', body: {} }
   await onceByKey(store)(op, ctx, input, request)

@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import { type AgentFunction, agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
-import { WorkRuntime } from '../../src/app/work-runtime.ts'
+import { WorkRunners } from '../../src/app/runtime.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
 import { bucketOf } from '../../src/core/session.ts'
 import type { Attempt } from '../../src/features/alarms/rules.ts'
@@ -217,11 +217,11 @@ export async function openHouse(database: string): Promise<House> {
 
 function engineOptions(app: App, recorder: Recorder, now: () => number): EngineOptions {
   const files = { removeUnder: async () => 0 }
-  const work = new WorkRuntime({
+  const work = new WorkRunners({
     stores: app.stores,
     agents: new Map([['bot', agent(botOf(recorder, now))]]),
     executors: new Map([['scribe', scribeOf(recorder, now)]]),
-    files: files as unknown as ConstructorParameters<typeof WorkRuntime>[0]['files'],
+    files: files as unknown as ConstructorParameters<typeof WorkRunners>[0]['files'],
     trouble: () => undefined,
   })
   return {

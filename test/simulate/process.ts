@@ -6,8 +6,8 @@ import { pino } from 'pino'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
+import { WorkRunners } from '../../src/app/runtime.ts'
 import { onlyStore } from '../../src/app/shards.ts'
-import { WorkRuntime } from '../../src/app/work-runtime.ts'
 import { alarmTrigger, alarmWakes } from '../../src/features/alarms/trigger.ts'
 import { intentTrigger } from '../../src/features/intents/trigger.ts'
 import { deferredTrigger } from '../../src/features/people/deferred-trigger.ts'
@@ -91,11 +91,11 @@ function engineOptions(
 ): EngineOptions {
   const { turnstile, witness } = world
   const files = { removeUnder: async () => 0 }
-  const work = new WorkRuntime({
+  const work = new WorkRunners({
     stores: onlyStore(store),
     agents: new Map([['bot', agent(botOf(world, mortal))]]),
     executors: new Map([['scribe', scribeOf(world, mortal)]]),
-    files: files as unknown as ConstructorParameters<typeof WorkRuntime>[0]['files'],
+    files: files as unknown as ConstructorParameters<typeof WorkRunners>[0]['files'],
     trouble: () => undefined,
   })
   return {

@@ -5,7 +5,6 @@ import type { PackApp } from '../../../src/app/pack.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { ownerDidOf } from '../../../src/core/session.ts'
-import type { Store } from '../../../src/store/open.ts'
 import { ownedBy } from '../../../src/store/owned.ts'
 import { type Copy, writeCopy } from './copy.ts'
 import type { ForecastRun } from './forecast-pool.ts'
@@ -55,18 +54,18 @@ export async function hold(
   const { store, clock } = room
   clock.now = plan.from
   await writeCopy(store.db, plan.copy)
-  const stage = app.stage(store)
+  const kernel = ctx.kernel.sandbox(store)
   try {
-    const inside = insideOf(ctx, store, stage.app, plan.userId, clock)
+    const inside = insideOf(ctx, kernel, plan.userId, clock)
     const drafted = new Set<string>()
     for (const asked of plan.draft) drafted.add(idIn(await ask(inside, asked)))
     const roles = rolesOf(
-      app.agents(),
+      app.agents,
       ['alarms', 'scheduled_intents', 'sessions'].flatMap((t) => namesIn(plan.copy, t, 'agent_id')),
-      new Set([...ctx.app.work.types, ...namesIn(plan.copy, 'work', 'agent_type')]),
+      new Set([...ctx.kernel.work.types, ...namesIn(plan.copy, 'work', 'agent_type')]),
     )
     const until = bounded(playerOf(app, ctx, room, plan.run), clock, {
-      ...{ roles, setting: stage.setting },
+      ...{ roles, setting: { policy: kernel.policy, wakesByUrl: kernel.wakesByUrl } },
     })
     let cut: Held['cut'] = null
     for (const fact of plan.facts) {
@@ -77,7 +76,7 @@ export async function hold(
     cut ??= await until(plan.to)
     return { to: clock.now, cut, drafted }
   } finally {
-    await stage.close()
+    await kernel.writes.idle()
   }
 }
 
@@ -87,7 +86,7 @@ function playerOf(app: PackApp, ctx: Context, room: ForecastRun, run: boolean): 
   if (!run) return (stretch) => room.play(stretch, signal)
   return (stretch) =>
     play(stretch, {
-      ...{ store: room.store, clock: room.clock, cast: agentSetOf(stretch.roles, app.agents()) },
+      ...{ store: room.store, clock: room.clock, cast: agentSetOf(stretch.roles, app.agents) },
       brokenOff: () => signal.aborted,
       othersWait: room.othersWait,
       trouble: app.meter.trouble,
@@ -99,8 +98,7 @@ type Player = (stretch: Stretch) => Promise<Played>
 /** As the person's own service: who may forecast may say what if, also where setting it for good takes another key. */
 function insideOf(
   ctx: Context,
-  store: Store,
-  app: Context['app'],
+  kernel: Context['kernel'],
   userId: string,
   clock: Clock,
 ): () => Context {
@@ -109,9 +107,10 @@ function insideOf(
     ...({ role: 'service', userId, agentId, keyId: null, actAs: false } as const),
     ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
   }
-  const db = ownedBy(store.db, userId, agentId)
+  const whole = kernel.store.db
+  const db = ownedBy(whole, userId, agentId)
   return () => ({
-    ...{ db, whole: store.db, app, actor, now: clock.now, requestId: newId(), traceparent: null },
+    ...{ db, whole, kernel, actor, now: clock.now, requestId: newId(), traceparent: null },
     signal: ctx.signal,
   })
 }

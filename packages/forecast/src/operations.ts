@@ -199,7 +199,7 @@ export const operations = [
     output,
     async run(ctx, { params, body }) {
       const plan = await planOf(ctx, personOf(ctx.actor, params.user_id), body)
-      const { forecasts } = ctx.app.packs as { forecasts: Forecasts }
+      const { forecasts } = ctx.kernel.app.packs.own as { forecasts: Forecasts }
       // What is played has nothing to ask of the transaction it was read in.
       return {
         body: null,

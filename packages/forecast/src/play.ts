@@ -1,8 +1,9 @@
 /** One stretch of a forecast: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
-import { openSandboxEngine, type Setting } from '../../../src/app/pack.ts'
+
 import type { Store } from '../../../src/store/open.ts'
 import { skipIdleChecks } from './copy.ts'
 import type { AgentRoles, AgentSet } from './recorder.ts'
+import { openSandboxEngine, type Setting } from './sandbox-engine.ts'
 
 export type Trouble = (service: string, error: unknown) => void
 

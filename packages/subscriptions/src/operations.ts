@@ -161,7 +161,7 @@ const subscribe = operation({
   async run(ctx, { body }) {
     const asked = wishOf(ctx.actor, body)
     const { bucket, userId, name, args } = asked
-    const refusal = agentUrlRefusal(body.url, ctx.app.callbacks.allowPrivate)
+    const refusal = agentUrlRefusal(body.url, ctx.kernel.app.config.allowPrivateWebhooks)
     if (refusal !== null) throw new Refusal('rule', `url: may not be called: ${refusal}`)
     const now = await databaseNow(ctx.db)
     const begin = within(cursorOf(body.cursor, now), body.max_age_ms ?? null, now)
@@ -205,7 +205,7 @@ async function challenge(
   at: Date,
 ): Promise<void> {
   const word = randomBytes(CHALLENGE_BYTES).toString('base64url')
-  const reply = await ctx.app.callbacks.ask(
+  const reply = await ctx.kernel.app.webhooks.ask(
     {
       ...{ url, at, id: newId(), bearer: null, secrets: [secret] },
       headers: { 'x-mcp-subscription-id': id },

@@ -65,7 +65,7 @@ async function run(
   const { actor } = options
   const context = options.context(signal)
   const whole = await withDefaultAgent(op.name, args, () =>
-    actor.agentId === null ? context.app.agentIds : [actor.agentId],
+    actor.agentId === null ? context.kernel.agents.names : [actor.agentId],
   )
   const { input, key, raw } = prepareFlat(op, actor, whole)
   const { method } = op

@@ -8,6 +8,7 @@ import {
   listQuery,
   mergedPages,
   newestPage,
+  notify,
   operation,
   pageOf,
   wakeClockIfSoon,
@@ -86,19 +87,20 @@ function targetOf(
   ctx: Context,
   named: string | undefined,
 ): { agentId: string | null; errors: string[] } {
-  const { app, actor } = ctx
+  const { kernel, actor } = ctx
   const wanted = actor.agentId ?? named
   if (wanted !== undefined) {
-    if (app.knowsAgent(wanted, actor.userId ?? LOCAL_USER)) return { agentId: wanted, errors: [] }
+    if (kernel.agents.knows(wanted, actor.userId ?? LOCAL_USER))
+      return { agentId: wanted, errors: [] }
     return {
       agentId: null,
-      errors: [`agent_id: there is no agent ${wanted} here; ${known(app.agentIds)}`],
+      errors: [`agent_id: there is no agent ${wanted} here; ${known(kernel.agents.names)}`],
     }
   }
-  if (app.wakesByUrl) return { agentId: null, errors: [] }
-  const [only, other] = app.agentIds
+  if (kernel.wakesByUrl) return { agentId: null, errors: [] }
+  const [only, other] = kernel.agents.names
   if (only !== undefined && other === undefined) return { agentId: only, errors: [] }
-  return { agentId: null, errors: [`agent_id: say who is woken; ${known(app.agentIds)}`] }
+  return { agentId: null, errors: [`agent_id: say who is woken; ${known(kernel.agents.names)}`] }
 }
 
 function known(agentIds: readonly string[]): string {
@@ -171,8 +173,9 @@ const createAlarmOp = operation({
     // An instant or a delay means the same everywhere.
     const anywhere = delay_seconds !== undefined || (fire_at !== undefined && hasOffset(fire_at))
     const timezone =
-      body.timezone ?? (anywhere ? (ctx.app.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
-    const { row, deduped, notes } = await ctx.app.setAlarm(
+      body.timezone ??
+      (anywhere ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+    const { row, deduped, notes } = await ctx.kernel.writes.setAlarm(
       {
         id: newId(),
         ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
@@ -195,7 +198,7 @@ const createAlarmOp = operation({
     if (deduped && ctx.actor.agentId !== null && row.agent_id !== ctx.actor.agentId)
       throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
-    wakeClockIfSoon(ctx.app, row.next_fire_at, row.now)
+    wakeClockIfSoon(ctx, row.next_fire_at, row.now)
     return {
       ...told(row),
       body: { ...alarmViewOf(row), notes: notes.length > 0 ? notes : undefined },
@@ -287,7 +290,7 @@ const fireAlarmOp = operation({
     const row = await fireAlarmNow(ctx.db, scopeOf(ctx.actor), params.id, wake)
     if (row === null) throw notFound(params.id)
     if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
-    ctx.app.changed('clock')
+    notify(ctx, 'clock')
     return told(row)
   },
 })

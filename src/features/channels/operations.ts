@@ -1,18 +1,20 @@
 /** Links: where a person is reached beside their sockets. */
+
 import { z } from 'zod'
 import {
   type Context,
   flag,
   idParam,
   listQuery,
+  notify,
   operation,
   ownerOf,
   pageFrom,
   pageOf,
-  type ReachingChannel,
 } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
+import type { PushChannel } from '../../kernel/channel.ts'
 import { isDuplicate } from '../../store/db.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
 import { changeLink, getLink, type LinkRow, listLinks, makeLink, unlink } from './rows.ts'
@@ -56,10 +58,10 @@ const viewOf = (row: LinkRow) => ({
   created_at: row.created_at,
 })
 
-function channelOf({ app }: Context, name: string): ReachingChannel {
-  const channel = app.channels.get(name)
+function channelOf({ kernel }: Context, name: string): PushChannel {
+  const channel = kernel.channels.get(name)
   if (channel !== undefined) return channel
-  const known = [...app.channels.keys()].join(', ') || 'none is set up here'
+  const known = [...kernel.channels.keys()].join(', ') || 'none is set up here'
   throw new Refusal('rule', `channel: there is no ${name}; there is: ${known}`)
 }
 
@@ -113,7 +115,7 @@ const createLink = operation({
     const made = await makeLink(ctx.db, link).catch((error: unknown) => {
       throw isDuplicate(error) ? new Refusal('conflict', 'this address is linked already') : error
     })
-    ctx.app.changed('outbox')
+    notify(ctx, 'outbox')
     return { body: viewOf(made) }
   },
 })
@@ -169,7 +171,7 @@ const updateLink = operation({
       ...(person === undefined ? {} : { person }),
       ...(first === undefined ? {} : { first }),
     })
-    ctx.app.changed('outbox')
+    notify(ctx, 'outbox')
     return { body: viewOf(changed) }
   },
 })
@@ -205,7 +207,7 @@ const testLink = operation({
     if (ctx.inTransaction) throw new Refusal('rule', 'this cannot be part of something larger')
     const link = await liveLink(ctx, params.id)
     channelOf(ctx, link.channel)
-    const { outcome, error } = await ctx.app.tryLink(link, ctx.signal())
+    const { outcome, error } = await ctx.kernel.tryLink(link, ctx.signal())
     if (ctx.entry !== undefined)
       await writeAudit(ctx.db, [{ ...ctx.entry, objectId: link.id, owner: link.user_id }])
     return { body: { outcome, error: error ?? undefined } }

@@ -1,8 +1,9 @@
 /** Which session an address is to stand for, and the one-use code by which it proves whose it is. */
 import { randomBytes } from 'node:crypto'
-import type { Context, ReachingChannel } from '../../api/contract.ts'
+import type { Context } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import type { SessionRef } from '../../core/session.ts'
+import type { PushChannel } from '../../kernel/channel.ts'
 import { requireAgent, sessionNotFound, sessionOf } from '../sessions/ref-operations.ts'
 import { createCode } from './code-rows.ts'
 import { requireRoom } from './rows.ts'
@@ -23,8 +24,8 @@ export function linkedSession(
   { session_key: key, user_id }: Named,
   channel: { readonly name: string; readonly agentId: string | null; readonly setting?: string },
 ): SessionRef {
-  const { actor, app } = ctx
-  const [only, other] = app.agentIds
+  const { actor, kernel } = ctx
+  const [only, other] = kernel.agents.names
   const agent = actor.agentId ?? channel.agentId ?? (other === undefined ? only : undefined)
   const user = actor.userId ?? user_id
   const errors: string[] = []
@@ -47,7 +48,7 @@ export function linkedSession(
 export async function newCode(
   ctx: Context,
   session: SessionRef,
-  channel: ReachingChannel,
+  channel: PushChannel,
   person: boolean,
 ) {
   await requireRoom(ctx.db, session, channel.name)

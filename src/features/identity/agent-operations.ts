@@ -5,6 +5,7 @@ import {
   type Answer,
   type Context,
   listQuery,
+  notify,
   operation,
   page,
   pageOf,
@@ -64,7 +65,7 @@ function viewOf(row: AgentRow) {
 }
 
 function ownViews(ctx: Context) {
-  return ctx.app.remoteAgents.own.map(({ id, kind, timeoutMs }) => ({
+  return ctx.kernel.app.runtime.own.map(({ id, kind, timeoutMs }) => ({
     ...{ id, kind },
     timeout_ms: timeoutMs,
     enabled: true,
@@ -81,12 +82,12 @@ function notFound(id: string): Refusal {
 
 /** An agent of this process is part of the app: it changes with the app, not by a request. */
 function refuseOwn(ctx: Context, id: string): void {
-  if (!ctx.app.remoteAgents.own.some((own) => own.id === id)) return
+  if (!ctx.kernel.app.runtime.own.some((own) => own.id === id)) return
   throw new Refusal('conflict', `${id} is an agent of this process, not a remote one`)
 }
 
 function urlErrors(ctx: Context, text: string): string[] {
-  const refusal = agentUrlRefusal(text, ctx.app.remoteAgents.allowPrivate)
+  const refusal = agentUrlRefusal(text, ctx.kernel.app.config.allowPrivateWebhooks)
   return refusal === null ? [] : [`url: may not be called: ${refusal}`]
 }
 
@@ -123,8 +124,8 @@ const registerAgent = operation({
     const errors = urlErrors(ctx, body.url)
     if (errors.length > 0) throw new Refusal('rule', errors)
     const taken = new Refusal('conflict', `there is an agent ${body.id} already`)
-    if (ctx.app.remoteAgents.own.some((own) => own.id === body.id)) throw taken
-    if (ctx.app.work.types.includes(body.id))
+    if (ctx.kernel.app.runtime.own.some((own) => own.id === body.id)) throw taken
+    if (ctx.kernel.work.types.includes(body.id))
       throw new Refusal('conflict', `${body.id} is the name of an executor of work`)
     const row = await insertAgent(ctx.db, {
       id: body.id,
@@ -144,7 +145,7 @@ function known(ctx: Context, answer: Answer): Answer {
   return {
     ...answer,
     later: async () => {
-      await ctx.app.remoteAgents.changed()
+      await ctx.kernel.agents.refresh()
       return answer
     },
   }
@@ -224,7 +225,7 @@ const updateAgentOp = operation({
       enabled: body.enabled ?? null,
     })
     if (row === null) throw notFound(params.agent_id)
-    ctx.app.changed('turns')
+    notify(ctx, 'turns')
     return known(ctx, { body: viewOf(row) })
   },
 })
@@ -246,7 +247,7 @@ const removeAgentOp = operation({
     refuseOwn(ctx, params.agent_id)
     const removed = await removeAgent(ctx.db, scopeOf(ctx.actor), params.agent_id)
     if (!removed) throw notFound(params.agent_id)
-    ctx.app.changed('turns')
+    notify(ctx, 'turns')
     return known(ctx, { body: null })
   },
 })

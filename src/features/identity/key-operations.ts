@@ -1,7 +1,7 @@
 /** Keys: who may come in, as whom. For admins alone. */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { idParam, listQuery, newestPage, operation, pageOf } from '../../api/contract.ts'
+import { idParam, listQuery, newestPage, notify, operation, pageOf } from '../../api/contract.ts'
 import { parseDid } from '../../core/did.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
@@ -146,7 +146,7 @@ const revokeKeyOp = operation({
   async run(ctx, { params }) {
     const row = await revokeKey(ctx.db, params.id)
     if (row === null) throw new Refusal('not_found', `there is no key ${params.id}`)
-    ctx.app.changed('keys', [row.id])
+    notify(ctx, 'keys', [row.id])
     return { body: keyView(row) }
   },
 })

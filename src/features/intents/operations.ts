@@ -50,11 +50,11 @@ export function intentNotFound(id: string): Refusal {
   return new Refusal('not_found', `there is no intent ${id}`)
 }
 
-function agentErrors({ app }: Context, agentId: string | null): string[] {
-  if (agentId === null || app.knowsAgent(agentId)) return []
-  const { agentIds } = app
+function agentErrors({ kernel }: Context, agentId: string | null): string[] {
+  if (agentId === null || kernel.agents.knows(agentId)) return []
+  const { names } = kernel.agents
   const known =
-    agentIds.length === 0 ? 'no agents run here' : `known are ${agentIds.slice(0, 20).join(', ')}`
+    names.length === 0 ? 'no agents run here' : `known are ${names.slice(0, 20).join(', ')}`
   return [`agent_id: there is no agent ${agentId} here; ${known}`]
 }
 
@@ -68,9 +68,9 @@ function refuse(errors: readonly string[]): void {
   if (errors.length > 0) throw new Refusal('rule', errors)
 }
 
-function tellClock({ app }: Context, row: IntentRow): void {
+function tellClock(ctx: Context, row: IntentRow): void {
   if (row.agent_id === null || row.next_check === null) return
-  wakeClockIfSoon(app, row.next_check, row.now)
+  wakeClockIfSoon(ctx, row.next_check, row.now)
 }
 
 function makerOf({ role, agentId, userId, keyId }: Actor, named: string | null): string {

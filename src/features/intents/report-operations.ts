@@ -229,7 +229,7 @@ const fireOp = operation({
       await writeReport(tx, row, report, settled, text)
       return { answer: text, heldBack: report.status === 'gate_blocked' }
     })
-    if (heldBack) ctx.app.heldBack({ trigger: 'intent', triggerId: params.id })
+    if (heldBack) ctx.kernel.app.meter.heldBack({ trigger: 'intent', triggerId: params.id })
     return { body: new RawJson(answer) }
   },
 })

@@ -1,7 +1,7 @@
 /** Signals: facts from outside that the conditions of intents look at. */
 import { z } from 'zod'
 import { instantIn } from '../../../packages/schedule/src/index.ts'
-import { operation, ownerOf } from '../../api/contract.ts'
+import { notify, operation, ownerOf } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { bytes, instant, isSaid, keyPart, NOT_BLANK } from '../../core/fields.ts'
 import { databaseNow } from '../../store/due.ts'
@@ -160,9 +160,9 @@ const postSignal = operation({
     if (errors.length > 0) throw new Refusal('rule', errors)
     const { traceparent = null, entry: audit = null } = ctx
     const signal = { ...signalOf(body, userId, now), traceparent, audit }
-    const [taken] = await ctx.app.takeSignals([signal], ctx.inTransaction ? ctx.db : null)
+    const [taken] = await ctx.kernel.takeSignals([signal], ctx.inTransaction ? ctx.db : null)
     if (taken === undefined) throw new Error('the signal was not taken')
-    if (ctx.inTransaction && taken.promoted > 0) ctx.app.changed('turns')
+    if (ctx.inTransaction && taken.promoted > 0) notify(ctx, 'turns')
     const { kind, at } = signal
     const when = kind === 'calendar' ? {} : { at }
     const ticker = kind === 'price' ? { ticker: tickerKey(body.ticker ?? '') } : {}

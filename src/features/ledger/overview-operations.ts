@@ -221,8 +221,8 @@ const getRules = operation({
     cooldown_ms: z.int().describe('Between a follow-up and what the agent said unasked before it.'),
     intents_max: z.int().describe('Enabled intents of one person.'),
   }),
-  async run({ app }) {
-    const { autonomy, maxConsecutive, cooldownMs } = app.policy
+  async run({ kernel }) {
+    const { autonomy, maxConsecutive, cooldownMs } = kernel.policy
     return {
       body: {
         autonomy_enabled: autonomy,

@@ -8,6 +8,7 @@ import {
   idParam,
   listQuery,
   newestPage,
+  notify,
   operation,
   pageOf,
 } from '../../api/contract.ts'
@@ -101,7 +102,7 @@ const stopOp = operation({
       )
     const stop = { id: newId(), level, target, reason, madeBy: makerOf(ctx.actor) }
     const { row, fresh } = await insertStop(ctx.db, stop)
-    ctx.app.changed('stops')
+    notify(ctx, 'stops')
     return { ...(fresh ? {} : { status: 200 }), body: viewOf(row) }
   },
 })
@@ -163,7 +164,7 @@ function known(row: StopRow | null, id: string): StopRow {
 
 async function end(ctx: Context, id: string, how: StopEnd) {
   const row = known(await endStop(ctx.db, id, { how, by: makerOf(ctx.actor) }), id)
-  ctx.app.changed('stops')
+  notify(ctx, 'stops')
   return { body: viewOf(row) }
 }
 

@@ -8,6 +8,7 @@ import {
   idParam,
   listQuery,
   newestPage,
+  notify,
   operation,
   pageOf,
 } from '../../api/contract.ts'
@@ -70,7 +71,7 @@ export function personOf(actor: Actor, named: string): string {
   return userId
 }
 
-const serverZone = ({ app }: Context) => app.policy.timezone ?? 'UTC'
+const serverZone = ({ kernel }: Context) => kernel.policy.timezone ?? 'UTC'
 
 async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly string[] = []) {
   const row = (await getPerson(db, userId)) ?? nobody(userId)
@@ -137,7 +138,7 @@ async function change(
     )
     return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, preferences.timezone)])
   })
-  ctx.app.changed('clock')
+  notify(ctx, 'clock')
   return { body, about: { id: userId, owner: userId } }
 }
 
@@ -290,7 +291,7 @@ const releaseOp = operation({
   async run(ctx, { params, body }) {
     const userId = personOf(ctx.actor, params.user_id)
     const released = await askForDeferred(ctx.db, userId, body.ids ?? null)
-    ctx.app.changed('clock')
+    notify(ctx, 'clock')
     return { body: { released }, about: { id: userId, owner: userId } }
   },
 })

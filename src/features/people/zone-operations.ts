@@ -3,7 +3,7 @@
 import type { Context } from '../../api/contract.ts'
 import { getPerson } from './rows.ts'
 
-export async function zoneFor({ db, app }: Context, userId: string): Promise<string> {
+export async function zoneFor({ db, kernel }: Context, userId: string): Promise<string> {
   const person = await getPerson(db, userId)
-  return person?.timezone ?? app.policy.timezone ?? 'UTC'
+  return person?.timezone ?? kernel.policy.timezone ?? 'UTC'
 }

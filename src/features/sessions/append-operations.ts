@@ -1,6 +1,6 @@
 /** An event from outside, into the log of its session. */
 
-import type { Context } from '../../api/contract.ts'
+import { type Context, notify } from '../../api/contract.ts'
 import { messageLineage } from '../../api/lineage.ts'
 import { newId } from '../../core/ids.ts'
 import type { EventType, SessionRef } from '../../core/session.ts'
@@ -22,9 +22,9 @@ export async function appendEvent(
     ...{ session, id: newId(), type, payload, clientId, traceparent, lineage },
     ...(about === undefined ? {} : { about }),
   }
-  if (!ctx.inTransaction) return ctx.app.append({ ...event, audit: ctx.entry ?? null })
-  const row = await ctx.app.append(event, ctx.db)
-  ctx.app.changed('turns')
-  ctx.app.changed('outbox', [session.key])
+  if (!ctx.inTransaction) return ctx.kernel.writes.append({ ...event, audit: ctx.entry ?? null })
+  const row = await ctx.kernel.writes.append(event, ctx.db)
+  notify(ctx, 'turns')
+  notify(ctx, 'outbox', [session.key])
   return row
 }

@@ -91,7 +91,7 @@ const postMessage = operation({
         `the message id ${body.id} was used in this session with another text`,
       )
     }
-    const held = ctx.app.isStopped(session) ? { held: true } : {}
+    const held = ctx.kernel.app.stops.holds(session) ? { held: true } : {}
     return { status: row.fresh ? 202 : 200, body: { event: eventView(row), ...held } }
   },
 })
@@ -141,7 +141,7 @@ const headSchema = z.object({
 function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) {
   const verdict = judge(
     { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at },
-    ctx.app.policy,
+    ctx.kernel.policy,
     head.now,
   )
   const gate = verdict.allowed

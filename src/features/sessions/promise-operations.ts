@@ -106,7 +106,7 @@ async function outcome(
   alarmId: string,
   seconds: number,
 ): Promise<Answer> {
-  const db = ctx.app.work.dbOf(session.bucket)
+  const db = ctx.kernel.work.dbOf(session.bucket)
   const event = eventView(row)
   const turn = await turnOver(db, session, row.seq, seconds * 1000, ctx.signal())
   if (turn === null) return { body: { status: 'waiting', event } }

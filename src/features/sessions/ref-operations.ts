@@ -23,7 +23,7 @@ export function sessionNotFound(key: string): Refusal {
 
 /** Events are only taken for agents that can run them. */
 export function requireAgent(ctx: Context, session: SessionRef): void {
-  if (ctx.app.knowsAgent(session.agentId, session.userId)) return
+  if (ctx.kernel.agents.knows(session.agentId, session.userId)) return
   throw new Refusal(
     'not_found',
     `there is no agent ${session.agentId} here; the second part of the session key names it`,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { listQuery, opaqueJson, operation, page, pageOf } from '../../api/contract.ts'
+import { listQuery, notify, opaqueJson, operation, page, pageOf } from '../../api/contract.ts'
 import { lineageFor } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
 import { DELAY_MAX_SECONDS, INSTANT_FORM } from '../../core/fields.ts'
@@ -61,7 +61,7 @@ const putTimerOp = operation({
       payload: body.payload?.text ?? null,
       traceparent: ctx.traceparent ?? null,
     })
-    ctx.app.changed('clock')
+    notify(ctx, 'clock')
     return { body: timerView(row) }
   },
 })

@@ -2,12 +2,14 @@
 import { z } from 'zod'
 import {
   type Answer,
+  afterCommit,
   type Context,
   flag,
   idParam,
   listQuery,
   mergedPages,
   newestPage,
+  notify,
   operation,
   pageFrom,
   pageOf,
@@ -91,7 +93,7 @@ const createWorkOp = operation({
     const { user_id, wait_seconds, ...said } = body
     const once = said.frequency.trim().toLowerCase() === 'once'
     const timezone =
-      said.timezone ?? (once ? (ctx.app.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+      said.timezone ?? (once ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
     const fields = { ...said, timezone }
     const id = newId()
     const made = await ctx.db.tx(async (tx) => {
@@ -107,8 +109,8 @@ const createWorkOp = operation({
       return { row, notes: plan.notes, output }
     })
     const { row, output, notes } = made
-    ctx.app.changed(output === null ? 'clock' : 'turns')
-    if (output !== null && row.is_active) ctx.app.changed('clock')
+    notify(ctx, output === null ? 'clock' : 'turns')
+    if (output !== null && row.is_active) notify(ctx, 'clock')
     const answer = (output: OutputRow | null, row: WorkRow): Answer => ({
       body: {
         work: workView(row, notes),
@@ -117,12 +119,12 @@ const createWorkOp = operation({
     })
     if (output === null || wait_seconds === 0) return answer(output, row)
     const later = async () => {
-      await ctx.app.work.ended(
+      await ctx.kernel.work.ended(
         { bucket: row.bucket, id: output.id },
         wait_seconds * 1000,
         ctx.signal(),
       )
-      const db = ctx.app.work.dbOf(row.bucket)
+      const db = ctx.kernel.work.dbOf(row.bucket)
       const [now, ended] = [
         await getWork(db, null, id),
         await outputById(db, row.bucket, output.id),
@@ -236,7 +238,7 @@ const updateWorkOp = operation({
             : body.catch_up_within_seconds,
       })
     })
-    if (row.is_active) ctx.app.changed('clock')
+    if (row.is_active) notify(ctx, 'clock')
     return { body: { work: workView(row) } }
   },
 })
@@ -254,7 +256,7 @@ const deleteWorkOp = operation({
   async run(ctx, { params }) {
     const gone = await deleteWork(ctx.db, ctx.actor.userId, params.id)
     if (gone === null) throw notFound(params.id)
-    ctx.app.work.dropFiles(gone.bucket, gone.id)
+    afterCommit(ctx, () => ctx.kernel.work.dropFiles(gone.bucket, gone.id))
     return { body: null }
   },
 })
@@ -280,7 +282,7 @@ const runWorkOp = operation({
         throw new Refusal('conflict', `${WAITING_MAX} runs of this work wait already`)
       return queued
     })
-    ctx.app.changed('turns')
+    notify(ctx, 'turns')
     return { body: { output: outputView(output) } }
   },
 })

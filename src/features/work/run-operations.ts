@@ -8,13 +8,13 @@ import type { WorkRules } from './draft.ts'
 import { type OutputRow, outputById, runNow, type WorkRow } from './rows.ts'
 import { queueRuns } from './slot-rows.ts'
 
-export function workRules({ app, actor }: Context, userId: string): WorkRules {
+export function workRules({ kernel, actor }: Context, userId: string): WorkRules {
   const whom = `takes a session key of this user, ${userId}:agent:thread`
   const refuses = (agentId: string) =>
-    app.knowsAgent(agentId) && (actor.agentId ?? agentId) === agentId
+    kernel.agents.knows(agentId) && (actor.agentId ?? agentId) === agentId
       ? null
       : `there is no agent ${agentId} here`
-  const { types, missing, refuses: refusesParameters } = app.work
+  const { types, missing, refuses: refusesParameters } = kernel.work
   return { types, missing, refusesParameters, userId, told: { whom, refuses } }
 }
 

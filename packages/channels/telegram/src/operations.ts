@@ -1,4 +1,5 @@
 /** Telegram: a one-use link by which a chat comes to stand for a session. The same as `/v1/links`, for one session and by its key. */
+
 import { z } from 'zod'
 import {
   type Context,
@@ -6,7 +7,6 @@ import {
   operation,
   pageFrom,
   pageOf,
-  type ReachingChannel,
 } from '../../../../src/api/contract.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { keyPart, sessionKey } from '../../../../src/core/fields.ts'
@@ -18,6 +18,7 @@ import {
 } from '../../../../src/features/channels/rows.ts'
 import { linkedSession, newCode } from '../../../../src/features/channels/who-operations.ts'
 import { sessionOf, sessionParams } from '../../../../src/features/sessions/ref-operations.ts'
+import type { PushChannel } from '../../../../src/kernel/channel.ts'
 
 const CHANNEL = 'telegram'
 
@@ -36,9 +37,9 @@ export interface Bot {
   readonly agentId: string | null
 }
 
-function botOf({ app }: Context): Bot & { channel: ReachingChannel } {
-  const bot = app.packs[CHANNEL] as Bot | undefined
-  const channel = app.channels.get(CHANNEL)
+function botOf({ kernel }: Context): Bot & { channel: PushChannel } {
+  const bot = kernel.app.packs.own[CHANNEL] as Bot | undefined
+  const channel = kernel.channels.get(CHANNEL)
   if (bot === undefined || channel === undefined)
     throw new Refusal('conflict', 'Telegram is not set up here: set TELEGRAM_BOT_TOKEN')
   return { ...bot, channel }

@@ -24,8 +24,8 @@ export const operations = [
     unowned: true,
     refuses: ['conflict'],
     output: z.object({ public_key: z.string() }),
-    async run({ app }) {
-      const sender = app.packs[CHANNEL] as Sender | undefined
+    async run({ kernel }) {
+      const sender = kernel.app.packs.own[CHANNEL] as Sender | undefined
       if (sender === undefined)
         throw new Refusal('conflict', 'Web Push is not set up here: set WEB_PUSH_SECRET')
       return { body: { public_key: sender.publicKey } }

@@ -95,10 +95,10 @@ const createFields = {
 
 /** Sets its alarm, if it is to have one. */
 async function put(ctx: Context, kept: KeptCron, enabled: boolean, change: boolean) {
-  const alarm = enabled ? await ctx.app.setAlarm(draftOf(kept, newId()), ctx.db) : null
+  const alarm = enabled ? await ctx.kernel.writes.setAlarm(draftOf(kept, newId()), ctx.db) : null
   const cron: KeptCron = { ...kept, alarm_id: alarm?.row.id ?? null }
   const written = await keepCron(ctx.db, cron, change)
-  if (alarm !== null) wakeClockIfSoon(ctx.app, alarm.row.next_fire_at, alarm.row.now)
+  if (alarm !== null) wakeClockIfSoon(ctx, alarm.row.next_fire_at, alarm.row.now)
   return told({ ...cron, ...written, next_run_date: alarm?.row.next_fire_at ?? null })
 }
 
@@ -107,12 +107,12 @@ async function create(
   asked: CronChange & { assistant_id: string },
   thread: string | null,
 ) {
-  const { actor, app } = ctx
+  const { actor, kernel } = ctx
   const userId = actor.userId ?? LOCAL_USER
   const { assistant_id: assistant } = asked
   const isOther = actor.agentId !== null && actor.agentId !== assistant
-  if (isOther || !app.knowsAgent(assistant, userId)) {
-    const known = isOther ? [actor.agentId] : app.agentIds.slice(0, 20)
+  if (isOther || !kernel.agents.knows(assistant, userId)) {
+    const known = isOther ? [actor.agentId] : kernel.agents.names.slice(0, 20)
     throw new Refusal(
       'not_found',
       `there is no assistant ${assistant}; known are ${known.join(', ')}`,

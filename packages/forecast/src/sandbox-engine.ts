@@ -1,63 +1,36 @@
 /**
- * A stage: the engine's own services over a store that holds a copy of somebody's rows, on a clock that the forecast moves. Nothing
- * on it reaches the outside: there is no channel, no source and no call, and who runs its turns is given.
+ * The engine's services over a store that holds a copy of a person's rows, on a clock that the forecast moves. It has no channel, no
+ * source and no outgoing call; the caller provides the agents.
  */
-import type { AppServices } from '../api/contract.ts'
-import { UNTRACED } from '../core/trace/trace.ts'
-import { alarmTrigger, alarmWakes } from '../features/alarms/trigger.ts'
-import { intentTrigger } from '../features/intents/trigger.ts'
-import { DEFAULT_LIMITS } from '../features/limits/rules.ts'
-import { deferredTrigger } from '../features/people/deferred-trigger.ts'
-import type { Policy } from '../features/sessions/turn.ts'
-import { timerTrigger } from '../features/timers/trigger.ts'
-import { workTrigger } from '../features/work/trigger.ts'
-import { Budgets } from '../kernel/budgets.ts'
-import { clockService } from '../kernel/clock.ts'
-import { LocalHints } from '../kernel/hints.ts'
-import type { Meter } from '../kernel/meter.ts'
-import type { Service } from '../kernel/service.ts'
-import { Stops } from '../kernel/stops.ts'
-import { SILENT } from '../kernel/test-signals.ts'
-import type { Trigger } from '../kernel/trigger.ts'
-import { type Agents, TurnsService } from '../kernel/turns.ts'
-import { WakesService } from '../kernel/wakes.ts'
-import { type DueTable, SESSIONS, WAKES } from '../store/due.ts'
-import type { Store } from '../store/open.ts'
-import { soonestDue } from '../store/soonest.ts'
-import { WriteBatcher } from './commits.ts'
+import { UNTRACED } from '../../../src/core/trace/trace.ts'
+import { alarmTrigger, alarmWakes } from '../../../src/features/alarms/trigger.ts'
+import { intentTrigger } from '../../../src/features/intents/trigger.ts'
+import { DEFAULT_LIMITS } from '../../../src/features/limits/rules.ts'
+import { deferredTrigger } from '../../../src/features/people/deferred-trigger.ts'
+import type { Policy } from '../../../src/features/sessions/turn.ts'
+import { timerTrigger } from '../../../src/features/timers/trigger.ts'
+import { workTrigger } from '../../../src/features/work/trigger.ts'
+import { Budgets } from '../../../src/kernel/budgets.ts'
+import { clockService } from '../../../src/kernel/clock.ts'
+import { LocalHints } from '../../../src/kernel/hints.ts'
+import { type Meter, silentMeter } from '../../../src/kernel/meter.ts'
+import type { Service } from '../../../src/kernel/service.ts'
+import { Stops } from '../../../src/kernel/stops.ts'
+import { SILENT } from '../../../src/kernel/test-signals.ts'
+import type { Trigger } from '../../../src/kernel/trigger.ts'
+import { type Agents, TurnsService } from '../../../src/kernel/turns.ts'
+import { WakesService } from '../../../src/kernel/wakes.ts'
+import { type DueTable, SESSIONS, WAKES } from '../../../src/store/due.ts'
+import type { Store } from '../../../src/store/open.ts'
+import { soonestDue } from '../../../src/store/soonest.ts'
 
-/** Longer than any turn on a stage: its clock stands still meanwhile. */
+/** Longer than any turn of a forecast: its clock stands still meanwhile. */
 const LEASE_MS = 3_600_000
 
-/** What of the process is as true on a stage; plain, so that it can be told to another thread. */
+/** Settings of the process that hold in a forecast too; plain, so that they can be sent to another thread. */
 export interface Setting {
   readonly policy: Policy
   readonly wakesByUrl: boolean
-}
-
-/** For operations on the rows of a stage. */
-export interface Sandbox {
-  readonly app: AppServices
-  readonly setting: Setting
-  close(): Promise<void>
-}
-
-export interface SandboxParts {
-  readonly store: Store
-  /** The process's own: what it knows of agents and settings is as true here. */
-  readonly app: AppServices
-  readonly policy: Policy
-  readonly meter: Pick<Meter, 'trouble'>
-}
-
-export function openSandbox({ store, app, policy, meter }: SandboxParts): Sandbox {
-  const silent = silentMeter(meter)
-  const commits = new WriteBatcher({ store, policy, meter: silent, hints: new LocalHints() })
-  return {
-    app: servicesOn(app, store, commits),
-    setting: { policy, wakesByUrl: app.wakesByUrl },
-    close: () => commits.idle(),
-  }
 }
 
 export interface SandboxOptions {
@@ -164,43 +137,4 @@ const NEVER = Number.POSITIVE_INFINITY
 /** Whole milliseconds, never early, always forward. */
 function waitMs(nextMs: number | null): number {
   return nextMs === null ? NEVER : Math.max(1, Math.ceil(nextMs - 1e-6))
-}
-
-/** What operations on a stage may ask for: its own writes, and of the process only what it knows. */
-function servicesOn(app: AppServices, store: Store, commits: WriteBatcher): AppServices {
-  const refused = async () => ({ error: 'nobody is called in a forecast' })
-  return {
-    ...app,
-    append: (event, tx) => commits.append(event, tx),
-    setAlarm: (draft, tx) => commits.setAlarm(draft, tx),
-    takeSignals: (signals, tx) => commits.takeSignals(signals, tx),
-    changed: () => undefined,
-    heldBack: () => undefined,
-    channels: new Map(),
-    tryLink: async () => ({ outcome: 'failed', ...(await refused()) }),
-    work: {
-      ...app.work,
-      dbOf: () => store.db,
-      ended: async () => undefined,
-      dropFiles: () => undefined,
-    },
-    remoteAgents: { ...app.remoteAgents, changed: async () => undefined },
-    callbacks: { ...app.callbacks, ask: refused },
-  }
-}
-
-/** What happens on a stage is counted and logged nowhere; what goes wrong with it is. */
-function silentMeter({ trouble }: SandboxParts['meter']): Meter {
-  const nothing = () => undefined
-  return {
-    promoted: nothing,
-    turn: nothing,
-    heldBack: nothing,
-    batch: nothing,
-    leasesLost: nothing,
-    delivered: nothing,
-    delivery: nothing,
-    polled: nothing,
-    trouble,
-  }
 }
