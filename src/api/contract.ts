@@ -41,7 +41,7 @@ export const NOBODY: Actor = Object.freeze({
   actAs: false,
 })
 
-/** Runs `work` when the transaction of this request has committed; at once if there is none. */
+/** Runs `work` when the transaction of this request has committed; at once outside a transaction. */
 export function afterCommit(ctx: Context, work: () => void): void {
   if (ctx.pending === undefined) work()
   else ctx.pending.push(work)

@@ -15,7 +15,7 @@ export type Row = KernelRow | RowsOf<(typeof PACKS)[number]>
 
 const BY_NAME = new Map(operations.map((op) => [op.name, op]))
 
-/** Calls an operation by its name. Returns the JSON of the answer as values, or undefined if there is none. */
+/** Calls an operation by its name. Returns the JSON of the answer as values, or undefined without one. */
 export async function callByName(door: Door, name: string, args: object = {}): Promise<unknown> {
   const op = BY_NAME.get(name)
   if (op === undefined) throw new Refusal('not_found', `there is no operation ${name}`)
