@@ -66,7 +66,7 @@ export class DirectoryKeeper implements FileKeeper {
 
   async removeUnder(prefix: string): Promise<void> {
     const owner = ownerOfKey(`${prefix}1-00000000-0000-7000-8000-000000000000`)
-    if (owner === null) throw new Error('a prefix of one work is needed')
+    if (owner === null) throw new Error('removeUnder needs a prefix made by workPrefix')
     await rm(join(this.#options.root(), String(owner.bucket), owner.workId), {
       recursive: true,
       force: true,
@@ -114,7 +114,7 @@ export class DirectoryKeeper implements FileKeeper {
       (UNFINISHED.test(name ?? '') &&
         ownerOfKey(`${bucket}/${work}/1-${name?.slice(1)}`) !== null &&
         key === `${bucket}/${work}/${name}`)
-    if (!ours) throw new Error('this is no key of a file')
+    if (!ours) throw new Error(`not a file key: "${key}"`)
     return join(this.#options.root(), key)
   }
 }

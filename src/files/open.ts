@@ -1,15 +1,14 @@
-/** Which keeper an installation has, by its settings. */
+/** Opens the file store that the settings name. */
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DirectoryKeeper } from './directory.ts'
 import type { FileKeeper } from './keeper.ts'
-import { S3Keeper } from './s3.ts'
-import type { Credentials } from './signature.ts'
+import { type Credentials, S3Keeper } from './s3.ts'
 
 export type FilesSettings =
   | { readonly kind: 'directory'; readonly path: string }
-  /** Gone when the process ends, like the store beside it. */
+  /** Deleted when the process ends, like the store. */
   | { readonly kind: 'temporary' }
   | {
       readonly kind: 's3'
@@ -21,8 +20,8 @@ export type FilesSettings =
     }
 
 /**
- * `installation` names the database: two installations may share a directory or a bucket, and neither may sweep
- * what the other keeps.
+ * `installation` is the id of the database. Two installations may share a directory or a bucket, so each lists and removes
+ * only keys under its own id.
  */
 export function openFiles(
   settings: FilesSettings,

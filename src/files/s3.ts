@@ -1,13 +1,13 @@
 /**
- * Files at an S3-compatible address (AWS, MinIO, R2, Ceph …): plain HTTP with Signature Version 4 and the bucket in
- * the path, which all of them know. Answers are bounded, redirects are not followed, and what failed on the way
- * is tried again; every request here can be repeated without harm.
+ * Files in an S3-compatible store (AWS, MinIO, R2, Ceph …). Requests use path-style addresses, which all of them support.
+ * Responses are bounded and redirects are not followed. Every request is idempotent, so failed ones are retried.
  */
+import { createHash } from 'node:crypto'
+import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher, request } from 'undici'
 import { errorText } from '../core/errors.ts'
 import { ownerOfKey } from '../features/work/file.ts'
 import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'
-import { type Credentials, encoded, signedHeaders, type ToSign } from './signature.ts'
 
 const TIMEOUT_MS = 30_000
 const CONNECT_TIMEOUT_MS = 10_000
@@ -17,21 +17,27 @@ const RETRY_BASE_MS = 200
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024
 const PAGE_MAX = 1000
 
+export interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken: string | null
+}
+
 export interface S3Options {
   readonly endpoint: string
   readonly region: string
   readonly bucket: string
-  /** What stands before every key, without slashes at its ends; asked for at each call. */
+  /** Prefix of every key, without slashes at its ends. Read at each call. */
   readonly prefix: () => string
   readonly credentials: Credentials
-  /** What may be a key here; by default what `fileKey` makes. */
+  /** Accepts a key. Default: keys made by `fileKey`. */
   readonly isKey?: (key: string) => boolean
-  /** The time of day, which the other side compares with its own. */
+  /** Wall-clock time: the store rejects signatures whose time is off by minutes. */
   readonly now: () => Date
 }
 
-interface Ask {
-  readonly method: ToSign['method']
+interface S3Request {
+  readonly method: 'GET' | 'PUT' | 'DELETE'
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array
@@ -62,7 +68,7 @@ export class S3Keeper implements FileKeeper {
     const size = Number(answer.headers['content-length'])
     if (Number.isSafeInteger(size)) return { size, stream: answer.body }
     answer.body.destroy()
-    throw new Error('the file store did not say how large the file is')
+    throw new Error('the file store sent no content-length')
   }
 
   async remove(keys: readonly string[]): Promise<void> {
@@ -74,7 +80,7 @@ export class S3Keeper implements FileKeeper {
 
   async removeUnder(prefix: string): Promise<void> {
     if (ownerOfKey(`${prefix}1-00000000-0000-7000-8000-000000000000`) === null)
-      throw new Error('a prefix of one work is needed')
+      throw new Error('removeUnder needs a prefix made by workPrefix')
     for (let after: string | null = null; ; ) {
       const { files, next } = await this.#page(prefix, after, PAGE_MAX)
       await this.remove(files.map((file) => file.key))
@@ -115,8 +121,8 @@ export class S3Keeper implements FileKeeper {
     return { files, next: more ? last.slice(base.length) : null }
   }
 
-  /** 2xx, one of `expected`, or an error that quotes what the store said. */
-  async #ask(ask: Ask, expected: readonly number[] = []): Promise<Dispatcher.ResponseData> {
+  /** Returns a 2xx or `expected` response; otherwise throws an error that quotes the store's answer. */
+  async #ask(ask: S3Request, expected: readonly number[] = []): Promise<Dispatcher.ResponseData> {
     for (let attempt = 1; ; attempt++) {
       let failure: Error
       try {
@@ -135,14 +141,14 @@ export class S3Keeper implements FileKeeper {
     }
   }
 
-  /** Signed again for each attempt: a signature is good for minutes only. */
-  #send({ method, url, headers = {}, body, signal }: Ask): Promise<Dispatcher.ResponseData> {
+  /** Signs every attempt again, because a signature expires after minutes. */
+  async #send({ signal, ...ask }: S3Request) {
     const { region, credentials, now } = this.#options
-    const toSign = { method, url, headers, body: body ?? null, region, at: now() }
-    const { host: _, ...sent } = signedHeaders(toSign, credentials)
+    const headers = await signedHeaders(ask, { ...credentials, region }, now())
+    const { url, method, body } = ask
     return request(url, {
       method,
-      headers: sent,
+      headers,
       body: body ?? null,
       dispatcher: this.#agent,
       headersTimeout: TIMEOUT_MS,
@@ -158,13 +164,35 @@ export class S3Keeper implements FileKeeper {
 
   #url(key: string): URL {
     const isKey = this.#options.isKey ?? ((each: string) => ownerOfKey(each) !== null)
-    if (!isKey(key)) throw new Error('this is no key of a file')
+    if (!isKey(key)) throw new Error(`not a file key: "${key}"`)
     const path = `${this.#options.prefix()}/${key}`.split('/').map(encoded).join('/')
     return new URL(`${this.#bucketUrl().href}/${path}`)
   }
 }
 
-/** Asking again would not help. */
+/** The request's headers with its time, the hash of its body and an AWS Signature Version 4. */
+export async function signedHeaders(
+  { method, url, headers, body }: Omit<S3Request, 'signal'>,
+  { sessionToken, ...account }: Credentials & { readonly region: string },
+  at: Date,
+): Promise<Record<string, string>> {
+  const hash = createHash('sha256')
+    .update(body ?? '')
+    .digest('hex')
+  const signer = new AwsV4Signer({
+    ...account,
+    ...(sessionToken === null ? {} : { sessionToken }),
+    method,
+    url: url.href,
+    headers: { ...headers, 'x-amz-content-sha256': hash },
+    service: 's3',
+    datetime: at.toISOString().replaceAll(/[-:]|\.\d{3}/g, ''),
+    allHeaders: true,
+  })
+  return Object.fromEntries((await signer.sign()).headers)
+}
+
+/** Not retried. */
 class Final extends Error {
   readonly failure: Error
 
@@ -188,7 +216,7 @@ async function textOf({ body }: Dispatcher.ResponseData): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Our keys and the instants need no entities; what has some is no key of ours. */
+/** Our keys and timestamps contain no XML entities; text with entities is not one of our keys. */
 function tag(xml: string, name: string): string {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
 }
@@ -196,4 +224,12 @@ function tag(xml: string, name: string): string {
 function saidBy(xml: string): string {
   const said = [tag(xml, 'Code'), tag(xml, 'Message')].filter((text) => text !== '').join(': ')
   return said === '' ? '' : ` (${said.slice(0, 300)})`
+}
+
+/** `encodeURIComponent` leaves five characters bare that S3 signs encoded. */
+function encoded(text: string): string {
+  return encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 }

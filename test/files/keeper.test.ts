@@ -142,10 +142,10 @@ describe.each(['directory', 's3'])('files in %s', (kind) => {
     `1/${newId()}/.${newId()}/../x`,
   ])('refuses %j, which is no key of ours', async (key) => {
     const files = open()
-    await expect(files.put(key, Buffer.from('x'), TYPE)).rejects.toThrow('no key of a file')
-    await expect(files.open(key)).rejects.toThrow('no key of a file')
-    await expect(files.remove([key])).rejects.toThrow('no key of a file')
-    await expect(files.removeUnder(key)).rejects.toThrow('prefix of one work')
+    await expect(files.put(key, Buffer.from('x'), TYPE)).rejects.toThrow('not a file key')
+    await expect(files.open(key)).rejects.toThrow('not a file key')
+    await expect(files.remove([key])).rejects.toThrow('not a file key')
+    await expect(files.removeUnder(key)).rejects.toThrow('a prefix made by workPrefix')
   })
 
   it('stops when the run is over', async () => {
