@@ -12,9 +12,16 @@ const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'src
 const linesOf = (path) => readFileSync(path, 'utf8').trimEnd().split('\n').length
 const sum = (paths) => paths.reduce((total, path) => total + linesOf(path), 0)
 
-/** Phrases that a reader has to translate. New text has none; old text loses them as it is touched. */
-const ODD =
-  /unless said|be it that|\banew\b|\bof late\b|\bis none\b|whoever|nobody.s|who may come in|told again|wants a look/i
+/** Phrases that a reader has to translate (the style guide bans them). */
+const ODD = new RegExp(
+  [
+    "unless said|be it that|\\banew\\b|\\bof late\\b|\\bis none\\b|are none of|names that are none|whoever|whomever|nobody['’]s",
+    'told again|wants a look|\\blets? go\\b|what is not said|not said otherwise|\\bby who has\\b|of whom nothing',
+    'who may come in|\\b(?:come|comes|came) in\\b(?! (?:bursts|each|several|the order|one|a )\\b)|in nobody|there is nobody',
+    'waits for nobody|for nobody|is nobody to|are no business|is no business|so that who\\b|pulled the switch|the switch is',
+  ].join('|'),
+  'i',
+)
 const odd = execFileSync(
   'git',
   [
@@ -28,6 +35,9 @@ const odd = execFileSync(
     'docs',
     'README.md',
     'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'templates',
   ],
   { encoding: 'utf8', maxBuffer: 1 << 28 },
 )

@@ -35,7 +35,7 @@ const nativeBinary = {
 }
 
 /**
- * What the client of Telegram brings in the place of Node's own would get another name in a bundle, and whoever it is handed to knows
+ * What the client of Telegram brings in the place of Node's own would get another name in a bundle, and the code it is passed to knows
  * it by its name.
  */
 const ownAbort = {

@@ -128,8 +128,8 @@ export class Turn {
   }
 
   /**
-   * Says that something will come and sets the alarm for it: both, or neither. Unless said, the alarm wakes with what was
-   * promised. Answers with the alarm's id at once. Throws a `Refusal` with all that is wrong with its time.
+   * Sends the promise and sets the alarm for it: both, or neither. By default the alarm's wake message is the promise.
+   * Returns the alarm's id at once. Throws a `Refusal` that lists everything wrong with its time.
    */
   promise(text: string, request: PromiseRequest): string {
     const { wish, id } = promiseWish(text, request, this.#input)
@@ -385,7 +385,7 @@ export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
         throw error
       }
       const { wishes, state, spent } = Turn.finish(turn)
-      // What was promised is said also by who has no words for several at once.
+      // Agents that ignore `digest` events get the default digest text.
       if (input.event.type === 'digest' && wishes.length === 0)
         wishes.push({ type: 'send_message', content: people.digestTextOf(input.event.payload) })
       return stateResult(input, wishes, state, spent)

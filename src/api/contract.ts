@@ -148,8 +148,8 @@ interface Head {
   readonly ownerIn?: 'query' | 'body'
   readonly roles: readonly Role[] | 'public'
   /**
-   * How a change comes into the audit log. Unless said, everything but a GET runs in one transaction that ends with its
-   * entry. `own`: it does not wait in a transaction, and writes `ctx.entry` with its change. `none`: it changes nothing.
+   * How a change is audited. Default: everything but a GET runs in one transaction that ends with its audit
+   * entry. `own`: the operation opens no such transaction and writes `ctx.entry` with its change. `none`: it changes nothing.
    */
   readonly audit?: 'own' | 'none'
   /** Works on what belongs to no owner (keys, tickets, the audit log): `ctx.db` sees everything. */

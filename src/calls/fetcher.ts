@@ -7,7 +7,13 @@ import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
 import { callRefusal } from '../core/calls/address.ts'
-import { callError, checkedLookup, type Resolve } from '../core/calls/lookup.ts'
+import {
+  BodyTooLong,
+  callError,
+  checkedLookup,
+  type Resolve,
+  readBody,
+} from '../core/calls/lookup.ts'
 import type { RetryAfter } from '../core/calls/retry.ts'
 import { retryAfterOf } from '../core/calls/signature.ts'
 import { freshMsOf } from '../features/intents/polling.ts'
@@ -156,14 +162,9 @@ function problem(status: number, location: string | undefined): string {
 }
 
 async function bytesOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    bytes += chunk.length
-    if (bytes > ANSWER_MAX_BYTES) throw tooLarge()
-  }
-  return Buffer.concat(chunks)
+  return readBody(body, ANSWER_MAX_BYTES).catch((error: unknown) => {
+    throw error instanceof BodyTooLong ? tooLarge() : error
+  })
 }
 
 const UNPACK: Readonly<Record<string, (bytes: Buffer, options: object) => Promise<Buffer>>> = {

@@ -32,7 +32,7 @@ function errorsOf(issue: z.core.$ZodIssue): ShapeError[] {
   return [{ path, message, code: issue.code === 'custom' ? issue.params?.code : null }]
 }
 
-/** `body.items[2].name`; names that are none are quoted, and long ones cut. */
+/** `body.items[2].name`; keys that are not identifiers are quoted, and long ones cut. */
 export function where(path: readonly PropertyKey[]): string {
   let text = ''
   for (const step of path) {

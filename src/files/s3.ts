@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher, request } from 'undici'
+import { readBody } from '../core/calls/lookup.ts'
 import { errorText } from '../core/errors.ts'
 import { ownerOfKey } from '../features/work/file.ts'
 import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'
@@ -203,17 +204,7 @@ class Final extends Error {
 }
 
 async function textOf({ body }: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > ANSWER_MAX_BYTES) {
-      body.destroy()
-      throw new Error(`the answer is longer than ${ANSWER_MAX_BYTES} bytes`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  return (await readBody(body, ANSWER_MAX_BYTES)).toString('utf8')
 }
 
 /** Our keys and timestamps contain no XML entities; text with entities is not one of our keys. */

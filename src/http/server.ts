@@ -88,7 +88,7 @@ export interface ServerOptions extends MetaOptions {
   readonly files?: FileKeeper
   /** Static files for `/`; left out where the directory does not exist. */
   readonly console?: string
-  /** Whether to refuse foreign Hosts and Origins. Unless said: when the bound address is loopback. */
+  /** Whether to refuse foreign Hosts and Origins. Default: when the bound address is loopback. */
   readonly loopback?: boolean
 }
 

@@ -41,7 +41,7 @@ export interface SocketOptions {
   readonly hub: SocketHub
   readonly postMessage: Operation
   readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Standing>
-  /** Throws a Refusal for a Host or Origin that may not come in; `local`: we listen on loopback. */
+  /** Throws a Refusal for a Host or Origin that is not allowed; `local`: we listen on loopback. */
   readonly check: (request: IncomingMessage, local: boolean) => void
   /** How it is known whether the credentials that opened a socket still stand. */
   readonly visitors: Omit<VisitorsOptions, 'onError'>

@@ -51,7 +51,7 @@ export interface Button {
 
 export type { PushOutcome }
 
-/** How a message leaves without a connection of its own, and how what people write there comes in. */
+/** A chat service: pushes messages without a connection of its own, and receives what people write there. */
 export interface PushChannel {
   readonly name: string
   /** How long after they wrote it may be written to; always by default. */

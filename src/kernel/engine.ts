@@ -77,7 +77,7 @@ const SPREAD_MS = 4
 const IDLE_SPREAD = 0.2
 /** How late it may be told what was used up, where no limit is near. */
 const BUDGETS_MS = 1_000
-/** How often pushes that another process set or let go are looked for. */
+/** How often to poll for pushes that another process created or released. */
 const PUSHES_MS = 1_000
 
 export class Engine {
@@ -210,7 +210,7 @@ export class Engine {
   /** Only while hints of the others come: else they are found by looking alone. Not all processes look at once. */
   #idleMs(): number {
     const { idleMs = 0, store } = this.#options
-    // There is nobody else on the embedded store, and this process tells itself.
+    // The embedded store has one process, which notifies itself.
     if (store.kind === 'pglite') return idleMs
     return this.#notifier?.connected ? idleMs * (1 - Math.random() * IDLE_SPREAD) : 0
   }

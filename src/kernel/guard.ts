@@ -45,7 +45,7 @@ export class AgentTimeoutError extends Error {
 /** The slot of the turn is gone: nobody wants its result. */
 export class SlotDeletedError extends TerminalError {}
 
-/** Somebody has pulled the switch: its event waits. */
+/** Thrown when a stop applies: the event is held, not failed. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError'
 }

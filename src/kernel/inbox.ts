@@ -80,7 +80,7 @@ export class ChannelInbox implements Inbox, Service {
       case 'start':
         return this.#answer(message, WORDS.already)
       case 'stop':
-        // Told again after a new link it is about the old one.
+        // A redelivered stop applies to the link it was sent to, not to a newer one.
         if ((await this.#meant(message, link, link.id)) !== link.id) return
         await unlink(this.#dbOf(link), link, null)
         return this.#answer(message, WORDS.stopped)
@@ -160,7 +160,7 @@ export class ChannelInbox implements Inbox, Service {
     const question = id === null ? null : await getQuestion(db, link.user_id, id)
     if (question === null || question.status === 'open') return false
     if (optionIn(text, JSON.parse(question.options) as string[]) === null) return false
-    // Told again, it is the answer that counted.
+    // A redelivered answer is the one that counted.
     const heard = await isHeard(db, question, clientIdOf(message))
     if (!heard) this.#answer(message, closedWords(question))
     return true
@@ -171,7 +171,7 @@ export class ChannelInbox implements Inbox, Service {
     const claim = { owner: `user:${link.user_id}`, key: `heard ${clientIdOf(message)}` }
     return this.#dbOf(link).tx(async (tx) => {
       const { fresh, use } = await firstUse(tx, { ...claim, fingerprint: target })
-      // Told again it opens no window. For the agent it opens one when it is taken, and to leave is to open none.
+      // A redelivery does not reopen the reply window; neither does /stop. A message for the agent opens it when it is appended.
       if (fresh && use !== FOR_AGENT && use !== link.id) await hear(tx, link)
       return use
     })

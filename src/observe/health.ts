@@ -1,6 +1,6 @@
 /**
  * What health and metrics know of the database. Health asks it nothing while it is well: that it answers is known from
- * whatever was asked of it last, by whomever, and how late things are from a look every few seconds.
+ * whatever was asked of it last, by any caller, and how late things are from a look every few seconds.
  */
 import { tzDataVersion } from '../../packages/schedule/src/index.ts'
 import { outboxDepth } from '../features/sessions/effect-rows.ts'

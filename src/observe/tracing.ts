@@ -24,7 +24,7 @@ import { UNTRACED } from '../core/trace/trace.ts'
 
 export interface Tracing {
   readonly tracer: Tracer
-  /** Sends what waits, for a bounded time, and lets go. */
+  /** Flushes pending spans, for a bounded time, and shuts down. */
   stop(): Promise<void>
 }
 

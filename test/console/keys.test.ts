@@ -34,7 +34,7 @@ async function leave(): Promise<void> {
 async function comeIn(key: string, path = '/'): Promise<void> {
   await page.goto(`${stage.url}/#${path}`)
   await page.getByLabel('Key', { exact: true }).fill(key)
-  await page.getByRole('button', { name: 'Come in' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
 }
 
@@ -50,10 +50,10 @@ async function post<T>(key: string, path: string, body: object): Promise<T> {
 
 test('a wrong key is refused with what to do, a right one leads to the page asked for', async () => {
   await page.goto(`${stage.url}/#/rules`)
-  await page.getByRole('heading', { name: 'Come in with a key' }).waitFor()
+  await page.getByRole('heading', { name: 'Sign in with a key' }).waitFor()
   expect(await barriers(page)).toEqual([])
   await page.getByLabel('Key', { exact: true }).fill('wk_admin_wrong')
-  await page.getByRole('button', { name: 'Come in' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('alert').getByText('The server knows no such key').waitFor()
   await page.getByLabel('Key', { exact: true }).fill(ADMIN_KEY)
   await page.keyboard.press('Enter')
@@ -64,7 +64,7 @@ test('a wrong key is refused with what to do, a right one leads to the page aske
   await page.reload()
   await page.getByText('at most 3').waitFor()
   await page.getByRole('button', { name: 'Forget the key' }).click()
-  await page.getByRole('heading', { name: 'Come in with a key' }).waitFor()
+  await page.getByRole('heading', { name: 'Sign in with a key' }).waitFor()
   expect(await page.evaluate('sessionStorage.length')).toBe(0)
 })
 

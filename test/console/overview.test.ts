@@ -116,7 +116,7 @@ describe('now', () => {
     const check = region('Just happened').getByRole('listitem').filter({ hasText: 'check-in' })
     await check.getByText('sent, not read yet').first().waitFor()
     await send('PUT', `${session}/timers/check-in`, { delay_seconds: 1 })
-    const look = region('Wants a look')
+    const look = region('Needs attention')
     await look.getByText('Held back at').waitFor()
     expect(await barriers(page)).toEqual([])
     await page.getByRole('link', { name: 'see why' }).click()

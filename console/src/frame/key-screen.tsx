@@ -37,7 +37,7 @@ export function KeyScreen() {
   }
   return (
     <div className="mx-auto w-full max-w-md px-4 pt-[12vh]">
-      <Heading title="Come in with a key">This server asks everybody for one.</Heading>
+      <Heading title="Sign in with a key">This server requires an API key.</Heading>
       <form onSubmit={onSubmit} className="flex flex-col gap-4" noValidate>
         <Field
           id="key"
@@ -61,7 +61,7 @@ export function KeyScreen() {
           }
         />
         <Button main type="submit" disabled={asking || given.trim() === ''}>
-          Come in
+          Sign in
         </Button>
       </form>
       <p className="mt-6 text-sm text-muted">

@@ -1,4 +1,4 @@
-/** Who may come in, as whom: make a key, see which are used, revoke one. */
+/** API keys: create one, see which are used, revoke one. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { request } from '../api/http.ts'
@@ -21,15 +21,15 @@ export function KeysPage() {
   return (
     <>
       <Heading title="Keys">
-        A key says who comes in and what they may do. It is shown once, when it is made; only its
-        hash is kept.
+        A key identifies a caller and sets what they may do. It is shown once, when it is created;
+        only its hash is stored.
       </Heading>
       {me === undefined ? (
         <p className="text-muted">Loading …</p>
       ) : me.role !== 'admin' ? (
         <Empty title="Keys are for admins">
-          You came in as {me.role}. To make or revoke keys, forget this key and come in with an
-          admin key.
+          You are signed in as {me.role}. To create or revoke keys, forget this key and sign in with
+          an admin key.
         </Empty>
       ) : (
         <div className="grid grid-cols-1 items-start gap-5 xl:grid-cols-[minmax(0,1fr)_22rem]">

@@ -98,12 +98,12 @@ export function WantsALook({ marks, now }: Props) {
   const rest = worst.length - TROUBLES_SHOWN
   return (
     <section
-      aria-label="Wants a look"
+      aria-label="Needs attention"
       className={`rounded-xl border px-4 py-3 ${
         worst.some(isFailed) ? 'border-bad bg-bad-soft' : 'border-own-line bg-own-soft'
       }`}
     >
-      <h2 className="text-sm font-semibold">Wants a look</h2>
+      <h2 className="text-sm font-semibold">Needs attention</h2>
       <ul className="mt-1 flex flex-col gap-1.5 text-sm">
         {worst.slice(0, TROUBLES_SHOWN).map((mark) => (
           <li key={mark.key} className="flex items-baseline gap-2.5">

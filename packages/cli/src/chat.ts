@@ -55,7 +55,7 @@ class Talk {
   readonly #flags: ServerFlags
   readonly #out: Screen = screen()
   readonly #opened = deferred()
-  /** Ends the talk: the server let go of us for good. */
+  /** Ends the conversation: the server closed the connection and will not accept another. */
   readonly #lost = deferred()
   readonly #said: Promise<void>[] = []
   #socket: SessionSocket | null = null

@@ -81,7 +81,7 @@ class Remote {
     }
   }
 
-  /** All of them, each as the text it came in. */
+  /** All of them, each as its original text. */
   async crons(): Promise<string[]> {
     const all: string[] = []
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * `wakeful keys create|list|revoke|webhook-secret`. Works on the database itself, so that the first admin key can be made
- * before anybody can come in. Beside a running server with the embedded store, whose directory is locked, use `/v1/keys`.
+ * `wakeful keys create|list|revoke|webhook-secret`. Works on the database itself, so the first admin key can be created
+ * before anyone can sign in. Beside a running server with the embedded store, whose directory is locked, use `/v1/keys`.
  */
 import { Command, Option } from 'commander'
 import { readConfig } from '../../../src/app/packs.ts'
@@ -42,7 +42,7 @@ interface CreateOptions {
 
 export function keysCommand(): Command {
   const keys = new Command('keys')
-    .description('who may come in (works on the database itself)')
+    .description('create, list and revoke API keys (works on the database itself)')
     .exitOverride()
   keys
     .command('create')

@@ -3,6 +3,7 @@
  * tried again as it asks to be; time and length are bounded; an error says what to change, and never holds the key.
  */
 import { Agent, type Dispatcher, request } from 'undici'
+import { BodyTooLong, readBody } from '../../../src/core/calls/lookup.ts'
 import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, TerminalError } from '../../../src/core/errors.ts'
 import { type ModelUsage, tracedModelCall } from './trace.ts'
@@ -142,13 +143,13 @@ export class HttpModel implements ChatModel {
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
       })
-      const text = await bounded(answer)
+      const text = (await readBody(answer.body, ANSWER_MAX_BYTES)).toString('utf8')
       if (answer.statusCode >= 200 && answer.statusCode < 300)
         return readAnswer(text, this.#settings.name ?? '')
       return this.#refused(answer, text, retryMs)
     } catch (error) {
       signal.throwIfAborted()
-      if (error instanceof TooLong) return { error: error.message, retryMs: null }
+      if (error instanceof BodyTooLong) return { error: error.message, retryMs: null }
       if (late.aborted) return { error: `did not answer within ${timeoutMs} ms`, retryMs: null }
       return { error: `could not be reached: ${errorText(innermost(error), 300)}`, retryMs }
     }
@@ -245,22 +246,6 @@ function waitMs(header: string | undefined, now: Date): number {
   const asked = retryAfterOf(header)
   if (asked === null) return 0
   return 'at' in asked ? Math.max(0, asked.at.getTime() - now.getTime()) : asked.afterMs
-}
-
-class TooLong extends Error {}
-
-async function bounded({ body }: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > ANSWER_MAX_BYTES) {
-      body.destroy()
-      throw new TooLong(`answered with more than ${ANSWER_MAX_BYTES} bytes`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 type Loose = Record<string, unknown>

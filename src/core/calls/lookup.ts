@@ -54,3 +54,21 @@ export function checkedLookup(allowPrivate: boolean, resolve: Resolve): LookupFu
     })
   }
 }
+
+/** A response body was longer than the caller accepts. */
+export class BodyTooLong extends Error {}
+
+/** Reads a whole body of at most `maxBytes`. Leaving the loop early destroys the stream. */
+export async function readBody(
+  body: AsyncIterable<Uint8Array> | null,
+  maxBytes: number,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw new BodyTooLong(`answered with more than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

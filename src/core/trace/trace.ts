@@ -34,7 +34,7 @@ export interface Tracer {
   start(name: string, options?: SpanOptions): Span
 }
 
-/** Nobody listens, but a trace that came in goes on to rows, logs and outgoing calls. */
+/** Exports nothing, but passes an incoming trace on to rows, logs and outgoing calls. */
 class PassingSpan implements Span {
   readonly traceparent: string | null
 

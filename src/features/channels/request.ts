@@ -1,4 +1,4 @@
-/** What a vendor posts to a channel, as it came in: signatures are over bytes. */
+/** A vendor's webhook request to a channel, unparsed: signatures cover the raw bytes. */
 export interface ChannelRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string | string[] | undefined>>

@@ -1,4 +1,4 @@
-/** Keys: who may come in, as whom. For admins alone. */
+/** API keys, for admins only. */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { idParam, listQuery, newestPage, notify, operation, pageOf } from '../../api/contract.ts'

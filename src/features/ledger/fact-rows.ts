@@ -17,7 +17,7 @@ const CHAIN_MAX = 200
 /** An answer that comes later than this many events is found in the session's own list. */
 const REPLY_WITHIN = 200
 
-/** A look-up by keys; where there are none nothing is asked. */
+/** Looks rows up by key; without keys it sends no query. */
 function look<S, R extends object>(keys: List<S>, write: (k: string) => string) {
   const asked = statement({ k: keys }, ({ k }) => write(k))
   return async (db: Db, k: readonly S[]): Promise<R[]> =>

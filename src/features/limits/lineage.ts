@@ -88,8 +88,8 @@ export function calledBy(
 }
 
 /**
- * Whether nobody but an agent, or something from outside, has asked for this fire. What a person or a program set for a time is none
- * of these, however often it fires: its schedule was made once.
+ * Whether only an agent, or input from outside, asked for this fire. A schedule that a person or a program set does not count,
+ * however often it fires: it was created once.
  */
 export function isSelfMade({ root, depth, origin }: Lineage): boolean {
   return depth > 1 || root.kind === 'agent_key' || origin !== null

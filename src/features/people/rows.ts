@@ -45,7 +45,7 @@ const READ = statement(
     join wakeful.people p on ${eqByKey('p.bucket', 'k.bucket')} and p.user_id = k.user_id`,
 )
 
-/** As they are now; absent those of whom nothing is known. */
+/** Current preferences; people without a row are absent. */
 export async function readPeople(
   db: Db,
   userIds: Iterable<string>,

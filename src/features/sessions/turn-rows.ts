@@ -64,7 +64,7 @@ export interface TurnWrite extends Held {
   /** The last message of the user it knows of; null where that does not matter to it. */
   readonly lastUserSeq: number | null
   readonly userId: string
-  /** It speaks unasked, and nobody has looked at the preferences of the person: it holds only if there are none. */
+  /** The turn sends an unprompted message and its decision assumed that the person has no preferences; valid only if so. */
   readonly assumesNoPreferences: boolean
   readonly decision: Decision
 }

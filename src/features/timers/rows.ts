@@ -38,7 +38,7 @@ const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at
  * idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is written so that no index fits it.
  * Timers are found again by where they lie (on Citus, which refuses that, by their key); not their sessions, of which the newest version may
  * be one that this statement's snapshot does not show.
- * `reach`: how many are listed, more than `limit` where another process is known to hold some; what is beyond the limit is let go.
+ * `reach`: how many are listed, more than `limit` where another process is known to hold some; rows beyond the limit are released.
  * From the newest end a session is taken only where none of its timers is older than those listed: one look-up by key for each.
  * Event ids come from the process, one for each row at most.
  *

@@ -60,7 +60,7 @@ function notFound(id: string): Refusal {
   return new Refusal('not_found', `there is no work ${id}`)
 }
 
-/** Their own, or everybody's for admin and service that act for nobody. */
+/** A user's own work; everybody's for admins and services that act for no user. */
 async function found(ctx: Context, id: string, db: Db = ctx.db, lock = false): Promise<WorkRow> {
   const row = await getWork(db, ctx.actor.userId, id, lock)
   if (row === null) throw notFound(id)

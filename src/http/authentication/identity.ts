@@ -1,4 +1,4 @@
-/** Everything about who comes in, put together from the settings: keys, tokens, limits, and what pages may do. */
+/** Authentication, built from the settings: keys, tokens, rate limits, and what browser pages may do. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Actor } from '../../api/contract.ts'
 import { wallClock } from '../../clock.ts'
@@ -72,12 +72,12 @@ export function openIdentity(options: IdentityOptions) {
         if (refusal) throw refusal
       },
     },
-    /** With keys and no admin among them nobody could come in, now or later. */
+    /** Without an admin key nobody could sign in or create a key. */
     async requireAdmin(): Promise<void> {
       if (config.auth === 'open' || config.adminKey !== null) return
       if (await hasAdminKey(options.db)) return
       throw new ConfigError(
-        'WAKEFUL_ADMIN_KEY: got nothing, takes at least 32 characters: with WAKEFUL_AUTH=keys and no admin key nobody could come in; or make one in the database with "wakeful keys create --role admin"',
+        'WAKEFUL_ADMIN_KEY: got nothing, takes at least 32 characters: with WAKEFUL_AUTH=keys and no admin key nobody could sign in; or create one in the database with "wakeful keys create --role admin"',
       )
     },
     async close(): Promise<void> {

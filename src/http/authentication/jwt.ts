@@ -7,7 +7,7 @@ import { lookup } from 'node:dns'
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
 import { Agent, fetch } from 'undici'
 import type { Actor } from '../../api/contract.ts'
-import { checkedLookup } from '../../core/calls/lookup.ts'
+import { checkedLookup, readBody } from '../../core/calls/lookup.ts'
 import { parseDid } from '../../core/did.ts'
 import { Refusal } from '../../core/errors.ts'
 import { KEY_PART, ownerDidOf } from '../../core/session.ts'
@@ -59,7 +59,9 @@ export function tokenVerifier(options: JwtOptions): {
     [customFetch]: async (url: string, init: object) => {
       // No redirects: the address was checked, another one was not.
       const answer = await fetch(url, { ...init, redirect: 'manual', dispatcher: agent })
-      return new Response(await bounded(answer.body), { status: answer.status })
+      return new Response((await readBody(answer.body, KEYS_MAX_BYTES)).toString(), {
+        status: answer.status,
+      })
     },
   })
   return {
@@ -104,17 +106,6 @@ function refusalOf(error: unknown): Refusal {
       cause: error,
     },
   )
-}
-
-async function bounded(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length
-    if (bytes > KEYS_MAX_BYTES) throw new Error('the answer at the JWKS address is too long')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /**

@@ -38,7 +38,7 @@ export class EmailChannel implements PushChannel {
     this.#own = addressIn(options.from) ?? ''
     this.#transport = createTransport(options.smtpUrl, {
       from: options.from,
-      // Files and addresses are none of a message's business.
+      // A message must not make nodemailer read a file or fetch a URL.
       disableFileAccess: true,
       disableUrlAccess: true,
     })

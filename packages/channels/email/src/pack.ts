@@ -11,7 +11,7 @@ export interface EmailSettings {
     /** `smtp://user:password@host:587`, `smtps://…` */
     readonly smtpUrl: string
     readonly from: string
-    /** Callers that post mail to us show it; it also signs the addresses that answers go to. Null: nothing comes in. */
+    /** Callers that post mail to us send it, and it signs reply addresses. Null: incoming mail is off. */
     readonly secret: string | null
     /** Where this server is reached from outside: for unsubscribing by one click. */
     readonly publicUrl: string | null

@@ -1,4 +1,4 @@
-/** Proofs that what came in is from whom it says. Pure. */
+/** Checks that an incoming request is from the vendor. Pure. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** A signature is good for this long, either way: clocks differ. */

@@ -162,7 +162,7 @@ const updateOp = operation({
   tag: TAG,
   summary: 'Change a cron, or switch it off or on',
   description:
-    'What is not said stays; `metadata` is merged, and `end_time` null takes the end away.',
+    'Fields left out keep their value; `metadata` is merged, and `end_time` null removes the end.',
   params,
   body: z.object(changeFields),
   opaque: OPAQUE,
