@@ -6,8 +6,13 @@
 
 import { isZone } from '../packages/schedule/src/index.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
-import { isLoopback, isPrivateHost } from './core/calls/address.ts'
-import { readTrustProxy, TRUST_PROXY_FORM, type TrustProxy } from './core/calls/forwarded.ts'
+import {
+  isLoopback,
+  isPrivateHost,
+  readTrustProxy,
+  TRUST_PROXY_FORM,
+  type TrustProxy,
+} from './core/calls/address.ts'
 import { isWebhookSecret, SECRET_FORM } from './core/calls/signature.ts'
 import { SHARDS_MAX } from './core/session.ts'
 import {

@@ -3,7 +3,7 @@
  * wants. Nothing else differs: the same lease, the same commit, the same retries. An alarm of such an agent
  * is a turn over an `alarm` event, and comes by this call like any other.
  */
-import type { RetryAfter } from '../core/calls/retry.ts'
+import type { RetryAfter } from '../core/backoff.ts'
 import { RetryableError, TerminalError } from '../core/errors.ts'
 import type { EventType } from '../core/session.ts'
 import type { AgentRow } from '../features/identity/agent-rows.ts'

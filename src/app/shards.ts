@@ -6,15 +6,23 @@ import { BUCKETS } from '../core/session.ts'
 import type { ExtraService } from '../kernel/engine.ts'
 import { IDLE } from '../kernel/service.ts'
 import { isUnavailable } from '../store/db.ts'
-import { expireLeases } from '../store/expire.ts'
 import { ensureMigrated } from '../store/migrate.ts'
 import { type OpenOptions, openShards, type Store } from '../store/open.ts'
-import { refusePooler } from '../store/server.ts'
-import { keepSetting, readSetting } from '../store/settings.ts'
-import { addShards, holdMap, holdsPeople, type KeptShard, readShards } from '../store/shards/map.ts'
-import { evenRanges, PerShard, ShardMap, type ShardRange } from '../store/shards/ranges.ts'
+import { refusePooler } from '../store/postgres.ts'
+import { expireLeases, keepSetting, readSetting } from '../store/settings.ts'
+import {
+  addShards,
+  evenRanges,
+  holdMap,
+  holdsPeople,
+  type KeptShard,
+  PerShard,
+  readShards,
+  ShardMap,
+  type ShardRange,
+} from '../store/shards/ranges.ts'
+import { followRules } from '../store/zoned.ts'
 import type { App } from './app.ts'
-import { followRules } from './zones.ts'
 
 /** How long a process may not know that people are on their way to another shard. */
 export const MAP_POLL_MS = 2_000

@@ -6,15 +6,15 @@ import { lookup } from 'node:dns'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Agent, type Dispatcher, request } from 'undici'
-import { callRefusal } from '../core/calls/address.ts'
+import type { RetryAfter } from '../core/backoff.ts'
 import {
   BodyTooLong,
   callError,
+  callRefusal,
   checkedLookup,
   type Resolve,
   readBody,
-} from '../core/calls/lookup.ts'
-import type { RetryAfter } from '../core/calls/retry.ts'
+} from '../core/calls/address.ts'
 import { retryAfterOf } from '../core/calls/signature.ts'
 import { freshMsOf } from '../features/intents/polling.ts'
 import { type Got, SourceError } from '../features/intents/source.ts'

@@ -5,9 +5,14 @@
  */
 import { lookup } from 'node:dns'
 import { Agent, type Dispatcher, request } from 'undici'
-import { callRefusal } from '../core/calls/address.ts'
-import { type CallFault, callError, callFault, checkedLookup } from '../core/calls/lookup.ts'
-import type { RetryAfter } from '../core/calls/retry.ts'
+import type { RetryAfter } from '../core/backoff.ts'
+import {
+  type CallFault,
+  callError,
+  callFault,
+  callRefusal,
+  checkedLookup,
+} from '../core/calls/address.ts'
 import { retryAfterOf, webhookSignature } from '../core/calls/signature.ts'
 import { traceHeaders } from '../core/trace/context.ts'
 import type { Attempt } from '../features/alarms/rules.ts'

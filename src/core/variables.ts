@@ -1,8 +1,7 @@
 /** Reads variables one by one and collects what is wrong with them. */
 import ipaddr from 'ipaddr.js'
 import { callRefusal } from './calls/address.ts'
-import { parseDid } from './did.ts'
-import { KEY_PART } from './session.ts'
+import { KEY_PART, parseDid } from './session.ts'
 
 export const ADMIN_KEY_CHARACTERS_MIN = 32
 export const HTTP_URL = 'an http:// or https:// URL'

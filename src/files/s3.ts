@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher, request } from 'undici'
-import { readBody } from '../core/calls/lookup.ts'
+import { readBody } from '../core/calls/address.ts'
 import { errorText } from '../core/errors.ts'
 import { ownerOfKey } from '../features/work/file.ts'
 import type { FileKeeper, KeptFile, ListedFile } from './keeper.ts'

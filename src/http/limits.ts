@@ -4,7 +4,7 @@
  */
 import ipaddr from 'ipaddr.js'
 import type { Actor } from '../api/contract.ts'
-import { plainAddress } from '../core/calls/forwarded.ts'
+import { plainAddress } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
 import { type Bucket, draw, type Rate } from '../features/identity/token-bucket.ts'
 

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import type { Db } from '../store/db.ts'
-import { announce } from '../store/notify.ts'
+import { announce } from '../store/settings.ts'
 import { type LocalHints, TOPICS, type Topic } from './hints.ts'
 
 const GATHER_MS = 5

@@ -1,7 +1,7 @@
 /** One round of services under a clock that is moved by hand: what a loop finds out by polling is asked in one question. */
 import type { Db } from '../store/db.ts'
 import type { DueTable } from '../store/due.ts'
-import { soonestDue } from '../store/soonest.ts'
+import { soonestDue } from '../store/reading.ts'
 import type { Service, Tick } from './service.ts'
 import { soonest } from './trigger.ts'
 

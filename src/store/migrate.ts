@@ -8,8 +8,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../root.ts'
 import type { Db } from './db.ts'
+import { refusedServer } from './postgres.ts'
 import { ensureRoles } from './roles.ts'
-import { refusedServer } from './server.ts'
 import { IN_SEQUENCE, MADE_WHOLE, spread } from './shards/citus.ts'
 
 const DIRECTORY = `${ROOT}migrations/`

@@ -1,7 +1,6 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
-import type { ConnectionHealth } from './connection-health.ts'
-import type { Db, StoreKind } from './db.ts'
+import { type Db, isUnavailable, type StoreKind } from './db.ts'
 import { isSpread, openPostgres, openServer, type Server } from './postgres.ts'
 import { schemaOf } from './shards/ranges.ts'
 
@@ -55,4 +54,33 @@ export async function openShards(urls: readonly string[], options: OpenOptions):
     stores.push(server.store(schemaOf(number), home))
   }
   return stores
+}
+
+// When the database last answered this process, and when it last did not: known without asking it anything.
+
+export class ConnectionHealth {
+  #answeredMs = Number.NEGATIVE_INFINITY
+  #brokeMs = Number.NEGATIVE_INFINITY
+
+  /** Takes note of how it ends. A refusal by the database is an answer, too. */
+  async of<T>(asked: Promise<T>): Promise<T> {
+    try {
+      const answer = await asked
+      this.#answeredMs = performance.now()
+      return answer
+    } catch (error) {
+      if (isUnavailable(error)) this.broke()
+      else this.#answeredMs = performance.now()
+      throw error
+    }
+  }
+
+  broke(): void {
+    this.#brokeMs = performance.now()
+  }
+
+  /** It has answered within `ms`, and nothing has broken since. */
+  beats(ms: number): boolean {
+    return this.#answeredMs > this.#brokeMs && performance.now() - this.#answeredMs < ms
+  }
 }

@@ -3,23 +3,25 @@
  * first start unpacks a prepared directory instead of running initdb (1 s instead of 5 s), marked as
  * unfinished until it is done, so that a start killed half-way leaves nothing that looks finished.
  */
+
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { Duplex } from 'node:stream'
+import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
+import { brotliDecompress, createBrotliDecompress } from 'node:zlib'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import pg from 'pg'
 import { errorText } from '../core/errors.ts'
-import { ConnectionHealth } from './connection-health.ts'
+import { ROOT } from '../root.ts'
 import { SCHEMA } from './db.ts'
 import { lockDirectory } from './lock.ts'
-import type { OpenOptions, Store } from './open.ts'
-import { PgliteSocket } from './pglite-socket.ts'
+import { ConnectionHealth, type OpenOptions, type Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
-import { preparedBlob, preparedParts } from './prepared.ts'
+import { StoreTime } from './query.ts'
 import { CONNECTION, FORMATS, SHARED } from './reading.ts'
 import { unpackTar } from './tar.ts'
-import { StoreTime } from './time.ts'
 
 /** The PostgreSQL major version inside the pinned PGlite. */
 const MAJOR = '18'
@@ -234,4 +236,73 @@ function otherVersion(path: string, found: string): string {
     `open it with the Wakeful version that wrote it, export with pg_dump to a PostgreSQL server, ` +
     `and start with DATABASE_URL=postgres://… or an empty directory`
   )
+}
+
+// As a socket to `pg`: bytes of PostgreSQL's protocol go to an embedded database and back, one write at a time.
+
+/** The first byte of the message that ends a connection. */
+const GOODBYE = 'X'.charCodeAt(0)
+
+export class PgliteSocket extends Duplex {
+  readonly #ask: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
+
+  /** `ask` answers what was written, all of it. */
+  constructor(ask: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) {
+    super()
+    this.#ask = ask
+  }
+
+  connect(): void {
+    process.nextTick(() => this.emit('connect'))
+  }
+
+  setNoDelay(): void {}
+  setKeepAlive(): void {}
+  ref(): void {}
+  unref(): void {}
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: string, written: (error?: Error | null) => void): void {
+    // Closing the socket does not close the database.
+    if (chunk[0] === GOODBYE) {
+      written()
+      return
+    }
+    this.#ask(new Uint8Array(chunk)).then(
+      ({ buffer, byteOffset, byteLength }) => {
+        this.push(Buffer.from(buffer, byteOffset, byteLength))
+        written()
+      },
+      (error: Error) => written(error),
+    )
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], written: (error?: Error | null) => void): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), '', written)
+  }
+}
+
+// The directory of a database that was prepared when we were built, as a tar: what a first start begins with. Null without one.
+
+const PREPARED = `${ROOT}dist/prepared.tar.br`
+const PART_BYTES = 1 << 20
+const decompressed = promisify(brotliDecompress)
+
+/** One after the other: all of it at once is more than a small server has to spare. */
+export async function preparedParts(): Promise<AsyncIterable<Buffer> | null> {
+  if (!existsSync(PREPARED)) return null
+  const parts = createBrotliDecompress({ chunkSize: PART_BYTES })
+  parts.end(await readFile(PREPARED))
+  return parts
+}
+
+/** In memory of its own. */
+export async function preparedDirectory(): Promise<Uint8Array<ArrayBuffer> | null> {
+  return existsSync(PREPARED) ? new Uint8Array(await decompressed(await readFile(PREPARED))) : null
+}
+
+export async function preparedBlob(): Promise<Blob | null> {
+  const directory = await preparedDirectory()
+  return directory === null ? null : new Blob([directory])
 }

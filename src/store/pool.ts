@@ -1,7 +1,6 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
 import { threadId } from 'node:worker_threads'
 import pg from 'pg'
-import { ConnectionHealth } from './connection-health.ts'
 import {
   CommitUnknownError,
   type Db,
@@ -13,10 +12,9 @@ import {
   type TxOptions,
 } from './db.ts'
 import { NOW } from './due.ts'
-import { Query } from './query.ts'
+import { ConnectionHealth } from './open.ts'
+import { ASK_TIME, instantText, parameter, Query, type StoreTime, utcInstant } from './query.ts'
 import { commandsOf, onItsNode } from './shards/citus.ts'
-import { ASK_TIME, instantText, type StoreTime } from './time.ts'
-import { parameter, utcInstant } from './values.ts'
 
 const { builtins } = pg.types
 

@@ -1,5 +1,6 @@
 /** How statements are planned and commits wait, as settings of a connection or of a transaction. */
-import type { Reading } from './db.ts'
+import type { Db, Reading } from './db.ts'
+import type { DueTable } from './due.ts'
 
 /**
  * Statistics of a hot table are always old, so how it is read is not left to the planner. A claim analysed
@@ -81,4 +82,16 @@ function configured(to: (setting: [name: string, value: string]) => string): str
     (setting) => `set_config('${setting[0]}', '${to(setting)}', false)`,
   )
   return `select ${calls.join(', ')}`
+}
+
+// When something is due at all, in one question: for a clock that is moved from one such instant to the next.
+
+/** Of each table the soonest instant a row wants attention, also where it has passed; null where none does. */
+export async function soonestDue(db: Db, tables: readonly DueTable[]): Promise<(Date | null)[]> {
+  const columns = tables.map(
+    ({ name, live, due }, place) =>
+      `(select n.${due} from ${name} n where ${live} order by n.${due} limit 1) as d${place}`,
+  )
+  const [row] = await db.query<Record<string, Date | null>>(`select ${columns}`)
+  return tables.map((_, place) => row?.[`d${place}`] ?? null)
 }

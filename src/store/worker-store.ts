@@ -9,9 +9,14 @@ import { pathToFileURL } from 'node:url'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { ROOT } from '../root.ts'
 import type { OpenOptions, Store } from './open.ts'
-import { COMPILED_SOON, embeddedStore, OWN_PARAMS, sparingly } from './pglite.ts'
-import { PgliteSocket } from './pglite-socket.ts'
-import { preparedDirectory } from './prepared.ts'
+import {
+  COMPILED_SOON,
+  embeddedStore,
+  OWN_PARAMS,
+  PgliteSocket,
+  preparedDirectory,
+  sparingly,
+} from './pglite.ts'
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `

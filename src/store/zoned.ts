@@ -1,7 +1,9 @@
 /** What waits for its next regular slot: read page by page, and moved where that slot has moved. */
 import { CLOCK_STEP_MS } from '../../packages/schedule/src/count.ts'
+import { movedSlot } from '../../packages/schedule/src/moved.ts'
 import type { Db } from './db.ts'
 import { eqByKey, inMs, NOW, NOW_MS } from './due.ts'
+import { keepSetting, putSetting } from './settings.ts'
 import { rows, statement } from './statement.ts'
 
 /** One that waits for its next regular slot. */
@@ -116,5 +118,21 @@ export async function moveSlots(
       moved[table] += (await STATEMENTS[table].move.run(db, { i: moves })).length
       last = page.length < PAGE ? undefined : page.at(-1)
     }
+  return moved
+}
+
+// Rules of time zones change with the version of Node. What was stored under the old ones would keep its old instant once, an hour off; where
+// a store was last served under others, the slots that wait are reckoned again before anything of it is served.
+
+const KEY = 'tz_data'
+
+/** Answers how many were moved, by table; null where the rules are those of last time. */
+export async function followRules(
+  db: Db,
+  version: string,
+): Promise<Readonly<Record<string, number>> | null> {
+  if ((await keepSetting(db, KEY, version)) === version) return null
+  const moved = await moveSlots(db, 'zoned', (row) => movedSlot(row, row.slot, row.now))
+  await putSetting(db, KEY, version)
   return moved
 }

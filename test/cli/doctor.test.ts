@@ -14,7 +14,7 @@ import {
 } from '../../packages/doctor/src/facts.ts'
 import { migrateUp } from '../../src/store/migrate.ts'
 import { openStore } from '../../src/store/open.ts'
-import { refusePooler, sharesConnections } from '../../src/store/server.ts'
+import { refusePooler, sharesConnections } from '../../src/store/postgres.ts'
 import { folder } from '../process/server.ts'
 import { live } from '../sessions/live.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -2,9 +2,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as console from '../../console/src/session/key.ts'
-import { parseDid } from '../../src/core/did.ts'
 import { keyPart, sessionKey } from '../../src/core/fields.ts'
-import { KEY_PART, ownerDidOf, parseSessionKey, SESSION_KEY } from '../../src/core/session.ts'
+import {
+  KEY_PART,
+  ownerDidOf,
+  parseDid,
+  parseSessionKey,
+  SESSION_KEY,
+} from '../../src/core/session.ts'
 import { isOwner } from '../../src/core/variables.ts'
 
 const LETTERS = 'abcXYZ0189._@|+=~/-'

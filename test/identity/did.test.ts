@@ -1,7 +1,7 @@
 /** Contract: an agent proves its DID by signing a challenge. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { challengeMessage, isProof, parseDid } from '../../src/core/did.ts'
+import { challengeMessage, isProof, parseDid } from '../../src/core/session.ts'
 import { problem } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ADMIN_KEY, type Stage, sharedStage, signer } from './stage.ts'

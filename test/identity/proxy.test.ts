@@ -6,7 +6,7 @@ import {
   plainAddress,
   readTrustProxy,
   trustsOf,
-} from '../../src/core/calls/forwarded.ts'
+} from '../../src/core/calls/address.ts'
 import { ADMIN, door } from '../http/door.ts'
 import { eachStore } from '../setup/stores.ts'
 import { opens, type Stage, sharedStage } from './stage.ts'

@@ -65,8 +65,8 @@ vi.mock('@electric-sql/pglite', async (original) => {
 })
 
 /** Read once by each worker: unpacking it takes a fifth of a second, and those that are used again need none of it. */
-vi.mock('../../src/store/prepared.ts', async (original) => {
-  const real = await original<typeof import('../../src/store/prepared.ts')>()
+vi.mock('../../src/store/pglite.ts', async (original) => {
+  const real = await original<typeof import('../../src/store/pglite.ts')>()
   let kept: Promise<Blob | null> | undefined
   return { ...real, preparedBlob: () => (kept ??= real.preparedBlob()) }
 })

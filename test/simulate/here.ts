@@ -6,9 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import type pg from 'pg'
 import type { Store } from '../../src/store/open.ts'
-import { answered, embeddedStore } from '../../src/store/pglite.ts'
-import { PgliteSocket } from '../../src/store/pglite-socket.ts'
-import { preparedBlob } from '../../src/store/prepared.ts'
+import { answered, embeddedStore, PgliteSocket, preparedBlob } from '../../src/store/pglite.ts'
 import { Memory } from './memory.ts'
 
 /** Enough for all tables of a life, and little to put back. */

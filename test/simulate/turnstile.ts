@@ -4,9 +4,8 @@
  * dies before, within or after it. A process that died hears nothing any more: its promises stay open for ever.
  */
 
-import { ConnectionHealth } from '../../src/store/connection-health.ts'
 import { CommitUnknownError, type Db } from '../../src/store/db.ts'
-import type { Store } from '../../src/store/open.ts'
+import { ConnectionHealth, type Store } from '../../src/store/open.ts'
 import { writtenBy } from './written.ts'
 
 export const FATES = [

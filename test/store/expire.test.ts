@@ -8,7 +8,7 @@ import { newId } from '../../src/core/ids.ts'
 import { markHeld } from '../../src/features/sessions/lease-rows.ts'
 import { claimTurns } from '../../src/features/sessions/rows.ts'
 import { promoteTimers } from '../../src/features/timers/rows.ts'
-import { LEASED_TABLES } from '../../src/store/expire.ts'
+import { LEASED_TABLES } from '../../src/store/settings.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 

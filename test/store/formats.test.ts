@@ -2,7 +2,7 @@
 import { afterAll, expect, it } from 'vitest'
 import type { Db } from '../../src/store/db.ts'
 import { ensureMigrated } from '../../src/store/migrate.ts'
-import { refusedServer } from '../../src/store/server.ts'
+import { refusedServer } from '../../src/store/postgres.ts'
 import { openLive } from '../sessions/live.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'

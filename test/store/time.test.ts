@@ -1,7 +1,7 @@
 /** The database's time without asking for it each time: rule of one clock, the database's. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { NOW } from '../../src/store/due.ts'
-import { instantText, StoreTime } from '../../src/store/time.ts'
+import { instantText, StoreTime } from '../../src/store/query.ts'
 import { eachStore } from '../setup/stores.ts'
 import { emptiedStore } from './stores.ts'
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { hasUnstorableText } from '../../src/core/text.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
-import { utcInstant } from '../../src/store/values.ts'
+import { utcInstant } from '../../src/store/query.ts'
 import { eachStore } from '../setup/stores.ts'
 
 eachStore('values', (store) => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { movedSlot } from '../../packages/schedule/src/moved.ts'
-import { followRules } from '../../src/app/zones.ts'
+import { followRules } from '../../src/store/zoned.ts'
 import { folder } from '../process/server.ts'
 import { type Row, type Stage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

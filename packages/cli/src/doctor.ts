@@ -150,7 +150,7 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
   const [{ openStore }, { examine }, { sharesConnections }] = await Promise.all([
     import('../../../src/store/open.ts'),
     import('../../doctor/src/rows.ts'),
-    import('../../../src/store/server.ts'),
+    import('../../../src/store/postgres.ts'),
   ])
   try {
     const store = await openStore(databaseUrl, { now: () => null, onError: () => undefined })

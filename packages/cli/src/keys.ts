@@ -25,9 +25,8 @@ import {
 import type { Db } from '../../../src/store/db.ts'
 import { DirectoryInUseError } from '../../../src/store/lock.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
-import { announce } from '../../../src/store/notify.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { readSetting } from '../../../src/store/settings.ts'
+import { announce, readSetting } from '../../../src/store/settings.ts'
 
 const LIST_MAX = 500
 

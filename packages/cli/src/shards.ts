@@ -11,13 +11,14 @@ import type { Store } from '../../../src/store/open.ts'
 import { moveSchema } from '../../../src/store/shards/citus.ts'
 import {
   addShards,
+  evenRanges,
   forgetShards,
   holdMap,
   holdsPeople,
   type KeptShard,
+  type PerShard,
   readShards,
-} from '../../../src/store/shards/map.ts'
-import { evenRanges, type PerShard } from '../../../src/store/shards/ranges.ts'
+} from '../../../src/store/shards/ranges.ts'
 import { examine } from '../../doctor/src/rows.ts'
 import { splitShard } from '../../shards/src/split.ts'
 import { UsageError } from './exit.ts'

@@ -1,6 +1,6 @@
 /** What is wrong with an installation, and what to do about it: a pure judgement of facts. */
 
-import { PG_MAJOR_MIN, SHARED, SHARED_ADVICE } from '../../../src/store/server.ts'
+import { PG_MAJOR_MIN, SHARED, SHARED_ADVICE } from '../../../src/store/postgres.ts'
 
 export type Health = 'ok' | 'warn' | 'fail'
 

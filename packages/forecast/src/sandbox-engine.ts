@@ -22,7 +22,7 @@ import { type Agents, TurnsService } from '../../../src/kernel/turns.ts'
 import { WakesService } from '../../../src/kernel/wakes.ts'
 import { type DueTable, SESSIONS, WAKES } from '../../../src/store/due.ts'
 import type { Store } from '../../../src/store/open.ts'
-import { soonestDue } from '../../../src/store/soonest.ts'
+import { soonestDue } from '../../../src/store/reading.ts'
 
 /** Longer than any turn of a forecast: its clock stands still meanwhile. */
 const LEASE_MS = 3_600_000

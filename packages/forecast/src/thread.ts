@@ -1,7 +1,6 @@
 /** In the thread of the store that forecasts have: plays what it is told, beside the store. */
 
-import { embeddedStore } from '../../../src/store/pglite.ts'
-import { PgliteSocket } from '../../../src/store/pglite-socket.ts'
+import { embeddedStore, PgliteSocket } from '../../../src/store/pglite.ts'
 import type { Begin } from '../../../src/store/worker-store.ts'
 import { BROKEN_OFF, isRaised, OTHERS_WAIT } from './flag.ts'
 import { type Clock, type Played, play, type Stretch, type Trouble } from './play.ts'

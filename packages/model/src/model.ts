@@ -3,7 +3,7 @@
  * tried again as it asks to be; time and length are bounded; an error says what to change, and never holds the key.
  */
 import { Agent, type Dispatcher, request } from 'undici'
-import { BodyTooLong, readBody } from '../../../src/core/calls/lookup.ts'
+import { BodyTooLong, readBody } from '../../../src/core/calls/address.ts'
 import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, TerminalError } from '../../../src/core/errors.ts'
 import { type ModelUsage, tracedModelCall } from './trace.ts'

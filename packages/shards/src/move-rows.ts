@@ -3,8 +3,7 @@
  * shard. What arrives waits in tables of its own, which no service reads, until the shard it comes from has let it go: nothing is ever
  * due in two places, and after a kill the next run goes on where it stopped.
  */
-import { parseDid } from '../../../src/core/did.ts'
-import { bucketOf } from '../../../src/core/session.ts'
+import { bucketOf, parseDid } from '../../../src/core/session.ts'
 import { type Db, SHARD_FENCE } from '../../../src/store/db.ts'
 import { NOW } from '../../../src/store/due.ts'
 import { readSetting } from '../../../src/store/settings.ts'

@@ -8,8 +8,14 @@ import { agreeOnMap, agreeOnShard, firstMap, MAP_POLL_MS } from '../../../src/ap
 import { Refusal } from '../../../src/core/errors.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
 import type { Store } from '../../../src/store/open.ts'
-import { addShards, changeShard, holdMap, type KeptShard } from '../../../src/store/shards/map.ts'
-import { type PerShard, splitRange } from '../../../src/store/shards/ranges.ts'
+import {
+  addShards,
+  changeShard,
+  holdMap,
+  type KeptShard,
+  type PerShard,
+  splitRange,
+} from '../../../src/store/shards/ranges.ts'
 import { bring, hasLetGo, holdShard, letGo, settleIn } from './move-rows.ts'
 
 /** All processes have heard of it by then. */

@@ -6,7 +6,7 @@ import {
   type FetchRequest,
   type Validators,
 } from '../../../src/calls/fetcher.ts'
-import type { RetryAfter } from '../../../src/core/calls/retry.ts'
+import type { RetryAfter } from '../../../src/core/backoff.ts'
 import type { NewSignal } from '../../../src/features/intents/signal.ts'
 import type { Got, Source, Visit } from '../../../src/features/intents/source.ts'
 import type { ClaimedSource, PolledSource } from './rows.ts'

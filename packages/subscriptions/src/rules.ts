@@ -1,6 +1,6 @@
 /** A subscription of somebody outside: what makes it the same one, how long it lasts, and what becomes of a delivery. Pure. */
 import { createHash } from 'node:crypto'
-import { askedMs } from '../../../src/core/calls/retry.ts'
+import { askedMs } from '../../../src/core/backoff.ts'
 import type { Attempt } from '../../../src/features/alarms/rules.ts'
 import { canonicalJson } from '../../exact-json/src/index.ts'
 import type { EventArguments } from './event-types.ts'

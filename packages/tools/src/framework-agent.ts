@@ -8,7 +8,7 @@
 
 import type { Agent, AgentLimits } from '../../../src/agents/agent.ts'
 import { agent, type PastEvent, type Turn } from '../../../src/agents/function.ts'
-import { askedMs } from '../../../src/core/calls/retry.ts'
+import { askedMs } from '../../../src/core/backoff.ts'
 import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, RetryableError, TerminalError } from '../../../src/core/errors.ts'
 import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'

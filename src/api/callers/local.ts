@@ -1,8 +1,7 @@
 /** Who acts when nobody came through a door: the process itself, as admin, maybe for one owner. */
 
-import { parseDid } from '../../core/did.ts'
 import { Refusal } from '../../core/errors.ts'
-import { KEY_PART, ownerDidOf } from '../../core/session.ts'
+import { KEY_PART, ownerDidOf, parseDid } from '../../core/session.ts'
 import type { Actor } from '../contract.ts'
 
 /** `actAs` names an owner by DID or by a bare user id. */

@@ -1,6 +1,6 @@
 /** Standard Webhooks, the pure part: what is signed, and how an answer asks for patience. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { RetryAfter } from './retry.ts'
+import type { RetryAfter } from '../backoff.ts'
 
 const SECRET_PREFIX = 'whsec_'
 const SECRET_BYTES = 32

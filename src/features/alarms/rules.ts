@@ -17,9 +17,8 @@ import {
   parsedOf,
   ScheduleError,
 } from '../../../packages/schedule/src/index.ts'
-import { ladderMs } from '../../core/backoff.ts'
-import type { CallFault } from '../../core/calls/lookup.ts'
-import { askedMs, type RetryAfter } from '../../core/calls/retry.ts'
+import { askedMs, ladderMs, type RetryAfter } from '../../core/backoff.ts'
+import type { CallFault } from '../../core/calls/address.ts'
 import { newId } from '../../core/ids.ts'
 import { storableText } from '../../core/text.ts'
 

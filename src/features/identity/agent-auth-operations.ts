@@ -1,6 +1,8 @@
 /** An agent proves its DID by signing a challenge, and gets a token with the rights of the key made for that DID. */
 import { z } from 'zod'
 import { operation } from '../../api/contract.ts'
+import { Refusal } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
 import {
   CHALLENGE_SECONDS,
   challengeMessage,
@@ -9,9 +11,7 @@ import {
   parseDid,
   SIGNATURE,
   TOKEN_SECONDS,
-} from '../../core/did.ts'
-import { Refusal } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
+} from '../../core/session.ts'
 import { writeAudit } from './audit-rows.ts'
 import { makeKey, randomToken, sha256 } from './key.ts'
 import { insertToken } from './key-rows.ts'

@@ -2,11 +2,10 @@
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { idParam, listQuery, newestPage, notify, operation, pageOf } from '../../api/contract.ts'
-import { parseDid } from '../../core/did.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
-import { ownerDidOf } from '../../core/session.ts'
+import { ownerDidOf, parseDid } from '../../core/session.ts'
 import { makeKey, ROLES } from './key.ts'
 import { insertKey, type KeyRow, listKeys, type NewKey, revokeKey } from './key-rows.ts'
 

@@ -1,7 +1,6 @@
 /** When a source of facts is asked again: politely, later after errors, and never sooner than its server wishes. */
 import { createHash } from 'node:crypto'
-import { ladderMs } from '../../core/backoff.ts'
-import { askedMs, type RetryAfter } from '../../core/calls/retry.ts'
+import { askedMs, ladderMs, type RetryAfter } from '../../core/backoff.ts'
 
 export const POLL_MIN_MS = 60_000
 export const POLL_MAX_MS = 86_400_000

@@ -7,10 +7,9 @@ import { lookup } from 'node:dns'
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
 import { Agent, fetch } from 'undici'
 import type { Actor } from '../../api/contract.ts'
-import { checkedLookup, readBody } from '../../core/calls/lookup.ts'
-import { parseDid } from '../../core/did.ts'
+import { checkedLookup, readBody } from '../../core/calls/address.ts'
 import { Refusal } from '../../core/errors.ts'
-import { KEY_PART, ownerDidOf } from '../../core/session.ts'
+import { KEY_PART, ownerDidOf, parseDid } from '../../core/session.ts'
 import { ROLES, type Role } from '../../features/identity/key.ts'
 
 const ALGORITHMS = [

@@ -4,7 +4,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { WebSocket } from 'ws'
-import { callError } from '../../../../src/core/calls/lookup.ts'
+import { callError } from '../../../../src/core/calls/address.ts'
 import { newToken } from '../../../../src/core/ids.ts'
 import { jsonOf } from '../../../../src/features/channels/request.ts'
 import type { Db } from '../../../../src/store/db.ts'

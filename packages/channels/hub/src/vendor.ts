@@ -1,6 +1,7 @@
 /** A vendor's API over HTTP, and how a text goes out through it part by part. Keys travel in headers, and are in nothing that is told. */
-import { callError } from '../../../../src/core/calls/lookup.ts'
-import { askedMs } from '../../../../src/core/calls/retry.ts'
+
+import { askedMs } from '../../../../src/core/backoff.ts'
+import { callError } from '../../../../src/core/calls/address.ts'
 import { retryAfterOf } from '../../../../src/core/calls/signature.ts'
 import { jsonOf } from '../../../../src/features/channels/request.ts'
 import { pushWaitMs, splitText } from '../../../../src/features/channels/text.ts'
