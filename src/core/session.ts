@@ -79,7 +79,6 @@ export function bucketOf(userId: string): number {
 export const LOCAL_USER = 'local'
 
 // Owners' names: `did:matrix:<user>:<first 16 hex digits of an ed25519 public key>`, and the proof that one holds that key.
-
 const DID = /^did:matrix:([^:]+):([0-9a-f]{16})$/
 /** What stands before the 32 bytes of an ed25519 public key in its standard form (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')

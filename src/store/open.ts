@@ -57,7 +57,6 @@ export async function openShards(urls: readonly string[], options: OpenOptions):
 }
 
 // When the database last answered this process, and when it last did not: known without asking it anything.
-
 export class ConnectionHealth {
   #answeredMs = Number.NEGATIVE_INFINITY
   #brokeMs = Number.NEGATIVE_INFINITY

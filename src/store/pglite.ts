@@ -284,7 +284,6 @@ export class PgliteSocket extends Duplex {
 }
 
 // The directory of a database that was prepared when we were built, as a tar: what a first start begins with. Null without one.
-
 const PREPARED = `${ROOT}dist/prepared.tar.br`
 const PART_BYTES = 1 << 20
 const decompressed = promisify(brotliDecompress)

@@ -145,7 +145,6 @@ export function openPostgres(url: string, options: OpenOptions): Store {
 }
 
 // What makes a database server unusable, checked before anything is written to it.
-
 export const PG_MAJOR_MIN = 15
 
 /** Why a server cannot be used, in one line; null where it can. */

@@ -121,9 +121,7 @@ export async function moveSlots(
   return moved
 }
 
-// Rules of time zones change with the version of Node. What was stored under the old ones would keep its old instant once, an hour off; where
-// a store was last served under others, the slots that wait are reckoned again before anything of it is served.
-
+// Time zone rules change with the version of Node. When they do, waiting slots are recomputed before the store is served.
 const KEY = 'tz_data'
 
 /** Answers how many were moved, by table; null where the rules are those of last time. */

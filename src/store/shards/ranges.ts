@@ -127,7 +127,6 @@ export function schemaOf(number: number): string {
 }
 
 // The map of shards, kept in shard 0; and what each shard knows of itself.
-
 export interface KeptShard extends ShardRange {
   /** Its buckets are on their way from there; nobody serves them. */
   readonly splitsFrom: number | null
