@@ -8,6 +8,7 @@ export const getCapabilities = operation({
   path: '/v1/capabilities',
   tag: 'Schedules',
   summary: 'The agents, executors of work and channels that can be named here',
+  owner: 'caller',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({
     agents: z.array(z.string()),

@@ -10,6 +10,7 @@ import type { Topic } from '../kernel/hints.ts'
 import type { Kernel } from '../kernel.ts'
 import type { Db } from '../store/db.ts'
 import type { Place } from './lists.ts'
+import { lacksOwner, type OwnerSource } from './owner.ts'
 import { perform } from './perform.ts'
 import { parsePart, wrapOpaque } from './shape.ts'
 
@@ -67,6 +68,8 @@ export interface Context {
   /** Of the shard this runs on. */
   readonly kernel: Kernel
   readonly actor: Actor
+  /** The person this call is about, as its operation declares; null: everybody, or known by the row alone. */
+  readonly owner?: string | null
   /** The instant a test clock dictates, or null: then the database's time of day counts. */
   readonly now: Date | null
   /** Aborted when nobody waits for the answer any more. Made when asked for: few ask, and it costs 4 µs. */
@@ -112,7 +115,7 @@ export interface Answer {
   readonly status?: number
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** For the audit log, where neither path nor answer says it: which object, and whose it is. */
+  /** For the audit log: the object if the path does not name it, and its owner if the request does not. */
   readonly about?: { readonly id?: string; readonly owner?: string | null }
   /** What a repeated request with the same key is answered, where the first answer holds a secret. */
   readonly again?: unknown
@@ -144,16 +147,16 @@ interface Head {
   readonly opaque?: readonly string[]
   /** Honours `Idempotency-Key`. */
   readonly creates?: boolean
-  /** Where `user_id` says whose it is; required of credentials that stand for no one person. */
-  readonly ownerIn?: 'query' | 'body'
+  /** Where the person it is about is named. */
+  readonly owner: OwnerSource
+  /** Credentials that stand for no one person must name one. */
+  readonly ownerRequired?: boolean
   readonly roles: readonly Role[] | 'public'
   /**
    * How a change is audited. Default: everything but a GET runs in one transaction that ends with its audit
    * entry. `own`: the operation opens no such transaction and writes `ctx.entry` with its change. `none`: it changes nothing.
    */
   readonly audit?: 'own' | 'none'
-  /** Works on what belongs to no owner (keys, tickets, the audit log): `ctx.db` sees everything. */
-  readonly unowned?: boolean
   readonly across?: Across
   /** For OpenAPI: refusals that its shape does not tell of. */
   readonly refuses?: readonly ErrorCode[]
@@ -229,25 +232,9 @@ export function prepare(op: Operation, actor: Actor, raw: RawInput): Input {
   const params = parsePart(op.params, 'path', raw.params, errors)
   const query = parsePart(op.query, 'query', raw.query, errors)
   const body = parsePart(op.body, 'body', wrapOpaque(op.opaque, raw.body), errors)
-  if (op.ownerIn !== undefined && actor.userId === null && !namesOwner(raw[op.ownerIn]))
-    errors.push(`${op.ownerIn}.user_id: is required`)
+  if (lacksOwner(op, actor, raw)) errors.push(`${op.owner}.user_id: is required`)
   if (errors.length > 0) throw new Refusal('shape', errors)
   return { params, query, body }
-}
-
-/** Or says that everybody is meant, where an operation takes that. */
-function namesOwner(part: unknown): boolean {
-  const { user_id, everybody } = (part ?? {}) as { user_id?: unknown; everybody?: unknown }
-  return user_id != null || String(everybody) === 'true'
-}
-
-/**
- * Whose it is: as the request says for admin and service, who may act for anybody, else the credential's own.
- * Null: everybody's.
- */
-export function ownerOf(actor: Actor, named: string | null | undefined): string | null {
-  const free = actor.role === 'admin' || actor.role === 'service' || actor.userId === null
-  return free ? (named ?? actor.userId) : actor.userId
 }
 
 export async function execute(op: Operation, ctx: Context, raw: RawInput): Promise<Answer> {

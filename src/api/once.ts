@@ -8,7 +8,7 @@ import { canonicalJson, RawJson, writeJson } from '../../packages/exact-json/src
 import { Refusal } from '../core/errors.ts'
 import type { KeptAnswer, KeyClaim } from '../features/identity/idempotency-rows.ts'
 import type { Db } from '../store/db.ts'
-import type { Actor, Answer, Context, Input, Operation } from './contract.ts'
+import type { Answer, Context, Input, Operation } from './contract.ts'
 import { inOneTransaction, perform } from './perform.ts'
 import { inShard } from './shards.ts'
 
@@ -41,16 +41,11 @@ function fingerprint({ method, path, body }: KeyedRequest): string {
 }
 
 /** Whose key it is: the owner of what will be created, as far as the request says. */
-function ownerOf({ actor }: Context, body: unknown): string {
-  const { agentId } = actor
-  const whose = personOf(actor, body)
+function keyOwner({ actor, owner }: Context): string {
+  const { agentId, ownerDid, userId, keyId } = actor
+  const person = userId ?? owner ?? null
+  const whose = ownerDid ?? (person === null ? `*:${keyId ?? ''}` : `user:${person}`)
   return agentId === null ? whose : `${whose}:${agentId}`
-}
-
-function personOf(actor: Actor, body: unknown): string {
-  if (actor.ownerDid !== null) return actor.ownerDid
-  const named = actor.userId ?? (body as { user_id?: unknown } | undefined)?.user_id
-  return typeof named === 'string' ? `user:${named}` : `*:${actor.keyId ?? ''}`
 }
 
 type Run = (op: Operation, ctx: Context, input: Input, request: KeyedRequest) => Promise<Answer>
@@ -59,7 +54,7 @@ type Run = (op: Operation, ctx: Context, input: Input, request: KeyedRequest) =>
 export function onceByKey(store: IdempotencyStore): Run {
   const inFlight = new Set<string>()
   const run: Run = async (op, ctx, input, request) => {
-    const owner = ownerOf(ctx, request.body)
+    const owner = keyOwner(ctx)
     const claim = { owner, key: request.key, fingerprint: fingerprint(request) }
     const id = `${ctx.db.schema} ${claim.key} ${owner}`
     if (inFlight.has(id)) {
@@ -68,7 +63,7 @@ export function onceByKey(store: IdempotencyStore): Run {
     }
     inFlight.add(id)
     try {
-      const answer = await inOneTransaction(op, ctx, input, (inside) =>
+      const answer = await inOneTransaction(op, ctx, (inside) =>
         claimAndRun(store, op, inside, input, claim),
       )
       if (answer.later === undefined) return answer

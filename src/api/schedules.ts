@@ -61,7 +61,7 @@ export const schedules = [
       'Takes a phrase, a cron expression or a frequency. The times lie strictly after `after`; an interval is anchored there. Nothing is stored.',
     body,
     audit: 'none',
-    unowned: true,
+    owner: 'nobody',
     roles: ['admin', 'service', 'agent', 'user'],
     output,
     async run(ctx, { body }) {

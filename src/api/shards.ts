@@ -4,23 +4,24 @@
  * in all of them and made one. No transaction spans two shards.
  */
 import { Refusal } from '../core/errors.ts'
-import { LOCAL_USER, parseSessionKey } from '../core/session.ts'
+import { LOCAL_USER } from '../core/session.ts'
 import type { Across, Answer, Context, Input, Operation } from './contract.ts'
 import { cursorOf, decodeCursor, type Page, type Place } from './lists.ts'
+import { ownerFor } from './owner.ts'
 
 type Run = (ctx: Context, input: Input) => Promise<Answer>
 
 /** Runs `run` where the operation belongs. */
-export function inShard(op: Operation, ctx: Context, input: Input, run: Run): Promise<Answer> {
+export function inShard(op: Operation, asked: Context, input: Input, run: Run): Promise<Answer> {
+  const owner = ownerFor(op, asked.actor, input)
+  const ctx = { ...asked, owner }
   const { shards } = ctx
   if (shards === undefined) return run(ctx, input)
-  const within = async (number: number, asked = input) => run(shards.within(ctx, number), asked)
-  const owner = op.unowned ? null : ownerIn(ctx, input)
+  const within = async (number: number, part = input) => run(shards.within(ctx, number), part)
   if (owner !== null) return within(shards.ofUser(owner))
   if (op.across !== undefined) return op.across(shards.count, within, input)
-  if (op.unowned) return within(0)
-  if (op.path.endsWith('}') || fields(input.params).id !== undefined)
-    return firstOf(shards.count, within, op.method === 'GET' ? 0 : STILL_MS)
+  if (op.owner === 'nobody') return within(0)
+  if (op.owner === 'row') return firstOf(shards.count, within, op.method === 'GET' ? 0 : STILL_MS)
   return within(op.method === 'GET' ? 0 : shards.ofUser(LOCAL_USER))
 }
 
@@ -102,23 +103,6 @@ function isUnknown(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'not_found'
 }
 
-/** Whom the request is about, where it says so or the credentials do. */
-function ownerIn({ actor }: Context, { params, query, body }: Input): string | null {
-  const [path, asked, given] = [fields(params), fields(query), fields(body)]
-  // A subscription's wish says it among its arguments.
-  const named = text(given.user_id) ?? text(asked.user_id) ?? text(fields(given.arguments).user_id)
-  const free = actor.role === 'admin' || actor.role === 'service' || actor.userId === null
-  if (free && named !== undefined) return named
-  if (actor.userId !== null) return actor.userId
-  const key = text(path.session_key) ?? text(asked.session_key) ?? text(given.session_key)
-  return parseSessionKey(key ?? '')?.userId ?? text(path.user_id) ?? null
-}
-
-type Fields = Readonly<Record<string, unknown>>
-const fields = (value: unknown): Fields =>
-  typeof value === 'object' && value !== null ? (value as Fields) : {}
-const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
-
 /**
  * Pages of all shards as one. All are ordered by the same key, so one cursor says the place in each. Rows behind the end of a page
  * that has more behind it wait for the next one.
@@ -170,7 +154,7 @@ export function mergedArrays(by: string, first: 'newest' | 'soonest'): Across {
     const { limit, offset } = input.query as Stretch
     const query = { ...(input.query as Stretch), limit: offset + limit, offset: 0 }
     const answers = await everywhere(shards, (number) => ask(number, { ...input, query }))
-    const rows = answers.flatMap(({ body }) => body as readonly Fields[])
+    const rows = answers.flatMap(({ body }) => body as readonly Readonly<Record<string, unknown>>[])
     const ordered = rows
       .map((row) => ({ row, at: new Date(row[by] as Date).getTime(), id: String(row.id) }))
       .sort((a, b) => sign * (a.at - b.at || (a.id < b.id ? -1 : 1)))

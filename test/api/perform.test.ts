@@ -36,6 +36,7 @@ function scene(commit: () => void) {
 }
 
 const deletion = operation({
+  owner: 'caller',
   name: 'delete_it',
   method: 'DELETE',
   path: '/v1/it',

@@ -44,6 +44,7 @@ const context = (): Context => {
   return { ...made, kernel: { agents: { knows: () => true } } as unknown as Context['kernel'] }
 }
 const postMessage = operation({
+  owner: 'caller',
   name: 'post_message',
   method: 'POST',
   path: '/v1/sessions/{session_key}/messages',

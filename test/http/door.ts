@@ -55,6 +55,7 @@ const head = { tag: 'Notes', roles: ROLES, output: null, audit: 'none' } as cons
 
 export const noteOperations = [
   operation({
+    owner: 'caller',
     ...head,
     name: 'create_note',
     method: 'POST',
@@ -68,6 +69,7 @@ export const noteOperations = [
     run: async (_ctx, { body }) => ({ body }),
   }),
   operation({
+    owner: 'caller',
     ...head,
     name: 'list_notes',
     method: 'GET',
@@ -77,6 +79,7 @@ export const noteOperations = [
     run: async (_ctx, { query }) => ({ body: { ...page([query], ['2030-01-01T00:00:00Z', ID]) } }),
   }),
   operation({
+    owner: 'caller',
     ...head,
     name: 'get_note',
     method: 'GET',
@@ -86,6 +89,7 @@ export const noteOperations = [
     run: async (_ctx, { params }) => ({ body: params }),
   }),
   operation({
+    owner: 'caller',
     ...head,
     name: 'delete_note',
     method: 'DELETE',
@@ -97,6 +101,7 @@ export const noteOperations = [
     run: async () => ({ body: null }),
   }),
   operation({
+    owner: 'caller',
     ...head,
     name: 'fail',
     method: 'POST',

@@ -33,6 +33,7 @@ const database = (attempts: number, fails = false): Db => {
   return db
 }
 const op = operation({
+  owner: 'caller',
   name: 'change',
   method: 'POST',
   path: '/v1/things',

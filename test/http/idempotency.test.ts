@@ -21,6 +21,7 @@ const body = z.object({
 })
 const thing = (path: string) =>
   operation({
+    owner: 'body',
     name: `create_${path}`,
     method: 'POST',
     path: `/v1/${path}`,

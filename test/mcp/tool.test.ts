@@ -17,6 +17,7 @@ const ID = '0195f5a0-0000-7000-8000-000000000001'
 const head = { tag: 'Work', summary: 's', output: null, run: async () => ({ body: null }) } as const
 const FAKES = [
   operation({
+    owner: 'caller',
     ...head,
     name: 'update_work',
     method: 'PATCH',
@@ -26,6 +27,7 @@ const FAKES = [
     body: z.object({ task: z.string().optional() }),
   }),
   operation({
+    owner: 'caller',
     ...head,
     name: 'create_work',
     method: 'POST',
@@ -36,7 +38,14 @@ const FAKES = [
     body: z.object({ task: z.string() }),
     output: z.array(z.object({ at: z.iso.datetime() })),
   }),
-  operation({ ...head, name: 'get_ledger', method: 'GET', path: '/v1/ledger', roles: ROLES }),
+  operation({
+    ...head,
+    owner: 'caller',
+    name: 'get_ledger',
+    method: 'GET',
+    path: '/v1/ledger',
+    roles: ROLES,
+  }),
 ]
 
 const doorThat = (call: Door['call']): Door => ({

@@ -90,8 +90,8 @@ export const doctor = [
     summary: 'Examine the installation: what is wrong, and what to do',
     description:
       'Database and migrations, due rows that wait, leases that nobody took up, dead rows, connections.',
+    owner: 'nobody',
     roles: ['admin'],
-    unowned: true,
     across: examineEach,
     output,
     async run(ctx) {

@@ -8,7 +8,7 @@ import { alarms } from '../../../src/features/alarms/operations.ts'
 import { intents } from '../../../src/features/intents/report-operations.ts'
 import { signals } from '../../../src/features/intents/signal-operations.ts'
 import { OUTCOMES, TRIGGER_KINDS } from '../../../src/features/ledger/rules.ts'
-import { personOf, personParams } from '../../../src/features/people/operations.ts'
+import { personParams } from '../../../src/features/people/operations.ts'
 import { zoneFor } from '../../../src/features/people/zone-operations.ts'
 import { work } from '../../../src/features/work/operations.ts'
 import { databaseNow } from '../../../src/store/due.ts'
@@ -195,10 +195,11 @@ export const operations = [
     params: personParams,
     body,
     audit: 'none',
+    owner: 'path',
     roles: ['admin', 'service', 'agent', 'user'],
     output,
-    async run(ctx, { params, body }) {
-      const plan = await planOf(ctx, personOf(ctx.actor, params.user_id), body)
+    async run(ctx, { body }) {
+      const plan = await planOf(ctx, ctx.owner ?? '', body)
       const { forecasts } = ctx.kernel.app.packs.own as { forecasts: Forecasts }
       // What is played has nothing to ask of the transaction it was read in.
       return {

@@ -32,8 +32,8 @@ export const sources = [
     path: '/v1/sources',
     tag: 'Intents',
     summary: 'Where facts are pulled from, and how that goes',
+    owner: 'nobody',
     roles: ['admin', 'service'],
-    unowned: true,
     output: pageOf(view),
     async run(ctx) {
       const states = await listSources(ctx.db, SOURCES_MAX)

@@ -150,6 +150,7 @@ const subscribe = operation({
       .describe('How long it lasts: a day by default, 30 days at most; null: until it is ended.'),
   }),
   audit: 'own',
+  owner: 'arguments',
   roles: ROLES,
   output: z.object({
     id: z.uuid(),
@@ -242,6 +243,7 @@ const unsubscribe = operation({
     'Nothing more is sent, not even what waits. One that is not there is ended already. Over MCP this is `events/unsubscribe`.',
   body: z.object({ ...wish, url }),
   status: 204,
+  owner: 'arguments',
   roles: ROLES,
   output: null,
   async run(ctx, { body }) {
@@ -265,6 +267,7 @@ const pollEvents = operation({
     max_events: z.int().min(1).max(EVENTS_MAX).default(EVENTS_DEFAULT),
   }),
   audit: 'none',
+  owner: 'arguments',
   roles: ROLES,
   output: z.object({
     events: z.array(
@@ -332,6 +335,7 @@ const listSubscriptionsOp = operation({
   summary: 'Who is told of what, newest first',
   query: listQuery({ max: 500, default: 100 }),
   across: mergedPages,
+  owner: 'caller',
   roles: ROLES,
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -352,6 +356,7 @@ const deleteSubscription = operation({
   summary: 'End a subscription; its receiver is told',
   params: z.object({ id: idParam }),
   status: 204,
+  owner: 'row',
   roles: ROLES,
   output: null,
   async run(ctx, { params }) {

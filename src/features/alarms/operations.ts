@@ -164,6 +164,7 @@ const createAlarmOp = operation({
   status: 201,
   creates: true,
   audit: 'own',
+  owner: 'caller',
   roles: ['admin', 'service', 'agent'],
   output: alarmView,
   async run(ctx, { body }) {
@@ -224,6 +225,7 @@ const listAlarmsOp = operation({
       ),
   }),
   across: mergedPages,
+  owner: 'caller',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(alarmView),
   async run(ctx, { query }) {
@@ -248,6 +250,7 @@ const getAlarmOp = operation({
   tag: 'Alarms',
   summary: 'One alarm: its status, its next times, and what went wrong',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: alarmView,
   async run(ctx, { params }) {
@@ -264,6 +267,7 @@ const cancelAlarmOp = operation({
   tag: 'Alarms',
   summary: 'Cancel an alarm; one that has ended stays as it is',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: alarmView,
   async run(ctx, { params }) {
@@ -283,6 +287,7 @@ const fireAlarmOp = operation({
   params,
   status: 202,
   creates: true,
+  owner: 'row',
   roles: ['admin', 'service', 'agent'],
   output: alarmView,
   async run(ctx, { params }) {

@@ -8,7 +8,6 @@ import {
   listQuery,
   notify,
   operation,
-  ownerOf,
   pageFrom,
   pageOf,
 } from '../../api/contract.ts'
@@ -96,6 +95,7 @@ const createLink = operation({
     address: z.string().min(1).max(ADDRESS_MAX).optional(),
   }),
   status: 201,
+  owner: 'body',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.union([view, code]),
   async run(ctx, { body }) {
@@ -116,7 +116,7 @@ const createLink = operation({
       throw isDuplicate(error) ? new Refusal('conflict', 'this address is linked already') : error
     })
     notify(ctx, 'outbox')
-    return { body: viewOf(made) }
+    return { body: viewOf(made), about: { id: made.id, owner: made.user_id } }
   },
 })
 
@@ -131,11 +131,12 @@ const listLinksOp = operation({
     channel: z.string().min(1).max(32).optional(),
     ended: flag.default(false).describe('Those where nobody is any more, too.'),
   }),
+  owner: 'query',
   roles: ['admin', 'service', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
     const { limit, cursor, ended, channel } = query
-    const userId = ownerOf(ctx.actor, query.user_id)
+    const userId = ctx.owner ?? null
     const rows = await listLinks(ctx.db, {
       ...{ userId, ended, after: cursor ?? null, limit: limit + 1 },
       ...(channel === undefined ? {} : { channel }),
@@ -162,6 +163,7 @@ const updateLink = operation({
     person: z.boolean().optional(),
     first: z.literal(true).optional().describe('It is tried before all others of the person.'),
   }),
+  owner: 'row',
   roles: ['admin', 'service', 'user'],
   output: view,
   async run(ctx, { params, body }) {
@@ -172,7 +174,7 @@ const updateLink = operation({
       ...(first === undefined ? {} : { first }),
     })
     notify(ctx, 'outbox')
-    return { body: viewOf(changed) }
+    return { body: viewOf(changed), about: { owner: link.user_id } }
   },
 })
 
@@ -184,11 +186,13 @@ const deleteLink = operation({
   summary: 'End a link; what was not sent goes by another one, or stays for the sockets',
   params: z.object({ id: idParam }),
   status: 204,
+  owner: 'row',
   roles: ['admin', 'service', 'user'],
   output: null,
   async run(ctx, { params }) {
-    await unlink(ctx.db, await liveLink(ctx, params.id), null)
-    return { body: null }
+    const link = await liveLink(ctx, params.id)
+    await unlink(ctx.db, link, null)
+    return { body: null, about: { owner: link.user_id } }
   },
 })
 
@@ -201,6 +205,7 @@ const testLink = operation({
   params: z.object({ id: idParam }),
   // It waits for somebody else's server, so it holds no transaction meanwhile.
   audit: 'own',
+  owner: 'row',
   roles: ['admin', 'service', 'user'],
   output: z.object({ outcome: z.string(), error: z.string().optional() }),
   async run(ctx, { params }) {

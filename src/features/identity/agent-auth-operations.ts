@@ -31,7 +31,7 @@ const challengeOp = operation({
   body: z.object({ did }),
   // A nonce nobody has used yet is no change that anybody could ask about.
   audit: 'none',
-  unowned: true,
+  owner: 'nobody',
   roles: 'public',
   output: z.object({
     did: z.string(),
@@ -67,7 +67,7 @@ const verifyOp = operation({
   }),
   // The nonce must be gone also when the proof fails: one transaction around both would bring it back.
   audit: 'own',
-  unowned: true,
+  owner: 'nobody',
   roles: 'public',
   output: z.object({ token: z.string(), expires_in: z.int() }),
   async run(ctx, { body }) {

@@ -116,8 +116,8 @@ const registerAgent = operation({
   }),
   status: 201,
   creates: true,
+  owner: 'nobody',
   roles: ['admin', 'service'],
-  unowned: true,
   output: view.extend({ secret: z.string() }),
   async run(ctx, { body }) {
     const userId = ownerOf(ctx.actor, body.user_id)
@@ -136,7 +136,7 @@ const registerAgent = operation({
       enabled: body.enabled,
     })
     if (row === null) throw taken
-    return known(ctx, { body: { ...viewOf(row), secret: row.secret } })
+    return known(ctx, { body: { ...viewOf(row), secret: row.secret }, about: { id: row.id } })
   },
 })
 
@@ -158,8 +158,8 @@ const listAgentsOp = operation({
   tag: 'Agents',
   summary: 'All agents by name: those of this process and remote ones',
   query: listQuery({ max: 500, default: 100, cursor: z.tuple([z.string().max(KEY_PART_MAX)]) }),
+  owner: 'nobody',
   roles: ['admin', 'service'],
-  unowned: true,
   output: pageOf(view),
   async run(ctx, { query }) {
     const [after] = query.cursor ?? [null]
@@ -184,8 +184,8 @@ const getAgentOp = operation({
   tag: 'Agents',
   summary: 'One agent',
   params,
+  owner: 'nobody',
   roles: ['admin', 'service'],
-  unowned: true,
   output: view,
   async run(ctx, { params }) {
     const own = ownViews(ctx).find((each) => each.id === params.agent_id)
@@ -211,8 +211,8 @@ const updateAgentOp = operation({
     timeout_ms: timeout.optional(),
     enabled: z.boolean().optional(),
   }),
+  owner: 'nobody',
   roles: ['admin', 'service'],
-  unowned: true,
   output: view,
   async run(ctx, { params, body }) {
     refuseOwn(ctx, params.agent_id)
@@ -240,8 +240,8 @@ const removeAgentOp = operation({
     'A turn that runs may finish. What waits for it, and what becomes due later, fails at once and says so.',
   params,
   status: 204,
+  owner: 'nobody',
   roles: ['admin', 'service'],
-  unowned: true,
   output: null,
   async run(ctx, { params }) {
     refuseOwn(ctx, params.agent_id)

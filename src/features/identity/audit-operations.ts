@@ -37,8 +37,8 @@ export const audit = [
       actor_key: filter,
       object_id: filter,
     }),
-    unowned: true,
     across: mergedPages,
+    owner: 'nobody',
     roles: ['admin'],
     output: pageOf(entry),
     async run(ctx, { query }) {

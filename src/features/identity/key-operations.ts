@@ -88,7 +88,7 @@ const createKeyOp = operation({
   body: keyBody,
   status: 201,
   creates: true,
-  unowned: true,
+  owner: 'nobody',
   roles: ['admin'],
   output: view.extend({ key: z.string().nullable() }),
   async run(ctx, { body }) {
@@ -106,7 +106,7 @@ const createKeyOp = operation({
     })
     if (row === null) throw new Refusal('rule', 'expires_at: must be in the future')
     const { id: _, ...rest } = keyView(row)
-    return { body: { id, key, ...rest }, again: { id, key: null, ...rest } }
+    return { body: { id, key, ...rest }, again: { id, key: null, ...rest }, about: { id } }
   },
 })
 
@@ -121,7 +121,7 @@ const listKeysOp = operation({
   tag: 'Keys',
   summary: 'Keys, newest first, without their secrets',
   query: listQuery({ max: 500, default: 100 }),
-  unowned: true,
+  owner: 'nobody',
   roles: ['admin'],
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -139,7 +139,7 @@ const revokeKeyOp = operation({
   description:
     'Requests with it are refused and its open sockets closed at once; in other processes within a quarter of a second, or two seconds where word of it is lost.',
   params: z.object({ id: idParam }),
-  unowned: true,
+  owner: 'nobody',
   roles: ['admin'],
   output: view,
   async run(ctx, { params }) {

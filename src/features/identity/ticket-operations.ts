@@ -16,7 +16,7 @@ export const tickets = [
     summary: 'Get a ticket that opens one socket, as you, within 30 seconds',
     description: 'Use it as `?ticket=…` in the address of a session’s socket. It works once.',
     status: 201,
-    unowned: true,
+    owner: 'nobody',
     roles: ['admin', 'service', 'agent', 'user'],
     output: z.object({ ticket: z.string(), expires_in: z.int() }),
     async run(ctx) {

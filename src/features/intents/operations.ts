@@ -6,7 +6,6 @@ import {
   flag,
   idParam,
   operation,
-  ownerOf,
   wakeClockIfSoon,
 } from '../../api/contract.ts'
 import { lineageFor } from '../../api/lineage.ts'
@@ -90,13 +89,14 @@ const createIntentOp = operation({
   description: `At most ${INTENTS_MAX} enabled ones for each person. With \`agent_id\` Wakeful checks it and wakes that agent; without, \`/v1/intents/pending\` serves it to workers outside, and \`notes\` says so.`,
   body: createBody,
   opaque: ['metadata'],
-  ownerIn: 'body',
+  ownerRequired: true,
   status: 201,
   creates: true,
+  owner: 'body',
   roles: ['admin', 'service', 'agent'],
   output: intentView.extend({ notes: z.array(z.string()).optional() }),
   async run(ctx, { body }) {
-    const owner = ownerOf(ctx.actor, body.user_id) ?? ''
+    const owner = ctx.owner ?? ''
     const { user_id, created_by = null, ...said } = body
     const timed = isConditionType(said.trigger_type) && (said.expires_at ?? null) === null
     const timezone = said.timezone ?? (timed ? 'UTC' : await zoneFor(ctx, owner))
@@ -120,7 +120,7 @@ const createIntentOp = operation({
     })
     tellClock(ctx, row)
     const notes = wish.agent_id === null ? [FOR_WORKERS] : undefined
-    return { body: { ...viewOf(row), notes } }
+    return { body: { ...viewOf(row), notes }, about: { id: row.id } }
   },
 })
 
@@ -138,13 +138,14 @@ const listIntentsOp = operation({
     ticker: z.string().min(1).max(32).optional(),
     ...page,
   }),
-  ownerIn: 'query',
+  ownerRequired: true,
   across: mergedArrays('created_at', 'newest'),
+  owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.array(intentView),
   async run(ctx, { query }) {
     const rows = await listIntents(ctx.db, {
-      userId: ownerOf(ctx.actor, query.user_id),
+      userId: ctx.owner ?? null,
       triggerType: query.trigger_type ?? null,
       enabled: query.enabled ?? null,
       ticker: query.ticker ?? null,
@@ -162,6 +163,7 @@ const getIntentOp = operation({
   tag: 'Intents',
   summary: 'One intent: what it waits for, when it is looked at next, and how it went',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: intentView,
   async run(ctx, { params }) {
@@ -192,6 +194,7 @@ const updateIntentOp = operation({
   params,
   body: updateBody,
   opaque: ['metadata'],
+  owner: 'row',
   roles: ['admin', 'service', 'agent'],
   output: intentView,
   async run(ctx, { params, body }) {
@@ -206,7 +209,7 @@ const updateIntentOp = operation({
       return change(ctx, tx, locked, body)
     })
     tellClock(ctx, row)
-    return { body: viewOf(row) }
+    return { body: viewOf(row), about: { owner: row.user_id } }
   },
 })
 
@@ -218,6 +221,7 @@ const deleteIntentOp = operation({
   summary: 'Delete an intent; the record of its executions is kept',
   params,
   status: 204,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: null,
   async run(ctx, { params }) {

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { RawJson, writeJson } from '../../../packages/exact-json/src/index.ts'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { type Across, idParam, opaqueJson, operation, ownerOf } from '../../api/contract.ts'
+import { type Across, idParam, opaqueJson, operation } from '../../api/contract.ts'
 import { mergedArrays } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
 import { INSTANT_FORM, INT_MAX, keyPart, whole } from '../../core/fields.ts'
@@ -67,11 +67,12 @@ const pendingOp = operation({
       .optional(),
   }),
   across: mergedArrays('next_check', 'soonest'),
+  owner: 'query',
   roles: [...WORKERS],
   output: z.array(intentView),
   async run(ctx, { query }) {
     const { limit, offset } = query
-    const userId = ownerOf(ctx.actor, query.user_id)
+    const userId = ctx.owner ?? null
     const rows = await pendingIntents(ctx.db, { userId, limit, offset })
     return { body: rows.map(viewOf) }
   },
@@ -93,12 +94,13 @@ const claimPendingOp = operation({
   across: claimAcross,
   // A worker that polls would fill the log; its reports are in it.
   audit: 'none',
+  owner: 'body',
   roles: [...WORKERS],
   output: z.array(intentView.extend(claimed)),
   async run(ctx, { body }) {
     const { seconds, limit } = body
     const tokens = Array.from({ length: limit }, newId)
-    const userId = ownerOf(ctx.actor, body.user_id)
+    const userId = ctx.owner ?? null
     const rows = await claimPending(ctx.db, { userId, seconds, tokens })
     return { body: rows.map((row) => ({ ...viewOf(row), ...claimOf(row) })) }
   },
@@ -120,6 +122,7 @@ const claimOp = operation({
   params,
   body: z.object({ seconds: whole(CLAIM_SECONDS) }),
   creates: true,
+  owner: 'row',
   roles: [...WORKERS],
   output: z.object({ intent: intentView, ...claimed }),
   async run(ctx, { params, body }) {
@@ -133,7 +136,7 @@ const claimOp = operation({
         throw new Refusal('conflict', `this intent is claimed until ${until.toISOString()}`)
       return claimIntent(tx, locked, { seconds: body.seconds, token: newId() })
     })
-    return { body: { intent: viewOf(row), ...claimOf(row) } }
+    return { body: { intent: viewOf(row), ...claimOf(row) }, about: { owner: row.user_id } }
   },
 })
 
@@ -201,6 +204,7 @@ const fireOp = operation({
   body: fireBody,
   opaque: ['trigger_data', 'gate_result'],
   creates: true,
+  owner: 'row',
   roles: [...WORKERS],
   output: z.object({
     intent_id: z.uuid(),
@@ -250,6 +254,7 @@ const historyOp = operation({
   summary: 'What came of an intent each time, newest first',
   params,
   query: z.object(page),
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.array(executionView),
   async run(ctx, { params, query }) {

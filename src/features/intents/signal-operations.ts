@@ -1,7 +1,7 @@
 /** Signals: facts from outside that the conditions of intents look at. */
 import { z } from 'zod'
 import { instantIn } from '../../../packages/schedule/src/index.ts'
-import { notify, operation, ownerOf } from '../../api/contract.ts'
+import { notify, operation } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { bytes, instant, isSaid, keyPart, NOT_BLANK } from '../../core/fields.ts'
 import { databaseNow } from '../../store/due.ts'
@@ -151,10 +151,11 @@ const postSignal = operation({
   status: 202,
   creates: true,
   audit: 'own',
+  owner: 'body',
   roles: ['admin', 'service', 'agent', 'user'],
   output: view,
   async run(ctx, { body }) {
-    const userId = ownerOf(ctx.actor, body.user_id)
+    const userId = ctx.owner ?? null
     const now = await databaseNow(ctx.db)
     const errors = ruleErrors(body, now)
     if (errors.length > 0) throw new Refusal('rule', errors)
@@ -167,7 +168,10 @@ const postSignal = operation({
     const when = kind === 'calendar' ? {} : { at }
     const ticker = kind === 'price' ? { ticker: tickerKey(body.ticker ?? '') } : {}
     const shown = { ...body, ...ticker, ...when, id: taken.id, kind, user_id: userId }
-    return { body: { signal: shown, known: !taken.stored, promoted: taken.promoted } }
+    return {
+      body: { signal: shown, known: !taken.stored, promoted: taken.promoted },
+      about: { id: taken.id },
+    }
   },
 })
 

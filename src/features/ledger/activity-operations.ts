@@ -1,6 +1,6 @@
 /** How the last day and the last week went, hour by hour: what plots are drawn from. */
 import { z } from 'zod'
-import { type Across, operation, ownerOf } from '../../api/contract.ts'
+import { type Across, operation } from '../../api/contract.ts'
 import { everywhere } from '../../api/shards.ts'
 import { keyPart } from '../../core/fields.ts'
 import {
@@ -102,10 +102,11 @@ export const activity = [
       'How much became due and how late it was taken up in each hour of the last day, which messages were held back by which rule in each hour of the last week, and how far the work is that runs now.',
     query: z.object({ user_id: keyPart.optional().describe('Whose. Admin and service only.') }),
     across: mergedActivity,
+    owner: 'query',
     roles: ['admin', 'service', 'agent', 'user'],
     output,
-    async run(ctx, { query }) {
-      const userId = ownerOf(ctx.actor, query.user_id)
+    async run(ctx) {
+      const userId = ctx.owner ?? null
       const { now, runs } = await runsUnderWay(ctx.db, userId)
       const slots = await slotsByHour(ctx.db, hoursUntil(now, DAY_HOURS, userId))
       const held = await heldByHour(ctx.db, hoursUntil(now, WEEK_HOURS, userId))

@@ -1,15 +1,7 @@
 /** The ledger: every slot with its outcome and the reason, the answer to "why did, or didn't, my agent write?". */
 import { z } from 'zod'
 import { isZone, localInstant } from '../../../packages/schedule/src/index.ts'
-import {
-  idParam,
-  listQuery,
-  mergedPages,
-  operation,
-  ownerOf,
-  page,
-  pageOf,
-} from '../../api/contract.ts'
+import { idParam, listQuery, mergedPages, operation, page, pageOf } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
 import { REASONS } from '../sessions/reason.ts'
@@ -135,6 +127,7 @@ export const ledger = [
       'With `outcome` or `trigger` a page looks at a bounded number of slots: it may hold fewer entries than `limit`, even none, and still have a `next_cursor`.',
     query,
     across: mergedPages,
+    owner: 'query',
     roles: ['admin', 'service', 'agent', 'user'],
     output: pageOf(entry),
     async run(ctx, { query }) {
@@ -146,7 +139,7 @@ export const ledger = [
         text === undefined ? null : new Date(localInstant(text, query.timezone) ?? 0)
       const { session_key: key } = query
       const read = await readLedger(ctx.db, {
-        userId: ownerOf(ctx.actor, query.user_id),
+        userId: ctx.owner ?? null,
         session: key === undefined ? null : sessionOf(ctx.actor, key),
         kind: query.trigger ?? null,
         triggerId: query.trigger_id ?? null,

@@ -1,7 +1,7 @@
 /** What is to come and what waits, the rules in force, and who asks: what a console shows first. */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { type Across, type Operation, operation, ownerOf, ROLES } from '../../api/contract.ts'
+import { type Across, type Operation, operation, ROLES } from '../../api/contract.ts'
 import { everywhere } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
@@ -169,10 +169,11 @@ const getOverview = operation({
     user_id: keyPart.optional(),
   }),
   across: mergedOverview,
+  owner: 'query',
   roles: readers,
   output: overview,
   async run(ctx, { query }) {
-    const userId = ownerOf(ctx.actor, query.user_id)
+    const userId = ctx.owner ?? null
     const waiting = await readWaiting(ctx.db, userId)
     const { now } = waiting
     const from = instantOf(query.from)
@@ -214,6 +215,7 @@ const getRules = operation({
   path: '/v1/rules',
   tag: 'Overview',
   summary: 'The limits in force on what agents do on their own',
+  owner: 'caller',
   roles: readers,
   output: z.object({
     autonomy_enabled: z.boolean(),
@@ -240,6 +242,7 @@ const getMe = operation({
   path: '/v1/me',
   tag: 'Keys',
   summary: 'Whom the credentials of this request stand for',
+  owner: 'caller',
   roles: ROLES,
   output: z.object({
     role: z.enum(ROLES),

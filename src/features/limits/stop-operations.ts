@@ -87,7 +87,7 @@ const stopOp = operation({
       'takes a target for every level but everything',
     ),
   status: 201,
-  unowned: true,
+  owner: 'nobody',
   roles,
   output: view,
   async run(ctx, { body }) {
@@ -103,7 +103,7 @@ const stopOp = operation({
     const stop = { id: newId(), level, target, reason, madeBy: makerOf(ctx.actor) }
     const { row, fresh } = await insertStop(ctx.db, stop)
     notify(ctx, 'stops')
-    return { ...(fresh ? {} : { status: 200 }), body: viewOf(row) }
+    return { ...(fresh ? {} : { status: 200 }), body: viewOf(row), about: { id: row.id } }
   },
 })
 
@@ -116,7 +116,7 @@ const listOp = operation({
   query: listQuery({ max: 500, default: 100 }).extend({
     ended: flag.optional().describe('Those that have ended, too.'),
   }),
-  unowned: true,
+  owner: 'nobody',
   roles,
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -146,8 +146,8 @@ const getOp = operation({
   summary: 'A stop, and what it holds',
   description: `At most ${HELD_SHOWN} of what waits, longest first.`,
   params: z.object({ id: idParam }),
-  unowned: true,
   across: ofAllShards,
+  owner: 'nobody',
   roles,
   output: view.extend({ held: z.array(held) }),
   async run(ctx, { params }) {
@@ -175,7 +175,7 @@ const releaseOp = operation({
   tag: 'Stops',
   summary: 'End a stop; what it held runs',
   params: z.object({ id: idParam }),
-  unowned: true,
+  owner: 'nobody',
   roles,
   output: view,
   run: (ctx, { params }) => end(ctx, params.id, 'resumed'),
@@ -190,7 +190,7 @@ const dropOp = operation({
   description:
     'What people said is answered all the same. Recurring triggers go on with their next time.',
   params: z.object({ id: idParam }),
-  unowned: true,
+  owner: 'nobody',
   roles,
   output: view,
   run: (ctx, { params }) => end(ctx, params.id, 'dropped'),

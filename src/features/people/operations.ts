@@ -34,8 +34,6 @@ import { quietUntil } from './quiet.ts'
 import { getPerson } from './rows.ts'
 import { preferenceWords, RULE_WORDS } from './words.ts'
 
-/** Who is meant by "me": whom the credentials stand for. */
-const ME = 'me'
 const PHRASE_MAX = 200
 const IDS_MAX = 500
 
@@ -64,12 +62,8 @@ const view = z.object({
 
 const COUNTED_MAX = 1_000
 
-export function personOf(actor: Actor, named: string): string {
-  const userId = named === ME ? (actor.userId ?? LOCAL_USER) : named
-  if (actor.userId !== null && actor.userId !== userId)
-    throw new Refusal('not_found', `there is no person ${named}`)
-  return userId
-}
+/** The person that the path names. */
+const personOf = ({ owner }: Context) => owner ?? LOCAL_USER
 
 const serverZone = ({ kernel }: Context) => kernel.policy.timezone ?? 'UTC'
 
@@ -123,9 +117,9 @@ function nobody(userId: string): PersonRow {
 /** Changes what somebody wants, and with it the moments of what is deferred for them. */
 async function change(
   ctx: Context,
-  userId: string,
   wishOf: (row: PersonRow, now: Date) => { wish: PreferenceWish; notes?: readonly string[] },
 ) {
+  const userId = personOf(ctx)
   let notes: readonly string[] = []
   const body = await ctx.db.tx(async (tx) => {
     // What they want holds for all their agents, also for what is deferred by others.
@@ -139,7 +133,7 @@ async function change(
     return viewOf(ctx, tx, userId, [...notes, ...movedWords(moved, preferences.timezone)])
   })
   notify(ctx, 'clock')
-  return { body, about: { id: userId, owner: userId } }
+  return { body, about: { id: userId } }
 }
 
 function movedWords(moved: readonly Moved[], timezone: string): string[] {
@@ -159,11 +153,10 @@ const getPersonOp = operation({
   tag: 'People',
   summary: 'When, how often and by whom somebody wants to be spoken to',
   params: personParams,
+  owner: 'path',
   roles,
   output: view,
-  async run(ctx, { params }) {
-    return { body: await viewOf(ctx, ctx.db, personOf(ctx.actor, params.user_id)) }
-  },
+  run: async (ctx) => ({ body: await viewOf(ctx, ctx.db, personOf(ctx)) }),
 })
 
 const putPersonOp = operation({
@@ -176,10 +169,10 @@ const putPersonOp = operation({
     'What is left out stays as it is, null empties it. What is deferred gets its moment again, and `notes` says which.',
   params: personParams,
   body: z.object(preferenceFields),
+  owner: 'path',
   roles,
   output: view,
-  run: (ctx, { params, body }) =>
-    change(ctx, personOf(ctx.actor, params.user_id), () => ({ wish: body })),
+  run: (ctx, { body }) => change(ctx, () => ({ wish: body })),
 })
 
 const pauseOp = operation({
@@ -200,10 +193,11 @@ const pauseOp = operation({
       (body) => (body.until === undefined) !== (body.for === undefined),
       'takes exactly one of until and for',
     ),
+  owner: 'path',
   roles,
   output: view,
-  run: (ctx, { params, body }) =>
-    change(ctx, personOf(ctx.actor, params.user_id), (row, now) => {
+  run: (ctx, { body }) =>
+    change(ctx, (row, now) => {
       const { until, notes } = pauseEnd(body, row.timezone ?? serverZone(ctx), now)
       return { wish: { paused_until: until.toISOString() }, notes }
     }),
@@ -216,10 +210,10 @@ const resumeOp = operation({
   tag: 'People',
   summary: 'End a pause',
   params: personParams,
+  owner: 'path',
   roles,
   output: view,
-  run: (ctx, { params }) =>
-    change(ctx, personOf(ctx.actor, params.user_id), () => ({ wish: { paused_until: null } })),
+  run: (ctx) => change(ctx, () => ({ wish: { paused_until: null } })),
 })
 
 const deferredView = z.object({
@@ -265,11 +259,12 @@ const listDeferredOp = operation({
   query: listQuery({ max: 500, default: 100 }).extend({
     status: z.enum([...DEFERRED_STATUSES, 'any']).default('waiting'),
   }),
+  owner: 'path',
   roles,
   output: pageOf(deferredView),
-  async run(ctx, { params, query }) {
+  async run(ctx, { query }) {
     const rows = await listDeferred(ctx.db, {
-      userId: personOf(ctx.actor, params.user_id),
+      userId: personOf(ctx),
       status: query.status === 'any' ? null : query.status,
       limit: query.limit + 1,
       after: query.cursor ?? null,
@@ -286,13 +281,14 @@ const releaseOp = operation({
   summary: 'Have what is deferred now, whatever the hour; all of it, or some by their ids',
   params: personParams,
   body: z.object({ ids: z.array(idParam).min(1).max(IDS_MAX).optional() }),
+  owner: 'path',
   roles,
   output: z.object({ released: z.int() }),
-  async run(ctx, { params, body }) {
-    const userId = personOf(ctx.actor, params.user_id)
+  async run(ctx, { body }) {
+    const userId = personOf(ctx)
     const released = await askForDeferred(ctx.db, userId, body.ids ?? null)
     notify(ctx, 'clock')
-    return { body: { released }, about: { id: userId, owner: userId } }
+    return { body: { released }, about: { id: userId } }
   },
 })
 

@@ -7,7 +7,6 @@ import {
   mergedPages,
   newestPage,
   operation,
-  ownerOf,
   pageOf,
 } from '../../api/contract.ts'
 import { schemaOf, shownOf } from '../../core/columns.ts'
@@ -48,10 +47,11 @@ const listOp = operation({
     status: z.enum(QUESTION_STATUSES).optional(),
   }),
   across: mergedPages,
+  owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
-    const userId = ownerOf(ctx.actor, query.user_id)
+    const userId = ctx.owner ?? null
     const { agentId } = ctx.actor
     const session = query.session_key === undefined ? null : sessionOf(ctx.actor, query.session_key)
     const own = userId === null || agentId === null ? null : `${userId}:${agentId}:`
@@ -73,6 +73,7 @@ const getOp = operation({
   tag: 'Questions',
   summary: 'One question: what it offers, and what it came to',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: view,
   run: async (ctx, { params }) => ({ body: viewOf(await found(ctx, params.id)) }),
@@ -90,6 +91,7 @@ const answerOp = operation({
   body: z.object({ answer: z.string().min(1).max(ANSWER_MAX).describe('One of the options.') }),
   status: 202,
   creates: true,
+  owner: 'row',
   roles: ['admin', 'service', 'user'],
   output: z.object({ question: view, event: eventSchema }),
   async run(ctx, { params, body }) {
@@ -120,6 +122,7 @@ const cancelOp = operation({
   tag: 'Questions',
   summary: 'Withdraw a question; one that has ended stays as it is',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: view,
   async run(ctx, { params }) {

@@ -52,6 +52,7 @@ const listEventsOp = operation({
   summary: 'The log of a session, in seq order',
   params: sessionParams,
   query: listQuery({ ...LIST, cursor: z.tuple([seq]) }).extend(span),
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(eventSchema),
   async run(ctx, { params, query }) {
@@ -100,6 +101,7 @@ const listEffectsOp = operation({
     ...span,
     status: z.enum(EFFECT_STATUSES).optional(),
   }),
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(effectSchema),
   async run(ctx, { params, query }) {
@@ -177,6 +179,7 @@ const listTurnsOp = operation({
   summary: 'Every attempt of the agent, in order, with the verdicts of the gate',
   params: sessionParams,
   query: listQuery({ ...LIST, cursor: z.tuple([seq, seq]) }).extend(span),
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(turnSchema),
   async run(ctx, { params, query }) {

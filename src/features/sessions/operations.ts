@@ -66,6 +66,7 @@ const postMessage = operation({
   status: 202,
   creates: true,
   audit: 'own',
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({
     event: eventSchema,
@@ -92,7 +93,11 @@ const postMessage = operation({
       )
     }
     const held = ctx.kernel.app.stops.holds(session) ? { held: true } : {}
-    return { status: row.fresh ? 202 : 200, body: { event: eventView(row), ...held } }
+    return {
+      status: row.fresh ? 202 : 200,
+      body: { event: eventView(row), ...held },
+      about: { id: row.id },
+    }
   },
 })
 
@@ -108,13 +113,14 @@ const postToolResult = operation({
   status: 202,
   creates: true,
   audit: 'own',
+  owner: 'path',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ event: eventSchema }),
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const payload = `{"tool_id":${JSON.stringify(body.tool_id)},"payload":${body.payload.text}}`
     const row = await appendEvent(ctx, session, 'tool_result', payload, null)
-    return { body: { event: eventView(row) } }
+    return { body: { event: eventView(row) }, about: { id: row.id } }
   },
 })
 
@@ -181,6 +187,7 @@ const getSessionOp = operation({
   tag: 'Sessions',
   summary: 'The head of a session: how far it is, and whether the agent may follow up',
   params: sessionParams,
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: headSchema,
   async run(ctx, { params }) {
@@ -199,6 +206,7 @@ const listSessionsOp = operation({
   summary: 'Sessions, newest first',
   query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }),
   across: mergedPages,
+  owner: 'caller',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {

@@ -68,6 +68,7 @@ const promise = operation({
   status: 202,
   creates: true,
   audit: 'own',
+  owner: 'path',
   roles: ['admin', 'service', 'agent'],
   output: z.object({
     status: z.enum(['said', 'waiting']),
@@ -79,7 +80,7 @@ const promise = operation({
     const made = await planned(ctx, session, body)
     const row = await appendEvent(ctx, session, 'tool_result', promisePayload(made), null)
     const later = () => outcome(ctx, session, row, made.id, body.wait_seconds)
-    const waiting = { body: { status: 'waiting', event: eventView(row) } }
+    const waiting = { body: { status: 'waiting', event: eventView(row) }, about: { id: row.id } }
     return ctx.inTransaction ? { ...waiting, later } : later()
   },
 })
@@ -113,7 +114,7 @@ async function outcome(
   const { userId } = session
   const alarm = await getAlarm(db, { ownerDid: null, userId }, alarmId)
   if (turn.status === 'committed' && alarm !== null)
-    return { body: { status: 'said', event, alarm: alarmViewOf(alarm) }, about: { id: row.id } }
+    return { body: { status: 'said', event, alarm: alarmViewOf(alarm) } }
   throw new Refusal('conflict', `${whyNot(turn)}; nothing was said, and no alarm was set`)
 }
 

@@ -46,6 +46,7 @@ const putTimerOp = operation({
       'takes exactly one of fire_at and delay_seconds',
     ),
   opaque: ['payload'],
+  owner: 'path',
   roles: ['admin', 'service', 'agent'],
   output: timerViewSchema,
   async run(ctx, { params, body }) {
@@ -62,7 +63,7 @@ const putTimerOp = operation({
       traceparent: ctx.traceparent ?? null,
     })
     notify(ctx, 'clock')
-    return { body: timerView(row) }
+    return { body: timerView(row), about: { id: row.id } }
   },
 })
 
@@ -79,6 +80,7 @@ const deleteTimerOp = operation({
   tag: 'Sessions',
   summary: 'Cancel a pending timer',
   params: timerParams,
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: timerViewSchema,
   async run(ctx, { params }) {
@@ -86,7 +88,7 @@ const deleteTimerOp = operation({
     const row = await cancelTimer(ctx.db, session, params.timer_id)
     if (row === null)
       throw new Refusal('not_found', `no timer ${params.timer_id} is pending in this session`)
-    return { body: timerView(row) }
+    return { body: timerView(row), about: { id: row.id } }
   },
 })
 
@@ -103,6 +105,7 @@ const listTimersOp = operation({
     default: 100,
     cursor: z.tuple([z.int(), z.string().max(TIMER_ID_MAX)]),
   }).extend({ status: z.enum(['pending', 'promoted', 'cancelled']).default('pending') }),
+  owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(timerViewSchema),
   async run(ctx, { params, query }) {

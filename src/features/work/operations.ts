@@ -67,13 +67,6 @@ async function found(ctx: Context, id: string, db: Db = ctx.db, lock = false): P
   return row
 }
 
-function ownerOf({ actor }: Context, named: string | undefined): string {
-  const own = actor.userId ?? LOCAL_USER
-  if (named === undefined || named === own) return own
-  if (actor.role === 'admin' || actor.role === 'service') return named
-  throw new Refusal('forbidden', `user_id: these credentials are ${own}'s; leave user_id out`)
-}
-
 const createWorkOp = operation({
   name: 'create_work',
   method: 'POST',
@@ -86,11 +79,17 @@ const createWorkOp = operation({
   opaque: ['parameters'],
   status: 201,
   creates: true,
+  owner: 'body',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ work: workSchema, output: outputSchema.optional() }),
   async run(ctx, { body }) {
-    const userId = ownerOf(ctx, body.user_id)
-    const { user_id, wait_seconds, ...said } = body
+    const userId = ctx.owner ?? LOCAL_USER
+    const { user_id = userId, wait_seconds, ...said } = body
+    if (user_id !== userId)
+      throw new Refusal(
+        'forbidden',
+        `user_id: these credentials are ${userId}'s; leave user_id out`,
+      )
     const once = said.frequency.trim().toLowerCase() === 'once'
     const timezone =
       said.timezone ?? (once ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
@@ -116,6 +115,7 @@ const createWorkOp = operation({
         work: workView(row, notes),
         output: output === null ? undefined : outputView(output),
       },
+      about: { id, owner: userId },
     })
     if (output === null || wait_seconds === 0) return answer(output, row)
     const later = async () => {
@@ -151,6 +151,7 @@ const listWorkOp = operation({
     project_id: workFields.project_id,
   }),
   across: mergedPages,
+  owner: 'caller',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(workSchema),
   async run(ctx, { query }) {
@@ -172,6 +173,7 @@ const getWorkOp = operation({
   tag: 'Work',
   summary: 'One work with its newest outputs',
   params,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({ work: workSchema, outputs: z.array(outputSchema) }),
   async run(ctx, { params }) {
@@ -209,6 +211,7 @@ const updateWorkOp = operation({
   params,
   body: changes,
   opaque: ['parameters'],
+  owner: 'row',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ work: workSchema }),
   async run(ctx, { params, body }) {
@@ -239,7 +242,7 @@ const updateWorkOp = operation({
       })
     })
     if (row.is_active) notify(ctx, 'clock')
-    return { body: { work: workView(row) } }
+    return { body: { work: workView(row) }, about: { owner: row.user_id } }
   },
 })
 
@@ -251,6 +254,7 @@ const deleteWorkOp = operation({
   summary: 'Delete work with its outputs; a run of it is stopped',
   params,
   status: 204,
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: null,
   async run(ctx, { params }) {
@@ -271,6 +275,7 @@ const runWorkOp = operation({
   params,
   status: 202,
   creates: true,
+  owner: 'row',
   roles: ['admin', 'service', 'agent'],
   output: z.object({ output: outputSchema }),
   async run(ctx, { params }) {
@@ -283,7 +288,7 @@ const runWorkOp = operation({
       return queued
     })
     notify(ctx, 'turns')
-    return { body: { output: outputView(output) } }
+    return { body: { output: outputView(output) }, about: { owner: output.user_id } }
   },
 })
 
@@ -295,6 +300,7 @@ const listOutputsOp = operation({
   summary: 'Outputs of one work, newest first',
   params,
   query: listQuery({ ...OUTPUTS, cursor: z.tuple([z.int().min(1).max(INT_MAX)]) }),
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(outputSchema),
   async run(ctx, { params, query }) {
@@ -311,6 +317,7 @@ const getOutputOp = operation({
   tag: 'Work',
   summary: 'What one run produced, or how far it is',
   params: params.extend({ run_number: z.string() }),
+  owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
   output: outputSchema,
   async run(ctx, { params }) {

@@ -56,6 +56,7 @@ const createLink = operation({
   body,
   // No Idempotency-Key: answering again would need the code itself, and only its hash is kept.
   status: 201,
+  owner: 'body',
   roles: ['admin', 'service', 'agent', 'user'],
   output: z.object({
     session_key: z.string(),
@@ -91,6 +92,7 @@ const listLinksOp = operation({
   tag: 'Telegram',
   summary: 'Which chats stand for which sessions, by session',
   query: listQuery({ max: 500, default: 100, cursor: z.tuple([sessionKey, z.uuid()]) }),
+  owner: 'caller',
   roles: ['admin', 'service', 'user'],
   output: pageOf(view),
   async run(ctx, { query }) {
@@ -111,6 +113,7 @@ const deleteLink = operation({
   summary: 'End the link of a session; what was not sent stays for its sockets',
   params: sessionParams,
   status: 204,
+  owner: 'path',
   roles: ['admin', 'service', 'user'],
   output: null,
   async run(ctx, { params }) {

@@ -19,9 +19,9 @@ export const operations = [
     summary: 'The key that a browser subscribes with',
     description:
       'Given as `applicationServerKey` to `pushManager.subscribe`. What comes back, as JSON, is the `address` of `POST /v1/links` with the channel `web-push`.',
+    owner: 'nobody',
     roles: ['admin', 'service', 'agent', 'user'],
     // It belongs to no owner, and needs no database.
-    unowned: true,
     refuses: ['conflict'],
     output: z.object({ public_key: z.string() }),
     async run({ kernel }) {

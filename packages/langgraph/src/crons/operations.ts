@@ -133,6 +133,7 @@ const createOp = operation({
   body: z.object(createFields),
   opaque: OPAQUE,
   creates: true,
+  owner: 'caller',
   roles: WRITERS,
   output: view,
   run: (ctx, { body }) => create(ctx, body, null),
@@ -148,6 +149,7 @@ const createForThreadOp = operation({
   body: z.object(createFields),
   opaque: OPAQUE,
   creates: true,
+  owner: 'caller',
   roles: WRITERS,
   output: view,
   run: (ctx, { params, body }) => create(ctx, body, params.thread_id),
@@ -166,6 +168,7 @@ const updateOp = operation({
   params,
   body: z.object(changeFields),
   opaque: OPAQUE,
+  owner: 'row',
   roles: WRITERS,
   output: view,
   async run(ctx, { params, body }) {
@@ -192,6 +195,7 @@ const deleteOp = operation({
   summary: 'Delete a cron; what it has run stays',
   params,
   status: 204,
+  owner: 'row',
   roles: READERS,
   output: null,
   async run(ctx, { params }) {
@@ -276,6 +280,7 @@ const searchOp = operation({
   opaque: ['metadata'],
   audit: 'none',
   across: searchAcross,
+  owner: 'caller',
   roles: READERS,
   output: z.array(view.partial()),
   async run(ctx, { body }) {
@@ -304,6 +309,7 @@ const countOp = operation({
     const answers = await everywhere(shards, ask)
     return { body: answers.reduce((sum, { body }) => sum + Number(body), 0) }
   },
+  owner: 'caller',
   roles: READERS,
   output: z.int(),
   run: async (ctx, { body }) => ({ body: await countCrons(ctx.db, filterOf(ctx, body)) }),
