@@ -3,9 +3,11 @@
  * answers to JSON, whatever is thrown to a problem. What can be known per operation is worked out
  * once, at start.
  */
+
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import fastifyStatic from '@fastify/static'
 import Fastify, {
   type FastifyBaseLogger,
@@ -29,10 +31,31 @@ import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
 import { HttpCaller, operationHandler } from './operation.ts'
-import { requestRefusal, sendProblem } from './problem.ts'
+import { PROBLEM_TYPE, problemOf, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
-import { answerClientError } from './socket-error.ts'
 import { operationHooks } from './spans.ts'
+
+function answerClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const headersTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const refusal = headersTooLarge
+    ? new Refusal('too_large', 'the headers are too large')
+    : new Refusal('malformed', 'this is not HTTP')
+  const problem = problemOf(refusal, randomUUID())
+  const body = JSON.stringify(problem)
+  const reason = headersTooLarge ? 'Payload Too Large' : 'Bad Request'
+  const head = [
+    `HTTP/1.1 ${problem.status} ${reason}`,
+    `Content-Type: ${PROBLEM_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${problem.request_id}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
 
 const PARAM_CHARACTERS_MAX = 2048
 /** A client gets this long to send its whole request, and a second more: Node looks at its connections only so often. */

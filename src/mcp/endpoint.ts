@@ -6,8 +6,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import { JsonError } from '../../packages/exact-json/src/index.ts'
 import type { Door } from '../api/callers/caller.ts'
 import { ERRORS } from '../core/errors.ts'
-import { readMessage } from './message.ts'
-import { type McpOptions, mcpServer } from './server.ts'
+import { type McpOptions, mcpServer, readMessage } from './server.ts'
 import { opaqueNames } from './tool.ts'
 
 export interface McpPost {

@@ -2,8 +2,8 @@
 
 import { type Door, pathOf } from '../../../src/api/callers/caller.ts'
 import { type Arguments, flatRefusal, splitArguments } from '../../../src/api/callers/flat.ts'
-import { getCapabilities } from '../../../src/api/capabilities.ts'
 import type { Operation, RawInput } from '../../../src/api/contract.ts'
+import { getCapabilities } from '../../../src/api/schedules.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../../../src/core/errors.ts'
 import { withDefaultAgent } from '../../../src/features/intents/default-agent.ts'
 import { writeJson } from '../../exact-json/src/index.ts'

@@ -7,8 +7,12 @@ import { StringDecoder } from 'node:string_decoder'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Door } from '../../../src/api/callers/caller.ts'
-import { MESSAGE_BYTES_MAX, readMessage } from '../../../src/mcp/message.ts'
-import { type McpOptions, mcpServer } from '../../../src/mcp/server.ts'
+import {
+  type McpOptions,
+  MESSAGE_BYTES_MAX,
+  mcpServer,
+  readMessage,
+} from '../../../src/mcp/server.ts'
 import { opaqueNames } from '../../../src/mcp/tool.ts'
 import { JsonError } from '../../exact-json/src/index.ts'
 

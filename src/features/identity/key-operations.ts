@@ -1,13 +1,107 @@
 /** API keys, for admins only. */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { idParam, listQuery, newestPage, notify, operation, pageOf } from '../../api/contract.ts'
+import {
+  idParam,
+  listQuery,
+  mergedPages,
+  newestPage,
+  notify,
+  operation,
+  pageFrom,
+  pageOf,
+} from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
-import { newId } from '../../core/ids.ts'
+import { isUuid, newId } from '../../core/ids.ts'
 import { ownerDidOf, parseDid } from '../../core/session.ts'
-import { makeKey, ROLES } from './key.ts'
+import { listAudit } from './audit-rows.ts'
+import { makeKey, ROLES, randomToken } from './key.ts'
 import { insertKey, type KeyRow, listKeys, type NewKey, revokeKey } from './key-rows.ts'
+import { keepTicket } from './once-rows.ts'
+
+const FILTERS = ['owner', 'operation', 'actor_key', 'object_id'] as const
+const FILTER_MAX = 300
+
+const entry = z.object({
+  id: z.uuid(),
+  at: z.iso.datetime(),
+  actor_key: z.string().nullable(),
+  actor_role: z.string(),
+  actor_user: z.string().nullable(),
+  acted_for: z.boolean(),
+  operation: z.string(),
+  object_id: z.string().nullable(),
+  owner: z.string().nullable(),
+  request_id: z.string(),
+  summary: z.string(),
+})
+
+const filter = z.string().min(1).max(FILTER_MAX).optional()
+
+export const audit = [
+  operation({
+    name: 'list_audit',
+    method: 'GET',
+    path: '/v1/audit',
+    tag: 'Keys',
+    summary: 'Every change that was made through an operation, newest first: who, what, whose',
+    description:
+      'The summary names the fields that were given, never their values. Kept as long as WAKEFUL_KEEP_DAYS says.',
+    query: listQuery({ max: 500, default: 100 }).extend({
+      owner: filter,
+      operation: filter,
+      actor_key: filter,
+      object_id: filter,
+    }),
+    across: mergedPages,
+    owner: 'nobody',
+    roles: ['admin'],
+    output: pageOf(entry),
+    async run(ctx, { query }) {
+      const where = Object.fromEntries(
+        FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+      )
+      const rows = await listAudit(ctx.db, {
+        where,
+        limit: query.limit + 1,
+        after: query.cursor ?? null,
+      })
+      return pageFrom(rows, query.limit, {
+        at: (row) => [row.at_text, row.id],
+        view: ({ at_text: _, ...row }) => row,
+      })
+    },
+  }),
+]
+
+const TICKET_SECONDS = 30
+
+export const tickets = [
+  operation({
+    name: 'create_ticket',
+    method: 'POST',
+    path: '/v1/tickets',
+    tag: 'Keys',
+    summary: 'Get a ticket that opens one socket, as you, within 30 seconds',
+    description: 'Use it as `?ticket=…` in the address of a session’s socket. It works once.',
+    status: 201,
+    owner: 'nobody',
+    roles: ['admin', 'service', 'agent', 'user'],
+    output: z.object({ ticket: z.string(), expires_in: z.int() }),
+    async run(ctx) {
+      const { key: ticket, hash } = randomToken()
+      const { keyId } = ctx.actor
+      await keepTicket(ctx.db, {
+        hash,
+        keyId: keyId !== null && isUuid(keyId) ? keyId : null,
+        actor: JSON.stringify(ctx.actor),
+        seconds: TICKET_SECONDS,
+      })
+      return { body: { ticket, expires_in: TICKET_SECONDS } }
+    },
+  }),
+]
 
 const DID = 'must be did:matrix:<user>:<16 hex digits>'
 

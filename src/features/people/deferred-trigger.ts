@@ -10,7 +10,6 @@ import type { Db } from '../../store/db.ts'
 import { claimTx, DEFERRED } from '../../store/due.ts'
 import { lookAgain } from '../intents/trigger.ts'
 import { readLineage } from '../limits/lineage.ts'
-import { changePerson } from './change-rows.ts'
 import { judgeDeferred } from './deferred.ts'
 import {
   busySessions,
@@ -24,7 +23,7 @@ import {
 } from './deferred-rows.ts'
 import { digestPayload, releasedPayload } from './digest.ts'
 import { counted, type Preferences, type PreferenceVerdict } from './preferences.ts'
-import { readPeople } from './rows.ts'
+import { changePerson, readPeople } from './rows.ts'
 import { isCondition } from './utterance.ts'
 
 /** `zone`: of people whose own nobody knows. */

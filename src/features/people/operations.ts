@@ -19,7 +19,6 @@ import { databaseNow } from '../../store/due.ts'
 import { asPerson } from '../../store/owned.ts'
 import { REASONS } from '../sessions/reason.ts'
 import { type PreferenceWish, pauseEnd } from './change.ts'
-import { changePerson } from './change-rows.ts'
 import {
   askForDeferred,
   DEFERRED_KINDS,
@@ -31,7 +30,7 @@ import {
 import { type PersonRow, preferenceFields, preferencesOf, quietWindow } from './fields.ts'
 import { DEFER_RULES, unaskedToday } from './preferences.ts'
 import { quietUntil } from './quiet.ts'
-import { getPerson } from './rows.ts'
+import { changePerson, getPerson } from './rows.ts'
 import { preferenceWords, RULE_WORDS } from './words.ts'
 
 const PHRASE_MAX = 200

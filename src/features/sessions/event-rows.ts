@@ -6,7 +6,7 @@ import { commitTx, eqByKey, lockOrder, NOW } from '../../store/due.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../../store/statement.ts'
 import type { AuditEntry, AuditHead } from '../identity/audit.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
-import { answering } from '../questions/answer-rows.ts'
+import { answering } from '../questions/rows.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
