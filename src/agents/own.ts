@@ -4,14 +4,9 @@ import { parsedOf, ScheduleError } from '../../packages/schedule/src/index.ts'
 import { listAlarms } from '../features/alarms/rows.ts'
 import { type IntentRow, listIntents } from '../features/intents/rows.ts'
 import { scheduleWords, termsOf } from '../features/intents/rules.ts'
-import {
-  getWork,
-  listOutputs,
-  listWork,
-  type OutputRow,
-  type WorkRow,
-} from '../features/work/rows.ts'
+import { getWork, listOutputs, type OutputRow, WORKS, type WorkRow } from '../features/work/rows.ts'
 import { frequencyWords } from '../features/work/rules.ts'
+import { readPage } from '../store/page.ts'
 import type { TurnInput } from './agent.ts'
 
 const LISTED_MAX = 100
@@ -33,8 +28,7 @@ export interface OwnAlarm {
 
 /** The newest hundred, whatever their state. */
 export async function ownAlarms({ db, session }: Reads): Promise<OwnAlarm[]> {
-  const scope = { ownerDid: null, userId: session.userId }
-  const rows = await listAlarms(db, { scope, status: null, limit: LISTED_MAX, after: null })
+  const rows = await listAlarms(db, { owner: session.userId, limit: LISTED_MAX })
   return rows
     .filter(({ agent_id }) => agent_id === session.agentId)
     .map((row) => ({
@@ -114,8 +108,7 @@ export type OwnWork = Pick<
 
 /** The newest hundred, paused work too. */
 export async function ownWork({ db, session }: Reads): Promise<OwnWork[]> {
-  const page = { active: null, projectId: null, limit: LISTED_MAX, after: null }
-  const rows = await listWork(db, { userId: session.userId, ...page })
+  const rows = await readPage(db, WORKS, { owner: session.userId, limit: LISTED_MAX })
   return rows.map((row) => ({
     id: row.id,
     task: row.task,

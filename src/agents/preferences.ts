@@ -44,12 +44,7 @@ export interface Deferred {
 
 export async function deferredFor({ db, session }: TurnInput): Promise<Deferred[]> {
   const { userId } = session
-  const rows = await listDeferred(db, {
-    userId,
-    status: 'waiting',
-    limit: DEFERRED_MAX,
-    after: null,
-  })
+  const rows = await listDeferred(db, { owner: userId, status: 'waiting', limit: DEFERRED_MAX })
   return rows
     .map(({ kind, name, scheduled_for: scheduledFor, rule, release_at: releaseAt }) => ({
       ...{ kind, name, scheduledFor, why: RULE_WORDS[rule], releaseAt },

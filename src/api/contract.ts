@@ -16,7 +16,7 @@ import { parsePart, wrapOpaque } from './shape.ts'
 
 export { opaqueJson } from '../core/fields.ts'
 export { ROLES, type Role } from '../features/identity/key.ts'
-export { flag, listQuery, newestPage, page, pageFrom, pageOf } from './lists.ts'
+export { flag, listQuery, newestOf, newestPage, page, pageFrom, pageOf } from './lists.ts'
 export { idParam } from './shape.ts'
 export { mergedPages } from './shards.ts'
 

@@ -1,5 +1,7 @@
 /** What all lists share: `limit`, an opaque `cursor`, and the page they answer with. */
 import { z } from 'zod'
+import type { Db } from '../store/db.ts'
+import { type PageQuery, readPage, type Table } from '../store/page.ts'
 
 const CURSOR_CHARACTERS_MAX = 1024
 
@@ -93,6 +95,18 @@ export function pageFrom<R, V>(
   const places = shown.map(at)
   const next = rows.length > limit ? (places.at(-1) ?? null) : end
   return { body: page(shown.map(view), next), places }
+}
+
+/** A page of a table, newest first. */
+export async function newestOf<R extends object & { readonly id: string }, V>(
+  db: Db,
+  table: Table<R>,
+  { limit, cursor }: { limit: number; cursor?: readonly [string, string] | undefined },
+  which: Pick<PageQuery, 'owner' | 'where'>,
+  view: (row: R) => V,
+) {
+  const rows = await readPage(db, table, { ...which, after: cursor, limit: limit + 1 })
+  return newestPage(rows, limit, (row) => view(row as unknown as R))
 }
 
 /** The same of rows that were read newest first. */

@@ -16,17 +16,13 @@ import {
   keyView,
   planKey,
 } from '../../../src/features/identity/key-operations.ts'
-import {
-  insertKey,
-  type KeyRow,
-  listKeys,
-  revokeKey,
-} from '../../../src/features/identity/key-rows.ts'
+import { insertKey, KEYS, type KeyRow, revokeKey } from '../../../src/features/identity/key-rows.ts'
 import type { Db } from '../../../src/store/db.ts'
 import { DirectoryInUseError } from '../../../src/store/lock.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { announce, readSetting } from '../../../src/store/settings.ts'
+import { readPage } from '../../../src/store/page.ts'
+import { readSetting } from '../../../src/store/settings.ts'
 
 const LIST_MAX = 500
 
@@ -62,7 +58,7 @@ export function keysCommand(): Command {
     .option('--json', 'for programs')
     .action((options: { json?: boolean }) =>
       withDb(async (db) => {
-        const rows = await listKeys(db, { limit: LIST_MAX, after: null })
+        const rows = await readPage(db, KEYS, { limit: LIST_MAX })
         print(options.json ? JSON.stringify(rows.map(keyView)) : table(rows))
       }),
     )

@@ -7,7 +7,7 @@ import {
   idParam,
   listQuery,
   mergedPages,
-  newestPage,
+  newestOf,
   operation,
   pageOf,
 } from '../../../src/api/contract.ts'
@@ -20,6 +20,7 @@ import { readShape, where } from '../../../src/core/shape.ts'
 import { writeAudit } from '../../../src/features/identity/audit-rows.ts'
 import { databaseNow } from '../../../src/store/due.ts'
 import { asPerson } from '../../../src/store/owned.ts'
+import { readOne } from '../../../src/store/page.ts'
 import { advance, type Cursor, cursorAt, readCursor, within, writeCursor } from './cursor.ts'
 import { endSubscriptions } from './delivery-rows.ts'
 import {
@@ -33,10 +34,8 @@ import { lookUp } from './occurrence-rows.ts'
 import {
   countSubscriptions,
   findSubscription,
-  getSubscription,
-  type ListedSubscription,
-  listSubscriptions,
   removeSubscriptions,
+  SUBSCRIPTIONS,
   type SubscriptionRow,
   saveSubscription,
 } from './rows.ts'
@@ -318,7 +317,7 @@ const view = z.object({
   created_at: z.iso.datetime(),
 })
 
-function viewOf(row: Omit<ListedSubscription, 'created_text'>) {
+function viewOf(row: SubscriptionRow & { readonly waiting: number }) {
   const { id, user_id, name, expires_at, waiting, created_at } = row
   return {
     ...{ id, user_id, name, arguments: JSON.parse(row.arguments) as object },
@@ -339,12 +338,7 @@ const listSubscriptionsOp = operation({
   roles: ROLES,
   output: pageOf(view),
   async run(ctx, { query }) {
-    const { userId } = ctx.actor
-    const rows = await listSubscriptions(ctx.db, {
-      ...{ userId, bucket: bucketOf(userId ?? ''), limit: query.limit + 1 },
-      after: query.cursor ?? null,
-    })
-    return newestPage(rows, query.limit, viewOf)
+    return newestOf(ctx.db, SUBSCRIPTIONS, query, { owner: ctx.actor.userId }, viewOf)
   },
 })
 
@@ -360,7 +354,7 @@ const deleteSubscription = operation({
   roles: ROLES,
   output: null,
   async run(ctx, { params }) {
-    const row = await getSubscription(ctx.db, ctx.actor.userId, params.id)
+    const row = await readOne(ctx.db, SUBSCRIPTIONS, { owner: ctx.actor.userId, id: params.id })
     if (row === null) throw new Refusal('not_found', `there is no subscription ${params.id}`)
     await endSubscriptions(ctx.db, [row], terminated('it was removed'))
     return { body: null, about: { id: row.id, owner: row.user_id } }

@@ -1,7 +1,8 @@
 /** Who outside is told of what, and how far each was told. */
 
 import type { Db } from '../../../src/store/db.ts'
-import { eqByKey, inMs, NOW, type Place, placeOf } from '../../../src/store/due.ts'
+import { eqByKey, inMs, NOW } from '../../../src/store/due.ts'
+import type { Table } from '../../../src/store/page.ts'
 import { rows, statement } from '../../../src/store/statement.ts'
 import type { EventName } from './event-types.ts'
 import type { DeliveryError } from './rules.ts'
@@ -89,50 +90,16 @@ export async function saveSubscription(db: Db, saved: SavedSubscription): Promis
   return row
 }
 
-export interface SubscriptionPage {
-  /** Null: everybody's. */
-  readonly userId: string | null
-  readonly bucket: number
-  readonly limit: number
-  readonly after: readonly [string, string] | null
-}
-
-export interface ListedSubscription extends SubscriptionRow, Place {
+interface ListedSubscription extends SubscriptionRow {
   readonly waiting: number
 }
 
-/** Newest first, with how much is on its way to each. One that was ended is gone, although its last word may still be on its way. */
-export async function listSubscriptions(
-  db: Db,
-  { userId, bucket, limit, after }: SubscriptionPage,
-): Promise<ListedSubscription[]> {
-  const values: unknown[] = [db.now(), limit]
-  const put = (value: unknown, type: string) => `$${values.push(value)}::${type}`
-  const where = [`s.ended_at is null and (s.expires_at is null or s.expires_at > ${NOW})`]
-  if (userId !== null)
-    where.push(`s.bucket = ${put(bucket, 'smallint')} and s.user_id = ${put(userId, 'text')}`)
-  if (after !== null)
-    where.push(`(s.created_at, s.id) < (${put(after[0], 'timestamptz')}, ${put(after[1], 'uuid')})`)
-  return db.query<ListedSubscription>(
-    `select ${ROW}, ${placeOf('s.created_at')}, (select count(*)::int from wakeful.subscription_deliveries d
-       where d.bucket = s.bucket and d.subscription_id = s.id) as waiting
-     from wakeful.subscriptions s where ${where.join(' and ')} order by s.created_at desc, s.id desc limit $2::int`,
-    values,
-  )
-}
-
-/** By its id alone; null for an unknown id or another owner's. */
-export async function getSubscription(
-  db: Db,
-  userId: string | null,
-  id: string,
-): Promise<SubscriptionRow | null> {
-  const [row] = await db.query<SubscriptionRow>(
-    `select ${ROW} from wakeful.subscriptions s
-     where s.id = $1::uuid and s.ended_at is null and ($2::text is null or s.user_id = $2::text)`,
-    [id, userId],
-  )
-  return row ?? null
+/** With how much is on its way to each. One that was ended is gone, although its last word may still be on its way. */
+export const SUBSCRIPTIONS: Table<ListedSubscription> = {
+  from: 'wakeful.subscriptions s',
+  columns: `${ROW}, (select count(*)::int from wakeful.subscription_deliveries d
+    where d.bucket = s.bucket and d.subscription_id = s.id) as waiting`,
+  where: `s.ended_at is null and (s.expires_at is null or s.expires_at > ${NOW})`,
 }
 
 const KEYS = rows({ bucket: 'smallint', id: 'uuid' })

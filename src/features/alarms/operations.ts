@@ -29,6 +29,7 @@ import {
   fireAlarmNow,
   getAlarm,
   listAlarms,
+  scopeWhere,
   searchAlarms,
 } from './rows.ts'
 import { ALARM_KINDS, ALARM_STATUSES, cronWords, nextFires } from './rules.ts'
@@ -230,10 +231,9 @@ const listAlarmsOp = operation({
   output: pageOf(alarmView),
   async run(ctx, { query }) {
     const asked = {
-      scope: scopeOf(ctx.actor),
-      status: query.status ?? null,
+      where: { ...scopeWhere(scopeOf(ctx.actor)), status: query.status },
       limit: query.limit + 1,
-      after: query.cursor ?? null,
+      after: query.cursor,
     }
     const { rows, end } =
       query.q === undefined

@@ -3,7 +3,8 @@
 import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place, placeOf } from '../../store/due.ts'
+import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place } from '../../store/due.ts'
+import { type PageQuery, pageText, readOne, type Table, type Where } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
 import type { NewAlarm } from './draft.ts'
 import { ALARM } from './fields.ts'
@@ -14,6 +15,11 @@ export interface AlarmRow extends RowOf<typeof ALARM> {
 }
 
 const ROW = `${listOf(ALARM)}, ${NOW} as now`
+const ALARMS: Table<AlarmRow> = {
+  from: 'wakeful.alarms',
+  columns: ROW,
+  where: 'parent_id is null',
+}
 /** A row of a list. */
 type Listed = AlarmRow & Place
 
@@ -102,42 +108,24 @@ export async function alarmsByKey(db: Db, keys: readonly Keyed[]): Promise<Map<s
   return new Map(rows.map((row) => [keyOf(row), row]))
 }
 
+export function scopeWhere({ ownerDid, userId }: AlarmScope): Where {
+  if (userId === null) return {}
+  const bucket = bucketOf(userId)
+  return ownerDid === null ? { bucket, user_id: userId } : { bucket, owner_did: ownerDid }
+}
+
 /** The condition and its values from $`first` on; texts are few, so that each is planned for what it asks. */
 export function within(scope: AlarmScope, first: number): { where: string; values: unknown[] } {
-  if (scope.userId === null && scope.ownerDid === null) return { where: 'true', values: [] }
-  const bucket = scope.userId === null ? null : bucketOf(scope.userId)
-  if (bucket === null) throw new Error('an owner without a user has no bucket')
-  const [column, value] =
-    scope.ownerDid === null ? ['user_id', scope.userId] : ['owner_did', scope.ownerDid]
-  return { where: `bucket = $${first} and ${column} = $${first + 1}`, values: [bucket, value] }
-}
-
-export interface AlarmsPage {
-  readonly scope: AlarmScope
-  readonly status: string | null
-  readonly limit: number
-  readonly after: readonly [string, string] | null
-}
-
-/** What a list asks for, newest first; $1 is the time, $2 the limit. */
-function listing(db: Db, page: AlarmsPage): { text: string; values: unknown[] } {
-  const values: unknown[] = [db.now(), page.limit]
-  const { where, values: owner } = within(page.scope, values.length + 1)
-  values.push(...owner)
-  let text = `select ${ROW}, ${placeOf('created_at')} from wakeful.alarms where parent_id is null and ${where}`
-  if (page.status !== null) text += ` and status = $${values.push(page.status)}`
-  if (page.after !== null) {
-    const [createdAt, id] = page.after
-    text += ` and (created_at, id) < ($${values.push(createdAt)}::timestamptz, $${values.push(id)}::uuid)`
-  }
-  return { text: `${text} order by created_at desc, id desc`, values }
+  const wanted = Object.entries(scopeWhere(scope))
+  const where = wanted.map(([name], index) => `${name} = $${first + index}`)
+  return { where: where.join(' and ') || 'true', values: wanted.map(([, value]) => value) }
 }
 
 /** Newest first. */
-export async function listAlarms(db: Db, page: AlarmsPage): Promise<Listed[]> {
-  const { text, values } = listing(db, page)
+export function listAlarms(db: Db, page: PageQuery): Promise<Listed[]> {
+  const { text, values } = pageText(db, ALARMS, page)
   // Without statistics, as after many were set at once, the planner would sort them all for one page.
-  return oneInOrder<Listed>(db, `${text} limit $2::int`, values)
+  return oneInOrder<Listed>(db, `${text} limit $${values.length}::int`, values)
 }
 
 /** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */
@@ -146,10 +134,11 @@ const SEARCHED_MAX = 5_000
 /** Those whose label or words contain the text, in any case, newest first; and where to go on if there was more to look at. */
 export async function searchAlarms(
   db: Db,
-  page: AlarmsPage,
+  page: PageQuery,
   containing: string,
 ): Promise<{ rows: Listed[]; end: readonly [string, string] | null }> {
-  const { text, values } = listing(db, page)
+  const { text, values } = pageText(db, ALARMS, page)
+  const limit = values.length
   const wanted = `lower($${values.push(containing)}::text)`
   const rows = await claimTx(db, (tx) =>
     tx.query<Listed & { found: boolean; nth: number }>(
@@ -157,7 +146,7 @@ export async function searchAlarms(
        select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
          position(${wanted} in lower(a.label)) > 0 or position(${wanted} in lower(a.wake_message)) > 0 as found
        from (${text} limit ${SEARCHED_MAX}) a) b
-     where found or nth = ${SEARCHED_MAX} order by nth limit $2::int`,
+     where found or nth = ${SEARCHED_MAX} order by nth limit $${limit}::int`,
       values,
     ),
   )
@@ -166,14 +155,8 @@ export async function searchAlarms(
   return { rows: rows.filter((row) => row.found), end }
 }
 
-export async function getAlarm(db: Db, scope: AlarmScope, id: string): Promise<AlarmRow | null> {
-  const { where, values } = within(scope, 3)
-  const [row] = await db.query<AlarmRow>(
-    `select ${ROW} from wakeful.alarms where id = $2::uuid and parent_id is null and ${where}`,
-    [db.now(), id, ...values],
-  )
-  return row ?? null
-}
+export const getAlarm = (db: Db, scope: AlarmScope, id: string) =>
+  readOne(db, ALARMS, { where: scopeWhere(scope), id })
 
 const CANCEL = `update wakeful.alarms
   set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
@@ -266,13 +249,9 @@ export async function fireAlarmNow(
   id: string,
   wake: { readonly delivery: string; readonly extra: string; readonly traceparent: string | null },
 ): Promise<AlarmRow | null> {
-  const { where, values } = within(scope, 3)
   return db.tx(async (tx) => {
-    const [row] = await tx.query<AlarmRow>(
-      `select ${ROW} from wakeful.alarms where id = $2::uuid and parent_id is null and ${where} for update`,
-      [tx.now(), id, ...values],
-    )
-    if (row === undefined || row.status !== 'active') return row ?? null
+    const row = await readOne(tx, ALARMS, { where: scopeWhere(scope), id, lock: true })
+    if (row === null || row.status !== 'active') return row
     const slot = [tx.now(), row.bucket, row.id, wake.delivery, wake.traceparent]
     if (row.kind === 'cron') await tx.query(FIRE_EXTRA, [...slot, wake.extra])
     else await tx.query(FIRE_ONCE, slot)

@@ -4,6 +4,7 @@ import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { NOW } from '../../store/due.ts'
+import type { Table } from '../../store/page.ts'
 import { rowsOf, statement } from '../../store/statement.ts'
 import type { AuditEntry } from './audit.ts'
 
@@ -38,7 +39,6 @@ export async function writeAudit(tx: Db, entries: readonly AuditEntry[]): Promis
 export interface AuditRow {
   readonly id: string
   readonly at: Date
-  readonly at_text: string
   readonly actor_key: string | null
   readonly actor_role: string
   readonly actor_user: string | null
@@ -50,31 +50,9 @@ export interface AuditRow {
   readonly summary: string
 }
 
-export interface AuditPage {
-  readonly where: Readonly<
-    Partial<Record<'owner' | 'operation' | 'actor_key' | 'object_id', string>>
-  >
-  readonly limit: number
-  readonly after: readonly [string, string] | null
-}
-
-/** Newest first. */
-export async function listAudit(db: Db, page: AuditPage): Promise<AuditRow[]> {
-  const values: unknown[] = [page.limit]
-  const conditions = Object.entries(page.where).map(
-    ([column, value]) => `${column} = $${values.push(value)}`,
-  )
-  if (page.where.owner !== undefined)
-    conditions.push(`bucket = $${values.push(bucketOf(page.where.owner))}`)
-  if (page.after !== null) {
-    const [at, id] = page.after
-    conditions.push(`(at, id) < ($${values.push(at)}::timestamptz, $${values.push(id)}::uuid)`)
-  }
-  return db.query<AuditRow>(
-    `select id, at, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at_text, actor_key, actor_role,
-       actor_user, acted_for, operation, object_id, owner, request_id, summary
-     from wakeful.audit_log ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-     order by at desc, id desc limit $1`,
-    values,
-  )
+export const AUDIT: Table<AuditRow> = {
+  from: 'wakeful.audit_log',
+  columns:
+    'id, at, actor_key, actor_role, actor_user, acted_for, operation, object_id, owner, request_id, summary',
+  at: 'at',
 }

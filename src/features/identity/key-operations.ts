@@ -1,26 +1,25 @@
-/** API keys, for admins only. */
+/** Keys: who may come in, as whom. For admins alone. */
+
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
 import {
   idParam,
   listQuery,
   mergedPages,
-  newestPage,
+  newestOf,
   notify,
   operation,
-  pageFrom,
   pageOf,
 } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
 import { isUuid, newId } from '../../core/ids.ts'
-import { ownerDidOf, parseDid } from '../../core/session.ts'
-import { listAudit } from './audit-rows.ts'
+import { bucketOf, ownerDidOf } from '../../core/session.ts'
+import { AUDIT } from './audit-rows.ts'
 import { makeKey, ROLES, randomToken } from './key.ts'
-import { insertKey, type KeyRow, listKeys, type NewKey, revokeKey } from './key-rows.ts'
+import { insertKey, KEYS, type KeyRow, type NewKey, revokeKey } from './key-rows.ts'
 import { keepTicket } from './once-rows.ts'
 
-const FILTERS = ['owner', 'operation', 'actor_key', 'object_id'] as const
 const FILTER_MAX = 300
 
 const entry = z.object({
@@ -58,19 +57,15 @@ export const audit = [
     owner: 'nobody',
     roles: ['admin'],
     output: pageOf(entry),
-    async run(ctx, { query }) {
-      const where = Object.fromEntries(
-        FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+    run: (ctx, { query: { limit, cursor, ...where } }) => {
+      const bucket = where.owner === undefined ? null : bucketOf(where.owner)
+      return newestOf(
+        ctx.db,
+        AUDIT,
+        { limit, cursor },
+        { where: { ...where, bucket } },
+        (row) => row,
       )
-      const rows = await listAudit(ctx.db, {
-        where,
-        limit: query.limit + 1,
-        after: query.cursor ?? null,
-      })
-      return pageFrom(rows, query.limit, {
-        at: (row) => [row.at_text, row.id],
-        view: ({ at_text: _, ...row }) => row,
-      })
     },
   }),
 ]
@@ -218,10 +213,7 @@ const listKeysOp = operation({
   owner: 'nobody',
   roles: ['admin'],
   output: pageOf(view),
-  async run(ctx, { query }) {
-    const rows = await listKeys(ctx.db, { limit: query.limit + 1, after: query.cursor ?? null })
-    return newestPage(rows, query.limit, keyView)
-  },
+  run: (ctx, { query }) => newestOf(ctx.db, KEYS, query, {}, keyView),
 })
 
 const revokeKeyOp = operation({

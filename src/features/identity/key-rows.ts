@@ -1,7 +1,8 @@
 /** Keys, and the tokens that stand for them. Only hashes are here; the secrets were shown once. */
 
 import type { Db } from '../../store/db.ts'
-import { inMs, NOW, type Place, placeOf } from '../../store/due.ts'
+import { inMs, NOW } from '../../store/due.ts'
+import type { Table } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
 import type { Role } from './key.ts'
 
@@ -54,18 +55,11 @@ export async function insertKey(db: Db, key: NewKey): Promise<KeyRow | null> {
   return row ?? null
 }
 
-/** Newest first; tokens are not listed, they come and go with their key. */
-export async function listKeys(
-  db: Db,
-  page: { limit: number; after: readonly [string, string] | null },
-): Promise<(KeyRow & Place)[]> {
-  const [createdAt, id] = page.after ?? [null, null]
-  return db.query<KeyRow & Place>(
-    `select ${ROW}, ${placeOf('created_at')} from wakeful.api_keys
-     where parent_id is null and ($2::timestamptz is null or (created_at, id) < ($2::timestamptz, $3::uuid))
-     order by created_at desc, id desc limit $1`,
-    [page.limit, createdAt, id],
-  )
+/** Tokens are not listed: they come and go with their key. */
+export const KEYS: Table<KeyRow> = {
+  from: 'wakeful.api_keys',
+  columns: ROW,
+  where: 'parent_id is null',
 }
 
 /** Null when there is no such key. One that was revoked before keeps its first instant. */

@@ -1,4 +1,5 @@
 /** The switch: stop a trigger, an agent, a person or everything; see what is held; let it go or drop it. */
+
 import { z } from 'zod'
 import {
   type Across,
@@ -7,7 +8,7 @@ import {
   flag,
   idParam,
   listQuery,
-  newestPage,
+  newestOf,
   notify,
   operation,
   pageOf,
@@ -16,7 +17,8 @@ import { everywhere } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
 import { isUuid, newId } from '../../core/ids.ts'
 import { KEY_PART } from '../../core/session.ts'
-import { endStop, getStop, heldBy, insertStop, listStops, type StopRow } from './stop-rows.ts'
+import { readOne } from '../../store/page.ts'
+import { endStop, heldBy, insertStop, STOPS, type StopRow } from './stop-rows.ts'
 import { STOP_ENDS, STOP_LEVELS, type StopEnd, stopWords } from './stops.ts'
 
 const REASON_MAX = 500
@@ -119,13 +121,9 @@ const listOp = operation({
   owner: 'nobody',
   roles,
   output: pageOf(view),
-  async run(ctx, { query }) {
-    const rows = await listStops(ctx.db, {
-      standing: query.ended !== true,
-      limit: query.limit + 1,
-      after: query.cursor ?? null,
-    })
-    return newestPage(rows, query.limit, viewOf)
+  run: (ctx, { query }) => {
+    const where = { '(ended_at is null)': query.ended === true ? null : true }
+    return newestOf(ctx.db, STOPS, query, { where }, viewOf)
   },
 })
 
@@ -151,7 +149,7 @@ const getOp = operation({
   roles,
   output: view.extend({ held: z.array(held) }),
   async run(ctx, { params }) {
-    const row = known(await getStop(ctx.db.home ?? ctx.db, params.id), params.id)
+    const row = known(await readOne(ctx.db.home ?? ctx.db, STOPS, { id: params.id }), params.id)
     const held = row.ended_at === null ? await heldBy(ctx.db, row, HELD_SHOWN) : []
     return { body: { ...viewOf(row), held } }
   },

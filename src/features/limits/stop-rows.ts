@@ -2,7 +2,8 @@
 
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { eqByKey, inMs, NOW, type Place, placeOf } from '../../store/due.ts'
+import { eqByKey, inMs, NOW } from '../../store/due.ts'
+import type { Table } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
 import { HELD_UNTIL, type Stop, type StopEnd, type StopLevel } from './stops.ts'
 
@@ -59,25 +60,7 @@ export async function endStop(
   return row ?? null
 }
 
-export async function getStop(db: Db, id: string): Promise<StopRow | null> {
-  const [row] = await db.query<StopRow>(`select ${ROW} from wakeful.stops where id = $1::uuid`, [
-    id,
-  ])
-  return row ?? null
-}
-
-export async function listStops(
-  db: Db,
-  page: { standing: boolean; limit: number; after: readonly [string, string] | null },
-): Promise<(StopRow & Place)[]> {
-  const [createdAt, id] = page.after ?? [null, null]
-  return db.query<StopRow & Place>(
-    `select ${ROW}, ${placeOf('created_at')} from wakeful.stops
-     where (not $2 or ended_at is null) and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $1`,
-    [page.limit, page.standing, createdAt, id],
-  )
-}
+export const STOPS: Table<StopRow> = { from: 'wakeful.stops', columns: ROW }
 
 /** Those that stand, and those that were dropped not long ago. */
 export async function currentStops(db: Db): Promise<Stop[]> {

@@ -2,7 +2,9 @@
 
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { DEFERRED, eqByKey, NOW, placeOf } from '../../store/due.ts'
+import type { Place } from '../../store/due.ts'
+import { DEFERRED, eqByKey, NOW } from '../../store/due.ts'
+import { type PageQuery, readPage, type Table } from '../../store/page.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../../store/slots.ts'
 import { rows, rowsOf, statement } from '../../store/statement.ts'
 import { INTENT_CRON } from '../../store/zoned.ts'
@@ -230,27 +232,18 @@ export async function lockDeferred(tx: Db, userId: string): Promise<DeferredRow[
   )
 }
 
-export interface DeferredPage {
-  readonly userId: string
-  /** Null: whatever became of them. */
-  readonly status: DeferredStatus | null
-  readonly limit: number
-  readonly after: readonly [string, string] | null
+const LISTED: Table<DeferredRow & { told: DeferredStatus }> = {
+  from: 'wakeful.deferred t',
+  columns: `${COLUMNS}, ${toldStatus('t')} as told`,
+  at: 'deferred_at',
 }
 
-/** Newest first. */
+/** Newest first; status null: whatever became of them. */
 export async function listDeferred(
   db: Db,
-  { userId, status, limit, after }: DeferredPage,
-): Promise<(DeferredRow & { created_text: string })[]> {
-  const [at, id] = after ?? [null, null]
-  const told = await db.query<DeferredRow & { told: DeferredStatus; created_text: string }>(
-    `select ${COLUMNS}, ${toldStatus('t')} as told, ${placeOf('t.deferred_at')} from wakeful.deferred t
-     where t.bucket = $1 and t.user_id = $2 and ($3::text is null or ${toldStatus('t')} = $3)
-       and ($4::timestamptz is null or (t.deferred_at, t.id) < ($4::timestamptz, $5::uuid))
-     order by t.deferred_at desc, t.id desc limit $6::int`,
-    [bucketOf(userId), userId, status, at, id, limit],
-  )
+  { status, ...page }: Omit<PageQuery, 'where'> & { readonly status: DeferredStatus | null },
+): Promise<(DeferredRow & Place)[]> {
+  const told = await readPage(db, LISTED, { ...page, where: { [toldStatus('t')]: status } })
   return told.map(({ told: status, release_at, ...row }) => ({
     ...{ ...row, status, release_at: status === 'waiting' ? release_at : null },
   }))

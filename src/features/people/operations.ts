@@ -72,7 +72,7 @@ async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly stri
   const wanted = preferencesOf(row, serverZone(ctx))
   const preferences = { ...wanted, mutedAgents: mutedFor(ctx.actor, wanted.mutedAgents) }
   const waiting = await listDeferred(db, {
-    ...{ userId, status: 'waiting', limit: COUNTED_MAX, after: null },
+    ...{ owner: userId, status: 'waiting', limit: COUNTED_MAX },
   })
   const { pausedUntil } = preferences
   return {
@@ -263,10 +263,10 @@ const listDeferredOp = operation({
   output: pageOf(deferredView),
   async run(ctx, { query }) {
     const rows = await listDeferred(ctx.db, {
-      userId: personOf(ctx),
+      owner: personOf(ctx),
       status: query.status === 'any' ? null : query.status,
       limit: query.limit + 1,
-      after: query.cursor ?? null,
+      after: query.cursor,
     })
     return newestPage(rows, query.limit, deferredViewOf)
   },

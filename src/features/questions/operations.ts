@@ -55,14 +55,10 @@ const listOp = operation({
     const { agentId } = ctx.actor
     const session = query.session_key === undefined ? null : sessionOf(ctx.actor, query.session_key)
     const own = userId === null || agentId === null ? null : `${userId}:${agentId}:`
-    const rows = await listQuestions(ctx.db, {
-      userId: userId ?? session?.userId ?? null,
-      within: session?.key ?? own,
-      status: query.status ?? null,
-      limit: query.limit + 1,
-      after: query.cursor ?? null,
-    })
-    return newestPage(rows, query.limit, viewOf)
+    const where = { 'starts_with(session_key, $)': session?.key ?? own, status: query.status }
+    const { cursor: after, limit } = query
+    const rows = await listQuestions(ctx.db, { owner: userId, where, after, limit: limit + 1 })
+    return newestPage(rows, limit, viewOf)
   },
 })
 

@@ -1,9 +1,10 @@
 /** Questions to people: asked with a turn's commit, ended once. Who ends one holds the lock of its session, or takes it back. */
+
 import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
-import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { eqByKey, NOW, type Place, placeOf, QUESTIONS } from '../../store/due.ts'
+import { eqByKey, NOW, QUESTIONS } from '../../store/due.ts'
+import { type PageQuery, readOne, readPage, type Table } from '../../store/page.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../../store/slots.ts'
 import { rows, rowsOf, statement } from '../../store/statement.ts'
 import type { NewEvent } from '../sessions/event-rows.ts'
@@ -191,49 +192,13 @@ export async function openQuestions(
   return OPEN.run<QuestionRow>(tx, { i: sessions })
 }
 
-/** Whose: null is everybody's. */
-export async function getQuestion(
-  db: Db,
-  userId: string | null,
-  id: string,
-): Promise<QuestionRow | null> {
-  const owned = userId === null ? 'true' : 't.bucket = $3::smallint and t.user_id = $4::text'
-  const [row] = await db.query<QuestionRow>(
-    `select ${COLUMNS}, ${NOW} as now from wakeful.questions t where t.id = $2::uuid and ${owned}`,
-    [db.now(), id, ...(userId === null ? [] : [bucketOf(userId), userId])],
-  )
-  return row ?? null
+const LISTED: Table<QuestionRow> = {
+  from: 'wakeful.questions t',
+  columns: `${COLUMNS}, ${NOW} as now`,
 }
 
-export interface QuestionsPage {
-  /** Null: everybody's. */
-  readonly userId: string | null
-  /** Only of sessions whose key begins so. */
-  readonly within: string | null
-  readonly status: QuestionStatus | null
-  readonly limit: number
-  readonly after: readonly [string, string] | null
-}
+export const getQuestion = (db: Db, owner: string | null, id: string) =>
+  readOne(db, LISTED, { owner, id })
 
 /** Newest first. */
-export async function listQuestions(
-  db: Db,
-  { userId, within, status, limit, after }: QuestionsPage,
-): Promise<(QuestionRow & Place)[]> {
-  const values: unknown[] = [db.now(), limit]
-  const put = (value: unknown, type: string) => `$${values.push(value)}::${type}`
-  const where = ['true']
-  if (userId !== null)
-    where.push(
-      `t.bucket = ${put(bucketOf(userId), 'smallint')} and t.user_id = ${put(userId, 'text')}`,
-    )
-  if (within !== null) where.push(`starts_with(t.session_key, ${put(within, 'text')})`)
-  if (status !== null) where.push(`t.status = ${put(status, 'text')}`)
-  if (after !== null)
-    where.push(`(t.created_at, t.id) < (${put(after[0], 'timestamptz')}, ${put(after[1], 'uuid')})`)
-  return db.query(
-    `select ${COLUMNS}, ${NOW} as now, ${placeOf('t.created_at')} from wakeful.questions t
-     where ${where.join(' and ')} order by t.created_at desc, t.id desc limit $2::int`,
-    values,
-  )
-}
+export const listQuestions = (db: Db, page: PageQuery) => readPage(db, LISTED, page)

@@ -8,7 +8,7 @@ import {
   idParam,
   listQuery,
   mergedPages,
-  newestPage,
+  newestOf,
   notify,
   operation,
   pageFrom,
@@ -30,10 +30,10 @@ import {
   getWork,
   insertWork,
   listOutputs,
-  listWork,
   type OutputRow,
   outputById,
   updateWork,
+  WORKS,
   type WorkRow,
   waitingRuns,
 } from './rows.ts'
@@ -155,14 +155,9 @@ const listWorkOp = operation({
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(workSchema),
   async run(ctx, { query }) {
-    const rows = await listWork(ctx.db, {
-      userId: ctx.actor.userId,
-      active: query.active ?? null,
-      projectId: query.project_id ?? null,
-      limit: query.limit + 1,
-      after: query.cursor ?? null,
-    })
-    return newestPage(rows, query.limit, (row) => workView(row))
+    const where = { is_active: query.active, project_id: query.project_id }
+    const asked = { owner: ctx.actor.userId, where }
+    return newestOf(ctx.db, WORKS, query, asked, (row) => workView(row))
   },
 })
 

@@ -3,7 +3,8 @@ import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { eqByKey, NOW, type Place, placeOf } from '../../store/due.ts'
+import { eqByKey, NOW } from '../../store/due.ts'
+import { readOne, type Table } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
 import type { NewWork } from './draft.ts'
 import { OUTPUT, WORK } from './fields.ts'
@@ -49,46 +50,11 @@ function within(userId: string | null, first: number): { where: string; values: 
   return { where, values: [bucketOf(userId), userId] }
 }
 
-export interface WorkPage {
-  readonly userId: string | null
-  readonly active: boolean | null
-  readonly projectId: string | null
-  readonly limit: number
-  readonly after: readonly [string, string] | null
-}
-
-/** Newest first. */
-export async function listWork(db: Db, page: WorkPage): Promise<(WorkRow & Place)[]> {
-  const values: unknown[] = [db.now(), page.limit]
-  const { where, values: owner } = within(page.userId, values.length + 1)
-  values.push(...owner)
-  let text = `select ${ROW}, ${placeOf('w.created_at')} from wakeful.work w where ${where}`
-  if (page.active !== null) text += ` and is_active = $${values.push(page.active)}`
-  if (page.projectId !== null) text += ` and project_id = $${values.push(page.projectId)}`
-  if (page.after !== null) {
-    const [createdAt, id] = page.after
-    text += ` and (created_at, id) < ($${values.push(createdAt)}::timestamptz, $${values.push(id)}::uuid)`
-  }
-  return db.query<WorkRow & Place>(
-    `${text} order by created_at desc, id desc limit $2::int`,
-    values,
-  )
-}
+export const WORKS: Table<WorkRow> = { from: 'wakeful.work w', columns: ROW }
 
 /** Null for an unknown id or another owner's. `lock`: held until the transaction ends. */
-export async function getWork(
-  db: Db,
-  userId: string | null,
-  id: string,
-  lock = false,
-): Promise<WorkRow | null> {
-  const { where, values } = within(userId, 3)
-  const [row] = await db.query<WorkRow>(
-    `select ${ROW} from wakeful.work w where id = $2::uuid and ${where}${lock ? ' for update' : ''}`,
-    [db.now(), id, ...values],
-  )
-  return row ?? null
-}
+export const getWork = (db: Db, owner: string | null, id: string, lock = false) =>
+  readOne(db, WORKS, { owner, id, lock })
 
 /** What its owner may change. */
 const CHANGED = typesOf(WORK, [
