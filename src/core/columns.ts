@@ -45,52 +45,52 @@ type SchemaOf<T extends SqlType> = T extends 'json' | 'json?'
 
 export interface Column<T extends SqlType, V, S extends z.ZodType | null> {
   readonly type: T
-  /** Null: it is not shown. */
+  /** Null: never in an answer. */
   readonly schema: S
-  /** Left out of what is shown where it is empty. */
-  readonly sparing: boolean
+  /** Left out of an answer when empty. */
+  readonly ifSet: boolean
   /** For the compiler alone. */
   readonly value?: V
 }
 type Columns = Readonly<Record<string, Column<SqlType, unknown, z.ZodType | null>>>
 
-/** For us alone. */
-export function kept<T extends SqlType>(type: T): Column<T, SqlValue<T>, null> {
-  return { type, schema: null, sparing: false }
+/** Never in an answer. */
+export function internal<T extends SqlType>(type: T): Column<T, SqlValue<T>, null> {
+  return { type, schema: null, ifSet: false }
 }
 
-/** For its owner to see, always. */
-export function shown<T extends SqlType>(type: T): Column<T, SqlValue<T>, SchemaOf<T>> {
-  return { type, schema: schemaFor(type), sparing: false }
+/** In every answer. */
+export function visible<T extends SqlType>(type: T): Column<T, SqlValue<T>, SchemaOf<T>> {
+  return { type, schema: schemaFor(type), ifSet: false }
 }
 
-/** One of a few words. */
-export function word<const W extends readonly string[]>(words: W) {
+/** One of these texts. */
+export function oneOf<const W extends readonly string[]>(words: W) {
   const column: Column<'text', W[number], z.ZodEnum<{ [K in W[number]]: K }>> = {
     type: 'text',
     schema: z.enum(words),
-    sparing: false,
+    ifSet: false,
   }
   return column
 }
 
-/** One of a few words, or null. */
-export function wordOrNull<const W extends readonly string[]>(words: W) {
-  const { schema } = word(words)
+/** One of these texts, or null. */
+export function oneOfOrNull<const W extends readonly string[]>(words: W) {
+  const { schema } = oneOf(words)
   const column: Column<'text?', W[number] | null, z.ZodNullable<typeof schema>> = {
     type: 'text?',
     schema: schema.nullable(),
-    sparing: false,
+    ifSet: false,
   }
   return column
 }
 
-/** For its owner to see unless it is empty. */
-export function said<T extends 'text' | 'text?' | 'timestamptz?'>(
+/** In an answer unless it is empty. */
+export function visibleIfSet<T extends 'text' | 'text?' | 'timestamptz?'>(
   type: T,
 ): Column<T, SqlValue<T>, z.ZodOptional<SchemaOf<T extends `${infer B extends Type}?` ? B : T>>> {
   const schema = schemaFor(type.replace('?', '') as Type).optional()
-  return { type, sparing: true, schema: schema as never }
+  return { type, ifSet: true, schema: schema as never }
 }
 
 function schemaFor<T extends SqlType>(type: T): SchemaOf<T> {
@@ -123,12 +123,12 @@ export function typesOf<C extends Columns, const W extends keyof C = never>(
   return Object.fromEntries(types.map(([name, { type }]) => [name, type])) as never
 }
 
-type Shown<C extends Columns> = {
+type Visible<C extends Columns> = {
   [K in keyof C as C[K]['schema'] extends null ? never : K]: Exclude<C[K]['schema'], null>
 }
 
 /** What owners see. */
-export function schemaOf<C extends Columns>(columns: C): z.ZodObject<Shown<C>> {
+export function schemaOf<C extends Columns>(columns: C): z.ZodObject<Visible<C>> {
   const fields = Object.entries(columns).flatMap(([name, { schema }]) =>
     schema === null ? [] : [[name, schema]],
   )
@@ -136,30 +136,30 @@ export function schemaOf<C extends Columns>(columns: C): z.ZodObject<Shown<C>> {
 }
 
 /** What they see of one row. JSON is handed on as the text it was written in. */
-export function shownOf<C extends Columns>(columns: C, row: RowOf<C>): Record<string, unknown> {
+export function visibleOf<C extends Columns>(columns: C, row: RowOf<C>): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  for (const { name, json, sparing } of shownColumns(columns)) {
+  for (const { name, json, ifSet } of visibleColumns(columns)) {
     const value = row[name] as unknown
-    if (sparing && (value === null || value === '')) continue
+    if (ifSet && (value === null || value === '')) continue
     fields[name] = json && value !== null ? new RawJson(String(value)) : value
   }
   return fields
 }
 
-interface ShownColumn {
+interface VisibleColumn {
   readonly name: string
   readonly json: boolean
-  readonly sparing: boolean
+  readonly ifSet: boolean
 }
 
 /** Worked out once for each table: a page shows hundreds of its rows. */
-const tables = new WeakMap<Columns, readonly ShownColumn[]>()
+const tables = new WeakMap<Columns, readonly VisibleColumn[]>()
 
-function shownColumns(columns: Columns): readonly ShownColumn[] {
+function visibleColumns(columns: Columns): readonly VisibleColumn[] {
   let list = tables.get(columns)
   if (list === undefined) {
-    list = Object.entries(columns).flatMap(([name, { type, schema, sparing }]) =>
-      schema === null ? [] : { name, json: type.startsWith('json'), sparing },
+    list = Object.entries(columns).flatMap(([name, { type, schema, ifSet }]) =>
+      schema === null ? [] : { name, json: type.startsWith('json'), ifSet },
     )
     tables.set(columns, list)
   }

@@ -22,7 +22,7 @@ import { DirectoryInUseError } from '../../../src/store/lock.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { readPage } from '../../../src/store/page.ts'
-import { readSetting } from '../../../src/store/settings.ts'
+import { announce, readSetting } from '../../../src/store/settings.ts'
 
 const LIST_MAX = 500
 

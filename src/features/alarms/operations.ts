@@ -14,7 +14,7 @@ import {
   wakeClockIfSoon,
 } from '../../api/contract.ts'
 import { lineageFor } from '../../api/lineage.ts'
-import { schemaOf, shownOf } from '../../core/columns.ts'
+import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
@@ -130,7 +130,7 @@ export const alarmView = schemaOf(ALARM).extend({
 export function alarmViewOf(row: AlarmRow) {
   const active = row.status === 'active'
   return {
-    ...shownOf(ALARM, row),
+    ...visibleOf(ALARM, row),
     ...(active ? { next_fire_at: row.next_fire_at, next_fires: nextFires(row, row.now) } : {}),
     description: wordsFor(row),
   }

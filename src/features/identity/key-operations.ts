@@ -1,4 +1,4 @@
-/** Keys: who may come in, as whom. For admins alone. */
+/** API keys, tickets and the audit log, for admins; anybody may ask for a ticket. */
 
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
@@ -14,7 +14,7 @@ import {
 import { Refusal } from '../../core/errors.ts'
 import { keyPart } from '../../core/fields.ts'
 import { isUuid, newId } from '../../core/ids.ts'
-import { bucketOf, ownerDidOf } from '../../core/session.ts'
+import { bucketOf, ownerDidOf, parseDid } from '../../core/session.ts'
 import { AUDIT } from './audit-rows.ts'
 import { makeKey, ROLES, randomToken } from './key.ts'
 import { insertKey, KEYS, type KeyRow, type NewKey, revokeKey } from './key-rows.ts'

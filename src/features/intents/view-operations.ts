@@ -1,7 +1,7 @@
 /** The shapes of intents: what is taken, and what is shown. Names are those that workers outside rely on. */
 import { z } from 'zod'
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
-import { schemaOf, shownOf } from '../../core/columns.ts'
+import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { keyPart, shortName } from '../../core/fields.ts'
 import { INTENT, intentFields, newIntentFields } from './fields.ts'
 import type { ExecutionRow } from './report-rows.ts'
@@ -32,7 +32,7 @@ export const intentView = schemaOf(INTENT).extend({
 export function viewOf(row: IntentRow) {
   const terms = termsOf(row)
   return {
-    ...shownOf(INTENT, row),
+    ...visibleOf(INTENT, row),
     schedule_description: scheduleWords(terms),
     next_checks: row.enabled ? (nextChecks(terms, row.now) ?? undefined) : undefined,
     ...(row.agent_id === null ? {} : { checks: row.checks, calls_avoided: row.calls_avoided }),

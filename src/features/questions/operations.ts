@@ -9,7 +9,7 @@ import {
   operation,
   pageOf,
 } from '../../api/contract.ts'
-import { schemaOf, shownOf } from '../../core/columns.ts'
+import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
 import { parseSessionKey, type SessionRef } from '../../core/session.ts'
@@ -21,7 +21,7 @@ import { closedWords, NEXT, optionIn, QUESTION, QUESTION_STATUSES } from './rule
 
 const ANSWER_MAX = 100
 const view = schemaOf(QUESTION).extend({ options: z.array(z.string()) })
-const viewOf = (row: QuestionRow) => shownOf(QUESTION, row)
+const viewOf = (row: QuestionRow) => visibleOf(QUESTION, row)
 const params = z.object({ id: idParam })
 
 /** Null unless this actor may see it. */

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
-import { kept, shown, word, wordOrNull } from '../../core/columns.ts'
+import { internal, oneOf, oneOfOrNull, visible } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { pauseEnd } from '../people/change.ts'
 
@@ -43,25 +43,25 @@ const UNTIL_MAX_MS = 366 * 86_400_000
 const YES_NO = ['Yes', 'No'] as const
 
 export const QUESTION = {
-  bucket: kept('smallint'),
-  id: shown('uuid'),
-  user_id: shown('text'),
-  session_key: shown('text'),
-  event_seq: shown('int'),
-  text: shown('text'),
-  options: shown('json'),
-  default_answer: shown('text?'),
-  until_at: shown('timestamptz?'),
-  due_at: kept('timestamptz?'),
-  payload: shown('json'),
-  status: word(QUESTION_STATUSES),
-  answer: shown('text?'),
-  answered_by: wordOrNull(ANSWERED_BY),
-  unattended: kept('boolean'),
-  traceparent: kept('text?'),
-  lineage: kept('text?'),
-  created_at: shown('timestamptz'),
-  updated_at: shown('timestamptz'),
+  bucket: internal('smallint'),
+  id: visible('uuid'),
+  user_id: visible('text'),
+  session_key: visible('text'),
+  event_seq: visible('int'),
+  text: visible('text'),
+  options: visible('json'),
+  default_answer: visible('text?'),
+  until_at: visible('timestamptz?'),
+  due_at: internal('timestamptz?'),
+  payload: visible('json'),
+  status: oneOf(QUESTION_STATUSES),
+  answer: visible('text?'),
+  answered_by: oneOfOrNull(ANSWERED_BY),
+  unattended: internal('boolean'),
+  traceparent: internal('text?'),
+  lineage: internal('text?'),
+  created_at: visible('timestamptz'),
+  updated_at: visible('timestamptz'),
 }
 
 /** As a turn asks it. */

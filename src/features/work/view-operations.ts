@@ -1,6 +1,6 @@
 /** How work and its outputs look from outside. */
 import { z } from 'zod'
-import { schemaOf, shownOf } from '../../core/columns.ts'
+import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { OUTPUT, WORK } from './fields.ts'
 import type { OutputRow, WorkRow } from './rows.ts'
 import { frequencyWords, nextRuns } from './rules.ts'
@@ -14,7 +14,7 @@ export const workSchema = schemaOf(WORK).extend({
 
 export function workView(row: WorkRow, notes: readonly string[] = []) {
   return {
-    ...shownOf(WORK, row),
+    ...visibleOf(WORK, row),
     canonical: row.frequency_cron ?? 'once',
     description: frequencyWords(row),
     next_runs: nextRuns(row, row.now),
@@ -25,5 +25,5 @@ export function workView(row: WorkRow, notes: readonly string[] = []) {
 export const outputSchema = schemaOf(OUTPUT)
 
 export function outputView(row: OutputRow) {
-  return shownOf(OUTPUT, row)
+  return visibleOf(OUTPUT, row)
 }

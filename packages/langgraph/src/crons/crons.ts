@@ -1,25 +1,25 @@
 /** Crons as rows. What runs is the alarm of an enabled one; the row keeps what the cron was made with. */
-import { listOf, type RowOf, shown, typesOf } from '../../../../src/core/columns.ts'
+import { listOf, type RowOf, typesOf, visible } from '../../../../src/core/columns.ts'
 import { type AlarmScope, within } from '../../../../src/features/alarms/rows.ts'
 import type { Db } from '../../../../src/store/db.ts'
 import { eqByKey, NOW } from '../../../../src/store/due.ts'
 import { rows, statement } from '../../../../src/store/statement.ts'
 
 const CRON = {
-  bucket: shown('smallint'),
-  id: shown('uuid'),
-  owner_did: shown('text'),
-  user_id: shown('text'),
-  assistant_id: shown('text'),
-  thread_id: shown('text?'),
-  schedule: shown('text'),
-  timezone: shown('text?'),
-  end_time: shown('timestamptz?'),
-  payload: shown('json'),
-  metadata: shown('json'),
-  alarm_id: shown('uuid?'),
-  created_at: shown('timestamptz'),
-  updated_at: shown('timestamptz'),
+  bucket: visible('smallint'),
+  id: visible('uuid'),
+  owner_did: visible('text'),
+  user_id: visible('text'),
+  assistant_id: visible('text'),
+  thread_id: visible('text?'),
+  schedule: visible('text'),
+  timezone: visible('text?'),
+  end_time: visible('timestamptz?'),
+  payload: visible('json'),
+  metadata: visible('json'),
+  alarm_id: visible('uuid?'),
+  created_at: visible('timestamptz'),
+  updated_at: visible('timestamptz'),
 }
 
 export interface CronRow extends RowOf<typeof CRON> {
