@@ -1,4 +1,4 @@
-/** An agent's own key cannot pass the agent's limit of what waits, however many calls it makes at once (ruling 39). */
+/** An agent's own key cannot pass the agent's limit of what waits, however many calls it makes at once. */
 import { afterEach, expect, it } from 'vitest'
 import { openStage, type Stage } from '../identity/stage.ts'
 import { eachStore } from '../setup/stores.ts'

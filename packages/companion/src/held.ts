@@ -3,7 +3,7 @@
  * from the lists: anything else is refused with that word.
  */
 import type { Turn } from '../../../src/agents/function.ts'
-import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/own.ts'
+import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/reads.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
 import { placeOf } from './act.ts'

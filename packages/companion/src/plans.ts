@@ -1,8 +1,8 @@
 /** What is done with plans that are there: told, cancelled, moved. By number as it was told, or by words of the title. */
 
-import type { WorkChangeRequest } from '../../../src/agents/changes.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import type { Planned } from '../../../src/agents/planned.ts'
+import type { Planned } from '../../../src/agents/reads.ts'
+import type { WorkChangeRequest } from '../../../src/agents/requests.ts'
 import {
   atOtherTime,
   isTimeOfDay,

@@ -1,6 +1,6 @@
 /** Standing wishes and work that are there: paused, resumed, and read. */
 import type { Turn } from '../../../src/agents/function.ts'
-import type { Planned } from '../../../src/agents/planned.ts'
+import type { Planned } from '../../../src/agents/reads.ts'
 import { outputsText } from './held.ts'
 import type { Place, Target } from './meaning.ts'
 import { type Answer, find, paused } from './plans.ts'
