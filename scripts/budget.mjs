@@ -31,6 +31,7 @@ const odd = execFileSync(
     '--',
     'src',
     'packages',
+    'console/src',
     'docs',
     'README.md',
     'ARCHITECTURE.md',

@@ -1,11 +1,12 @@
-/** Carries out what a sentence means through the turn's own wishes, and says what was done. */
+/** Carries out what a sentence means, through the turn's actions, and reports what was done. */
 
 import type { Turn } from '../../../src/agents/function.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { LABEL_MAX } from '../../../src/features/alarms/fields.ts'
 import { type Asked, keptOf, resumed } from './asking.ts'
+import { COMPARED } from './compose.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
-import { type Answer, cancel, move, notThen, stop, tell } from './plans.ts'
+import { type Answer, cancel, move, notThen, outputs, pause, resume, stop, tell } from './plans.ts'
 import { besideOthers } from './preferences.ts'
 import {
   helpText,
@@ -17,14 +18,13 @@ import {
   whyText,
   zoneText,
 } from './replies.ts'
-import { outputs, pause, resume } from './tend.ts'
 
 const TRY =
   'Try “remind me in 10 seconds to stretch”, “tell me when NVDA is below 130”, “what is planned?” or “help”.'
 
 type Of<K extends Meaning['is']> = Extract<Meaning, { is: K }>
 
-/** The zone the user named here, else the one that is known of them, else the server's own. */
+/** The zone that the user named in this session, else their known zone, else the server's. */
 export function placeOf(turn: Turn): Place {
   const { timezone } = turn.state
   const zone = typeof timezone === 'string' ? timezone : turn.person.timezone
@@ -106,12 +106,12 @@ async function carryOut(turn: Turn, meaning: Meaning, said: string): Promise<Ans
 const isZoneKnown = (turn: Turn) =>
   turn.person.timezoneKnown || typeof turn.state.timezone === 'string'
 
-/** A zone named here before there was a place to keep it. */
+/** The zone named in this session, to be stored with the preferences. */
 function knownZone(turn: Turn, { timezone }: Place): { timezone?: string } {
   return typeof turn.state.timezone === 'string' ? { timezone } : {}
 }
 
-/** What changes nothing. */
+/** Replies that change nothing. */
 function talkText(
   meaning: Of<'hello' | 'thanks' | 'help' | 'yes' | 'no' | 'pick'>,
   { timezone }: Place,
@@ -133,7 +133,7 @@ function talkText(
   }
 }
 
-/** Nothing of this agent's is ahead, so its check-ins stand in nothing's way. */
+/** Whether this agent has nothing scheduled, so that check-ins are allowed. */
 export async function isIdle(turn: Turn, ending: string | null = null): Promise<boolean> {
   const plans = await turn.planned()
   return !plans.some(({ kind, id, again }) => kind !== 'follow_up' && (again || id !== ending))
@@ -151,7 +151,7 @@ function remind(turn: Turn, reminders: readonly Reminder[], place: Place): Answe
   return { text, checkIn: false }
 }
 
-/** Asks before anything is set. */
+/** Asks for confirmation before anything is set. */
 function offer(turn: Turn, { reminders, why }: Of<'offer'>, place: Place): Answer {
   turn.state.asked = { about: 'remind', reminders: reminders.map(keptOf) } satisfies Asked
   const each = reminders.map(
@@ -196,13 +196,6 @@ function work(turn: Turn, { type, task, phrase, parsed }: Of<'work'>, place: Pla
   return { text: `${what}. ${then}`, checkIn: false }
 }
 
-const OPERATORS: Readonly<Record<string, string>> = {
-  '<': 'below',
-  '<=': 'at or below',
-  '>': 'above',
-  '>=': 'at or above',
-}
-
 async function watch(
   turn: Turn,
   meaning: Of<'price'> | Of<'silence'> | Of<'news'>,
@@ -211,7 +204,7 @@ async function watch(
   const common = { timezone, trigger_type: meaning.is }
   if (meaning.is === 'price') {
     const { ticker, operator, value, always } = meaning
-    const condition = `${ticker} is ${OPERATORS[operator] ?? operator} ${value}`
+    const condition = `${ticker} is ${COMPARED[operator] ?? operator} ${value}`
     await turn.createIntent({
       ...common,
       intent_name: condition,

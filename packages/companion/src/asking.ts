@@ -1,6 +1,6 @@
 /**
- * What was asked back, kept in the session's state for the next sentence alone. An answer to it becomes a meaning of its
- * own; any other sentence means what it means.
+ * A question that the companion asked, kept in the session's state for the next sentence only. An answer to it is interpreted
+ * with the question; any other sentence is interpreted alone.
  */
 import { type Parsed, parsePhrase, ScheduleError } from '../../schedule/src/index.ts'
 import type { Meaning, Place, Reminder } from './meaning.ts'
@@ -8,7 +8,7 @@ import { unclear } from './meaning.ts'
 import { wordsOf } from './sentence.ts'
 import { timeWordIn } from './when.ts'
 
-/** Numbers of plans are those of the list that was told with the question. */
+/** Plan numbers refer to the list that was sent with the question. */
 export type Asked =
   | { readonly about: 'cancel' | 'pause' | 'resume' | 'outputs'; readonly count: number }
   | { readonly about: 'move'; readonly to: string; readonly count: number }
@@ -17,7 +17,7 @@ export type Asked =
   | { readonly about: 'what'; readonly schedule: string }
   | { readonly about: 'when'; readonly what: string }
 
-/** `schedule` is canonical: the instant that was told, whenever the answer comes. */
+/** `schedule` is canonical, so it means the same instant whenever the answer comes. */
 export interface Kept {
   readonly schedule: string
   readonly what: string
@@ -29,7 +29,7 @@ export function keptOf({ parsed, what }: Reminder): Kept {
 
 const WHAT_MAX = 200
 
-/** What the sentence means as an answer to what was asked; null when it is not an answer. */
+/** The meaning of the sentence as an answer to the question; null if it is not an answer. */
 export function resumed(
   asked: Asked,
   meaning: Meaning,

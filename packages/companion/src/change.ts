@@ -1,4 +1,4 @@
-/** Wishes that take something back or move it: by number, by name, or by its time. Negations are among them. */
+/** Sentences that cancel or move a plan by number, name or time, including negations. */
 import { type Meaning, type Place, type Target, unclear } from './meaning.ts'
 import { bareWord, wordsOf } from './sentence.ts'
 import { spansOf, timeOf, timeWordIn, whyNot } from './when.ts'
@@ -50,7 +50,7 @@ function takenBack(rest: string, place: Place): Meaning {
   return { is: 'stop' }
 }
 
-/** The time in a text and the name beside it; a time that is not understood counts as one too. */
+/** The time in a text and the name beside it. Words of time that cannot be parsed count as a time too. */
 function timed(text: string, place: Place): { phrase: string | null; name: string } {
   const words = wordsOf(text.trim())
   // "for tomorrow" and "about tomorrow" are said of plans.
@@ -72,7 +72,7 @@ function timed(text: string, place: Place): { phrase: string | null; name: strin
 
 const CANCEL =
   /^(cancel|delete|remove|forget(?: about)?|stop|drop|clear|turn off|switch off|disable|end|scrap|get rid of|call off|dismiss|undo) (.+)$/i
-/** These mean a plan even where none is mentioned. */
+/** These verbs mean a plan even if the sentence names none. */
 const SURE = /^(?:cancel|delete|stop|forget)/i
 
 /** "cancel the water reminder", "forget the dentist", "cancel 2". */
@@ -106,9 +106,12 @@ export function tending(text: string): Meaning | null {
   return { is: RESUMES.test(verb) ? 'resume' : 'pause', ...targetOf(what) }
 }
 
-/** One thing at a time: what else stands there is never dropped. */
+/** Refuses several requests in one sentence, so that none is dropped silently. */
 function one(example: string): Meaning {
-  return unclear('two', `that is more than one wish: write one at a time, for example “${example}”`)
+  return unclear(
+    'two',
+    `that is more than one request: write one at a time, for example “${example}”`,
+  )
 }
 
 const LATER =

@@ -1,4 +1,4 @@
-/** Short sentences with one meaning, and what is asked about the plans. */
+/** Short commands, and questions about the plans. */
 import type { Meaning, Place } from './meaning.ts'
 import { bareWord, wordsOf } from './sentence.ts'
 import { spansOf } from './when.ts'
@@ -35,7 +35,7 @@ const SHORT: readonly (readonly [pattern: RegExp, meaning: Meaning])[] = [
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
 
-/** `said` is the whole sentence in its frame: "ok" and "thanks" are nothing but frame. */
+/** `said` is the whole sentence with its polite words: "ok" and "thanks" consist only of these. */
 export function command(text: string, said: string): Meaning | null {
   const lower = text.toLowerCase()
   const whole = said.toLowerCase().replace(/[\s.!?]+$/, '')

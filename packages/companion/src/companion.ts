@@ -1,21 +1,20 @@
 /**
- * The built-in demo agent: a person who keeps promises in time. It understands plain words without any model, asks back
- * when they are unclear, and checks in when left alone. With a model it lets that one choose among the same wishes.
+ * The built-in demo agent. It understands plain sentences without a model, asks when they are unclear, and checks in when the
+ * user is silent. With a model, the model chooses among the same actions as tools.
  */
 
 import type { Agent } from '../../../src/agents/agent.ts'
 import { agent, type Turn } from '../../../src/agents/function.ts'
 import { act, isIdle, placeOf } from './act.ts'
 import type { Fired } from './compose.ts'
-import { type Digest, gather, lateText, type Waited } from './digest.ts'
-import { initiate } from './initiate.ts'
+import { type Digest, gather, initiate, lateText, type Waited } from './initiate.ts'
 import type { Answer } from './plans.ts'
 import { type ModelMind, think } from './think.ts'
 import { understand } from './understand.ts'
 
 const CHECK_IN = 'check-in'
 const NUDGE_SECONDS = 20
-/** One more than the default cap, so that the gate has something to hold back. */
+/** One more than the default cap, so that the demo shows the gate blocking one. */
 const NUDGES = 4
 const LINES = [
   'Still with me?',
@@ -26,7 +25,7 @@ const LINES = [
 const NO_WRITER =
   'Texts are written by a chat model: until WAKEFUL_MODEL_URL and WAKEFUL_MODEL are set, its runs fail and say so.'
 
-/** `mind`: a chat model with tools, asked first; while it is away plain words do. */
+/** `mind`: a chat model with tools, asked first. While it is unavailable, sentences are parsed without it. */
 export function createCompanion(mind: ModelMind | null = null): Agent {
   return agent(
     (turn) => (turn.event.type === 'user_message' ? answer(turn, mind) : speakFirst(turn, mind)),
@@ -61,7 +60,7 @@ async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promi
   return { ...plain, text: `${plain.text}\n(${NO_WRITER})` }
 }
 
-/** Woken by something other than the user: a check-in meets the gate, a reminder is a promise. */
+/** An event other than a user message. The gate applies to a check-in, not to a reminder, which is a promise. */
 async function speakFirst(turn: Turn, mind: ModelMind | null): Promise<void> {
   const nudges = Number(turn.state.nudges ?? 0)
   turn.reply(await firstWords(turn, nudges, mind))

@@ -1,6 +1,6 @@
 /**
- * What an intent that came true is told as, in words of the companion's own: the fact first, then the wish, turned from
- * an instruction about the user into a word to the user. Pure.
+ * The message for an intent that came true, without a model: the fact first, then the instruction, rephrased from
+ * "tell the user …" to address the user. Pure.
  */
 import { quoted } from './replies.ts'
 
@@ -24,7 +24,7 @@ export function composed(fired: Fired): string {
   return [fact, wish, more].filter((part) => part !== '').join(' ')
 }
 
-const COMPARED: Readonly<Record<string, string>> = {
+export const COMPARED: Readonly<Record<string, string>> = {
   '<': 'below',
   '<=': 'at or below',
   '>': 'above',
@@ -86,7 +86,7 @@ const STATES_PRICE = new Set(
 )
 const IN_THE_NEWS = /^in the news: .+\.$/i
 
-/** A wish that only repeats the condition adds nothing to the fact. */
+/** Whether the instruction only repeats the condition. */
 function saysTheSame(context: string, type: string, data: Data): boolean {
   if (type === 'news') return IN_THE_NEWS.test(context)
   if (type !== 'price') return false
@@ -107,7 +107,7 @@ function withoutLead(context: string): string {
   return context.trim().replace(TELLS, '')
 }
 
-/** Leads of instructions about the user, and what they become when the user is spoken to. */
+/** Openings of instructions about the user, and how each is rephrased to address the user. */
 const LEADS: readonly (readonly [lead: RegExp, say: (rest: string) => string])[] = [
   [TELLS, (rest) => rest],
   [
@@ -138,7 +138,7 @@ function checkIn(rest: string): string {
   return /[\p{L}\p{N}]/u.test(rest) ? `All well? I wanted to check in ${rest}` : 'All well?'
 }
 
-/** Said to the user already, or of the world: it can be said as it is. */
+/** Text that already addresses the user, or states a fact, is used as it is. */
 const TO_YOU = /\b(?:you|your|you're|you'll)\b/i
 const STATES = /\b(?:is|are|was|were|has|have|will|begins?|starts?|ends?|it's)\b/i
 

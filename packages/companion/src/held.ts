@@ -1,9 +1,6 @@
-/**
- * What there is of one kind, paused or not, told with ids for a model; and one of it found, read, changed or taken back. Ids come
- * from the lists: anything else is refused with that word.
- */
+/** Lists the user's alarms, intents or work with ids, for a model, and finds one by its id. */
 import type { Turn } from '../../../src/agents/function.ts'
-import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/reads.ts'
+import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/own.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
 import { placeOf } from './act.ts'

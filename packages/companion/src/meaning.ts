@@ -1,9 +1,9 @@
 /** What a sentence can mean to the companion. */
-import type { PreferenceRequest } from '../../../src/agents/reads.ts'
+import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
 import type { Operator } from '../../../src/features/intents/rules.ts'
 import type { Parsed } from '../../schedule/src/index.ts'
 
-/** What to say, and when. Of the sentence nothing else is left. */
+/** What to say, and when. */
 export interface Reminder {
   readonly phrase: string
   readonly parsed: Parsed
@@ -17,9 +17,9 @@ type Plain = 'hello' | 'thanks' | 'stop' | 'why' | 'help' | 'yes' | 'no'
 
 export type Meaning =
   | ({ readonly is: 'remind' } & Reminder)
-  /** Several wishes in one sentence, all of them understood. */
+  /** Several reminders in one sentence. */
   | { readonly is: 'remind_all'; readonly reminders: readonly Reminder[] }
-  /** Asked back: one is confirmed with yes, several are chosen from by number. */
+  /** Needs confirmation: yes for one, a number to choose among several. */
   | { readonly is: 'offer'; readonly reminders: readonly Reminder[]; readonly why: string }
   /** `phrase` null: once, now. */
   | { readonly is: 'report'; readonly phrase: string | null; readonly parsed: Parsed | null }
@@ -42,14 +42,14 @@ export type Meaning =
   | { readonly is: 'silence'; readonly hours: number; readonly span: string }
   | { readonly is: 'news'; readonly keywords: readonly string[] }
   | { readonly is: 'zone'; readonly zone: string }
-  /** When and how often they want to be written to. */
+  /** When and how often the user wants messages. */
   | { readonly is: 'preferences'; readonly wish: PreferenceRequest }
   | { readonly is: 'missed' }
   | ({ readonly is: 'cancel' | 'pause' | 'resume' | 'outputs' } & Target)
-  /** To a time of its own, or later by a span. */
+  /** To a new time, or later by a duration. */
   | ({ readonly is: 'move'; readonly to: string } & Target)
   | ({ readonly is: 'postpone'; readonly by: string } & Target)
-  /** Nothing then, of what is named: asked back, since a rhythm cannot leave out a day. */
+  /** Skip one time. The companion asks, because a schedule cannot leave out a single day. */
   | { readonly is: 'not_then'; readonly phrase: string | null; readonly name: string }
   | { readonly is: 'stop_all'; readonly only: 'alarm' | null }
   | { readonly is: 'planned'; readonly name: string; readonly phrase: string | null }
@@ -61,7 +61,7 @@ export type Meaning =
       readonly about: 'time' | 'zone' | 'two' | 'other'
       readonly errors: readonly string[]
     }
-  /** A time without a thing, or a thing without a time: what is there is kept for the next sentence. */
+  /** A time without a task, or a task without a time: kept for the next sentence. */
   | { readonly is: 'unclear'; readonly about: 'what'; readonly parsed: Parsed }
   | { readonly is: 'unclear'; readonly about: 'when'; readonly what: string }
 

@@ -1,8 +1,7 @@
-/** What is done with plans that are there: told, cancelled, moved. By number as it was told, or by words of the title. */
-
+/** What is done with existing plans: list, cancel, move, pause, resume, read. A plan is named by its number in the last list, or by words of its title. */
+import type { WorkChangeRequest } from '../../../src/agents/changes.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import type { Planned } from '../../../src/agents/reads.ts'
-import type { WorkChangeRequest } from '../../../src/agents/requests.ts'
+import type { Planned } from '../../../src/agents/planned.ts'
 import {
   atOtherTime,
   isTimeOfDay,
@@ -14,6 +13,7 @@ import {
 } from '../../schedule/src/index.ts'
 import { dayBounds, localDay, zoneOf } from '../../schedule/src/zone.ts'
 import type { Asked } from './asking.ts'
+import { outputsText } from './held.ts'
 import type { Meaning, Place, Target } from './meaning.ts'
 import { listText, notesText, plannedText, planText, quoted, timeText } from './replies.ts'
 import { bareWord, wordsOf } from './sentence.ts'
@@ -30,7 +30,7 @@ type Listed = Pick<Planned, 'kind' | 'id'>
 
 const said = (text: string): Answer => ({ text, checkIn: false })
 
-/** Numbers stay what they were when they were told. */
+/** Numbers refer to the last list sent. */
 function remember(turn: Turn, plans: readonly Planned[]): void {
   turn.state.listed = plans.map(({ kind, id }): Listed => ({ kind, id }))
 }
@@ -55,7 +55,7 @@ export function matching(plans: readonly Planned[], name: string): Planned[] {
   })
 }
 
-/** Whether it is due on the local day of the phrase; a phrase that names no day lets all through. */
+/** Whether the plan is due on the local day of the phrase; true if the phrase names no day. */
 function isThen(plan: Planned, phrase: string | null, place: Place): boolean {
   const parsed = phrase === null ? null : timeOf(phrase, place)
   if (parsed === null || parsed.schedule.kind !== 'once' || parsed.schedule.at === null) return true
@@ -94,7 +94,7 @@ export async function tell(
 
 type Found = { readonly plan: Planned } | { readonly answer: Answer }
 
-/** The one that is meant, of the plans unless others are given. None: says so and lists. Several: asks which, by number. */
+/** Finds the plan that is meant, by default among the scheduled ones. None found: answers with a list. Several: asks for a number. */
 export async function find(
   turn: Turn,
   target: Target,
@@ -119,7 +119,7 @@ export async function find(
   return { answer: said(`Which one? Say its number.\n${listText(matches, place)}`) }
 }
 
-/** What is paused is ahead of nobody: it is looked for beside the plans. */
+/** Paused work and intents, which are not among the scheduled plans. */
 export async function paused(turn: Turn): Promise<Planned[]> {
   const work = (await turn.listWork()).filter(
     (each) => !each.is_active && each.frequency !== 'once',
@@ -136,7 +136,7 @@ export async function paused(turn: Turn): Promise<Planned[]> {
   ]
 }
 
-/** Of what is paused the one that is meant, to be cancelled; for all else it has to be resumed first. */
+/** A paused plan with this name. It can be cancelled; for anything else it has to be resumed first. */
 async function pausedAs(turn: Turn, name: string, { about }: Asked): Promise<Found | null> {
   const [plan, other] = name === '' ? [] : matching(await paused(turn), name)
   if (plan === undefined || other !== undefined) return null
@@ -165,7 +165,7 @@ export async function cancel(turn: Turn, target: Target, place: Place): Promise<
   return said(`Cancelled: ${planText(found.plan, place)}.`)
 }
 
-/** Nothing is left out by itself: what is due then is named, and what can be done about it. */
+/** Lists what is due then and offers to cancel it; a single occurrence cannot be skipped. */
 export async function notThen(
   turn: Turn,
   { phrase, name }: Of<'not_then'>,
@@ -267,7 +267,7 @@ async function retimed(turn: Turn, id: string, to: WorkChangeRequest): Promise<s
   return (await turn.updateWork(id, to)) ? id : null
 }
 
-/** A time alone keeps the day, a day alone keeps the time, and a rhythm keeps its days. Throws `ScheduleError`. */
+/** A time alone keeps the day, a day alone keeps the time, a recurring plan keeps its days. Throws `ScheduleError`. */
 function movedTo(plan: Planned, at: Date, to: string, { timezone, now }: Place): Parsed {
   const from = { timezone, now: now.getTime() }
   const near = plan.again ? {} : { near: at.getTime() }
@@ -290,4 +290,38 @@ function later(plan: Planned, at: Date, by: string, { timezone }: Place): Parsed
   if (plan.again)
     throw new ScheduleError('it repeats: write “move … to 10am” for another time of day')
   return parsePhrase(`in ${by}`, { timezone, now: at.getTime() })
+}
+
+export async function pause(turn: Turn, target: Target, place: Place): Promise<Answer> {
+  const found = await find(turn, target, { about: 'pause', count: 0 }, place)
+  if ('answer' in found) return found.answer
+  const { plan } = found
+  const told = planText(plan, place)
+  if (plan.kind === 'work') await turn.updateWork(plan.id, { is_active: false })
+  else if (plan.kind === 'intent') await turn.updateIntent(plan.id, { enabled: false })
+  else
+    return said(
+      `Only work and what I watch can be paused; this is neither: ${told}. Say “cancel” to end it.`,
+    )
+  return said(`Paused: ${told}. Say “resume ${plan.title.slice(0, 60)}” to go on with it.`)
+}
+
+export async function resume(turn: Turn, target: Target, place: Place): Promise<Answer> {
+  const found = await find(turn, target, { about: 'resume', count: 0 }, place, await paused(turn))
+  if ('answer' in found) return found.answer
+  const { kind, id, title, when } = found.plan
+  if (kind === 'work') await turn.updateWork(id, { is_active: true })
+  else await turn.updateIntent(id, { enabled: true })
+  return said(`Resumed: ${quoted(title)}, ${when}.`)
+}
+
+export async function outputs(turn: Turn, target: Target, place: Place): Promise<Answer> {
+  const all = (await turn.listWork()).map((row): Planned => {
+    const { id, task: title, description: when, timezone, next_run_at: next_at } = row
+    return { kind: 'work', id, title, when, timezone, next_at, again: row.is_active, rhythm: null }
+  })
+  const found = await find(turn, target, { about: 'outputs', count: 0 }, place, all)
+  if ('answer' in found) return found.answer
+  const runs = (await turn.workOutputs(found.plan.id, 1)) ?? []
+  return said(outputsText(runs, turn))
 }

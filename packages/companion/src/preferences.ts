@@ -1,5 +1,5 @@
-/** Sentences about when, and how often, somebody wants to be written to. */
-import type { PreferenceRequest } from '../../../src/agents/reads.ts'
+/** Sentences about when, and how often, the user wants messages. */
+import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
 import { type QuietWindow, WEEKDAYS } from '../../../src/features/people/quiet.ts'
 import { parsePhrase, ScheduleError } from '../../schedule/src/index.ts'
 import { type Meaning, type Place, unclear } from './meaning.ts'
@@ -35,7 +35,7 @@ export function preferenceAsked(text: string, place: Place): Meaning | null {
 function atMost(word: string): Meaning {
   const count = /^\d{1,4}$/.test(word) ? Number(word) : NUMBERS.indexOf(word)
   return count < 0
-    ? unclear('other', `"${word}" is no number; write “at most five messages a day”`)
+    ? unclear('other', `"${word}" is not a number; write “at most five messages a day”`)
     : { is: 'preferences', wish: { most_unasked_per_day: count } }
 }
 
@@ -47,7 +47,7 @@ function quietHours(begin: string, end: string): Meaning {
 }
 
 /**
- * Hours for every day take the place of those for every day. Windows of single days were meant apart, and stay. `kept` and `replaced`
+ * New quiet hours replace those that apply to every day. Windows of single days stay. `kept` and `replaced`
  * are for the answer.
  */
 export function besideOthers(wish: PreferenceRequest, known: readonly QuietWindow[]) {

@@ -1,6 +1,7 @@
-/** What the companion says. Pure: from meanings and rows to sentences, times always with their zone. */
+/** The companion's texts. Pure. Times always name their zone. */
 
-import type { Deferred, Explained, Planned } from '../../../src/agents/reads.ts'
+import type { Explained, Planned } from '../../../src/agents/planned.ts'
+import type { Deferred } from '../../../src/agents/preferences.ts'
 import type { QuietWindow } from '../../../src/features/people/quiet.ts'
 import { RULE_WORDS, windowWords } from '../../../src/features/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../schedule/src/index.ts'
@@ -53,7 +54,7 @@ export function instantText(at: Date, { timezone, now }: Place): string {
   return seconds >= 0 && seconds < 120 ? `in ${seconds} s (${local})` : `on ${local}`
 }
 
-/** What was assumed, if anything. */
+/** The assumptions made, if any. */
 export function notesText({ notes }: Parsed): string {
   const told = notes.filter((note) => !note.startsWith('the day is'))
   return told.length === 0 ? '' : ` (${told.join('; ')})`
@@ -70,7 +71,6 @@ export function plannedText(plans: readonly Planned[], place: Place): string {
   ].join('\n')
 }
 
-/** Numbered as they are remembered. */
 export function listText(plans: readonly Planned[], place: Place): string {
   const shown = plans
     .slice(0, LISTED_MAX)
@@ -85,7 +85,7 @@ export function planText({ kind, title, when, next_at, again }: Planned, place: 
   return `${quoted(title)} (${KIND[kind]}): ${time}`
 }
 
-/** The newest last, as it happened. */
+/** Oldest first. */
 export function whyText(told: readonly Explained[], place: Place): string {
   if (told.length === 0)
     return 'I have not been woken here yet, so there was nothing to write. Say “what is planned?” for what is ahead.'
@@ -139,14 +139,14 @@ function conditionText(reason: string): string {
   return CONDITION[reason] ?? reason.replaceAll('_', ' ')
 }
 
-/** In which zone times are read, and how that is known. */
+/** The zone in which times are read, and whether it is the user's own. */
 export function zoneText(timezone: string, known: boolean): string {
   return known
     ? `Times are read in ${timezone}.`
     : `I do not know your time zone: times are read in the server's, ${timezone}, until you say “my time zone is Europe/Berlin”.`
 }
 
-/** What was understood, with its times. */
+/** Confirms the new preferences. */
 export function preferencesText(
   { wish, kept, replaced }: ReturnType<typeof besideOthers>,
   { timezone }: Place,

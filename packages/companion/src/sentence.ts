@@ -1,9 +1,9 @@
-/** A sentence as it is said: its polite frame taken off, and its words, where a quoted passage is one word. */
+/** Removes polite phrases around a sentence, and splits it into words; a quoted passage is one word. */
 
 export interface Sentence {
-  /** Without the frame. */
+  /** Without polite phrases. */
   readonly text: string
-  /** It ends with a question mark and no "can you" stood before it. */
+  /** Ends with a question mark and does not begin with "can you". */
   readonly isQuestion: boolean
 }
 
@@ -14,7 +14,7 @@ const ASKING =
 const CLOSERS =
   /(?:,? *(?:please|pls|plz|thanks|thank you|thx|cheers|would you|could you|can you|will you|for me|ok|okay|if you can|mate))[ .!?]*$/i
 
-/** Takes the frame off, layer by layer. */
+/** Removes polite phrases repeatedly: "hey, could you please … thanks". */
 export function framed(said: string): Sentence {
   let text = said
   let asks = false
@@ -34,7 +34,7 @@ export function framed(said: string): Sentence {
   return { text: text.replace(/[\s.!?…]+$/, '').trim(), isQuestion }
 }
 
-/** No part of it can fail once begun, so that it cannot backtrack. */
+/** No alternative can fail after its first character, so this cannot backtrack. */
 const WORD = /(?:"[^"]*"|“[^”]*”|\S)+/g
 
 export function wordsOf(text: string): string[] {

@@ -1,6 +1,6 @@
 /**
- * What shall be said, and when: what remains of a sentence beside its lead and its time must be the thing itself. Where it is
- * not certain to be, the sentence is asked back or refused.
+ * Reminders: a lead ("remind me"), a time, and the rest as the task. If the rest is not clearly the task, the companion
+ * asks or refuses.
  */
 import { isTimeOfDay, type Parsed } from '../../schedule/src/index.ts'
 import { type Meaning, type Place, type Reminder, UNCLEAR, unclear } from './meaning.ts'
@@ -19,7 +19,7 @@ const LEAD = new RegExp(
 )
 /** A lead in the middle: "tomorrow at 9 remind me to call mum". */
 const INNER = /(?:^|[\s,.;:])(?:and |please |then |also )*(?:remind|wake|nudge) me(?: up)?\b/i
-/** After these only what is led in by "to" or "that" is meant to be said. */
+/** After "tell me" only "to …" or "that …" is a reminder. */
 const CONNECTED = /^(?:to|that|about)\b/i
 const CONNECTIVE = /^(?:(?:to|that|about|of|for)\b|[,:;-]+(?=\s|$))[,:]?\s*/i
 
@@ -67,7 +67,7 @@ function pick({ phrase, parsed }: Span): { phrase: string; parsed: Parsed } {
   return { phrase, parsed }
 }
 
-/** What stands before the lead must be a time, or the whole thing where only a time follows. */
+/** The text before the lead must be a time, or the whole task if only a time follows the lead. */
 function ledInside(text: string, inner: RegExpExecArray, place: Place): Meaning {
   const before = text.slice(0, inner.index).trim()
   const after = text
@@ -91,7 +91,7 @@ function ledInside(text: string, inner: RegExpExecArray, place: Place): Meaning 
 function more(): Meaning {
   return unclear(
     'two',
-    'that is more than one wish, or has a part that I cannot place: write one at a time, for example “remind me at 9 to call mum”',
+    'that is more than one request, or has a part that I do not understand: write one at a time, for example “remind me at 9 to call mum”',
   )
 }
 
@@ -115,7 +115,7 @@ function isStatement(text: string): boolean {
   return STATED.test(text)
 }
 
-/** Without a lead: "every weekday at 8:30 plan the day", "Call mum. Tomorrow at 9." What may be mere talk is asked back. */
+/** Without a lead: "every weekday at 8:30 plan the day", "Call mum. Tomorrow at 9." Possible small talk needs confirmation. */
 function unled({ text, isQuestion }: Sentence, place: Place): Meaning | null {
   if (isQuestion || isTalk(text) || NEGATED.test(text)) return null
   const words = wordsOf(text)
@@ -138,7 +138,7 @@ function unled({ text, isQuestion }: Sentence, place: Place): Meaning | null {
   return settled(read, isStatement(read.what) || guessed || TAKES_BACK.test(read.what))
 }
 
-/** The first few words, up to where the thing may begin. */
+/** The first words, up to where the task may begin. */
 function startOf(words: readonly string[]): string {
   return (
     words
@@ -154,16 +154,16 @@ function settled({ phrase, parsed, what }: Reminder, doubt: boolean): Meaning {
   return { is: 'offer', reminders: [reminder], why: 'I am not sure that you want to be reminded.' }
 }
 
-/** Words that go on with a time: what stands before them is only part of what was meant. */
+/** Words that continue a time, so that the time before them is incomplete. */
 const GOES_ON =
   /^(?:and|or|but|except|excluding|without|unless|until|till|through|between|starting|beginning|before|after|every|other|not|from|by)\b/i
-/** They may go on with a time or begin the thing. */
+/** Words that may continue the time or begin the task. */
 const MAY_GO_ON = /^(?:at|on|in|for|time|or so|ish)\b/i
-/** They stand for something that is not said. */
+/** Pronouns: the task is missing. */
 const PRONOUN = /^(?:it|that|this|them|these|those|something|again|too|also|then|as well)$/i
 const JOINS = /^(?:about|with|regarding|re)\b/i
 
-/** One thing and one time, which may stand in two places: "on friday … at 9". */
+/** One task and one time, which may be in two places: "on friday … at 9". */
 function assemble(words: readonly string[], spans: readonly Span[], place: Place): Meaning {
   const [first, second, ...others] = spans
   if (first === undefined) return withoutTime(words, place)
@@ -190,7 +190,7 @@ function assemble(words: readonly string[], spans: readonly Span[], place: Place
   return { is: 'offer', reminders: [together, apart], why: 'It can be meant in two ways.' }
 }
 
-/** The first time alone, all else being the thing. */
+/** The first time alone; everything after it is the task. */
 function asThing(words: readonly string[], first: Span): Reminder | null {
   const what = thingOf(words.slice(first.to))
   return first.from === 0 && what !== '' ? { ...pick(first), what } : null
@@ -255,11 +255,11 @@ function limited(part: string): Meaning {
   )
 }
 
-/** What stands where a time would: "after lunch", "when I get home". */
+/** Words in the place of a time: "after lunch", "when I get home". */
 const CONDITION =
   /^(?:when|whenever|if|unless|after|before|at|on|in|by|once|while|during|until|as|all|around|later)\b/i
 
-/** A thing without a time is kept for the next sentence; an impossible time says why. */
+/** A task without a time is kept for the next sentence; an impossible time is explained. */
 function withoutTime(words: readonly string[], place: Place): Meaning {
   const text = words.join(' ')
   const what = thingOf(words)
@@ -276,10 +276,10 @@ function withoutTime(words: readonly string[], place: Place): Meaning {
   return unclear('time', ...whyNot(start, place))
 }
 
-/** Longer ones are asked to be said one at a time. */
+/** Longer sentences are not split into two reminders. */
 const CLAUSES_WORDS_MAX = 40
 
-/** Two wishes joined by "and" or a full stop, each with its own time and thing; else null. */
+/** Two reminders joined by "and" or a full stop, each with its own time and task; else null. */
 function bothOf(words: readonly string[], place: Place): Meaning | null {
   if (words.length > CLAUSES_WORDS_MAX) return null
   for (const [at, word] of words.entries()) {
@@ -295,7 +295,7 @@ function bothOf(words: readonly string[], place: Place): Meaning | null {
   return null
 }
 
-/** A clause with "to", "that" or "about", so that no verb is shared with the other one. */
+/** A clause with "to", "that" or "about", so that the clauses do not share a verb. */
 function clauseOf(given: readonly string[], place: Place): Reminder | null {
   const text = given.join(' ').replace(/[,;.]+$/, '')
   const inner = LEAD.exec(text.replace(/^(?:also|then|please) /i, ''))

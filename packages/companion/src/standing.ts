@@ -1,4 +1,4 @@
-/** Standing wishes in words: a price, silence, news; and the time zone. */
+/** Sentences that create intents (price, silence, news) or set the time zone. */
 import type { Operator } from '../../../src/features/intents/rules.ts'
 import { isZone } from '../../schedule/src/index.ts'
 import { type Meaning, unclear } from './meaning.ts'
@@ -19,7 +19,7 @@ function zone(text: string): Meaning | null {
   const name = named?.[1]
   if (name === undefined) return null
   if (isZone(name)) return { is: 'zone', zone: name }
-  return unclear('zone', `"${name.slice(0, 64)}" is no IANA time zone`)
+  return unclear('zone', `"${name.slice(0, 64)}" is not an IANA time zone`)
 }
 
 const TELL = '(?:please )?(?:tell|alert|notify|ping|message|warn) me'
@@ -67,7 +67,7 @@ function silence(text: string): Meaning | null {
   if (span === undefined) return null
   const hours = hoursOf(span.toLowerCase())
   if (hours !== null && hours <= HOURS_MAX) return { is: 'silence', hours, span }
-  return unclear('time', `"${span.slice(0, 80)}" is no span of time; write one such as "two days"`)
+  return unclear('time', `"${span.slice(0, 80)}" is not a duration; write one such as "two days"`)
 }
 
 /** "two days", "36 hours", "an hour", "a week". */

@@ -1,6 +1,6 @@
 /**
- * The companion with a model: it answers in its own words and asks for tools, a bounded number of times. Whatever it
- * changes is a wish of this turn. A model that is away leaves the sentence to plain words, with a note.
+ * The companion with a model, which answers and calls tools, a bounded number of times. Changes are actions of this
+ * turn. If the model is unavailable, the sentence is parsed without it, and the answer has a note.
  */
 
 import type { Turn } from '../../../src/agents/function.ts'
@@ -14,13 +14,13 @@ import { TURN_TOOLS, useTool } from './tools.ts'
 
 export interface ModelMind {
   readonly model: ChatModel
-  /** Those of Wakeful's own that a turn can carry out. */
+  /** Wakeful's tools that a turn can carry out. */
   readonly tools: readonly ToolSpec[]
-  /** Said to the model about the tools. */
+  /** Instructions for the model about the tools. */
   readonly instructions: string
 }
 
-/** Within the turn's own time limit, so that there is time left for plain words. */
+/** Below the turn's time limit, which leaves time for the fallback. */
 export const THINK_MAX_MS = 40_000
 const ROUNDS_MAX = 5
 const CALLS_MAX = 8
@@ -38,7 +38,7 @@ export interface OfferedTool {
   readonly inputSchema: { readonly properties?: Readonly<Record<string, object>> }
 }
 
-/** The tools as a turn takes them: only those it can carry out, and only the arguments it takes. `speaking`: also those that say something themselves. */
+/** The tools that a turn can carry out, with the arguments it accepts. `speaking`: include tools that send a message themselves. */
 export function turnTools(tools: readonly OfferedTool[], speaking?: 'speaking'): ToolSpec[] {
   return tools.flatMap(({ name, description, inputSchema }) => {
     const own = Object.hasOwn(TURN_TOOLS, name) ? TURN_TOOLS[name] : undefined
@@ -70,7 +70,7 @@ export async function think(turn: Turn, text: string, mind: ModelMind): Promise<
   } catch (error) {
     turn.signal.throwIfAborted()
     const why = late.aborted ? 'it took too long' : errorText(error, NOTE_MAX)
-    // What was wished for stays wished for: understanding the sentence again would do it twice.
+    // The actions so far stay: parsing the sentence again would do them twice.
     if (done.length > 0) {
       const words = `${done.join('\n')}\n(The model is away, so this is only what was done: ${why}.)`
       return { answered: true, answer: { text: words, checkIn: false } }
@@ -109,7 +109,7 @@ async function converse(
 export function bounded({ text }: ModelAnswer, done: readonly string[]): string {
   const said = text.trim() === '' ? done.join('\n') : text
   if (said === '') throw new Error('it had nothing to say')
-  // A quarter of the limit in characters fits in bytes whatever they are.
+  // A character takes at most four bytes.
   return said.replaceAll(/\0|\p{Surrogate}/gu, '\uFFFD').slice(0, TEXT_MAX_BYTES / 4)
 }
 

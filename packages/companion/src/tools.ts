@@ -1,17 +1,14 @@
 /**
- * Wakeful's own tools as a turn carries them out: what changes something becomes a wish and is written with the turn, or
- * not at all; what only looks, looks. A refusal is an answer: the model reads it and corrects itself.
+ * Wakeful's tools as a turn carries them out: changes become actions that commit with the turn, or not at all. A refusal is
+ * returned as text, so that the model can correct itself.
  */
 
+import type { AlarmRequest } from '../../../src/agents/alarm-request.ts'
+import type { IntentChangeRequest, WorkChangeRequest } from '../../../src/agents/changes.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import type { PromiseRequest } from '../../../src/agents/messages.ts'
-import type {
-  AlarmRequest,
-  IntentChangeRequest,
-  IntentRequest,
-  WorkChangeRequest,
-  WorkRequest,
-} from '../../../src/agents/requests.ts'
+import type { IntentRequest } from '../../../src/agents/intent-request.ts'
+import type { PromiseRequest } from '../../../src/agents/promise.ts'
+import type { WorkRequest } from '../../../src/agents/work-request.ts'
 import { errorText, Refusal } from '../../../src/core/errors.ts'
 import { alarmFields, alarmTimes } from '../../../src/features/alarms/fields.ts'
 import { intentFields } from '../../../src/features/intents/fields.ts'
@@ -25,11 +22,11 @@ import { timeText, whyText } from './replies.ts'
 type Given = Readonly<Record<string, unknown>>
 
 interface TurnTool {
-  /** Of the tool's arguments, those that a turn takes. */
+  /** The arguments that a turn accepts. */
   readonly takes: readonly string[]
-  /** Something was wished for. */
+  /** Whether it adds an action to the turn. */
   readonly changes: boolean
-  /** It says something by itself, beside what the model answers. */
+  /** Whether it sends a message itself, besides the model's answer. */
   readonly speaks?: boolean
   readonly run: (turn: Turn, given: Given) => string | Promise<string>
 }
@@ -67,12 +64,12 @@ const changing = (
   },
 })
 
-/** What people say of it; the rest is for programs. */
+/** The fields that people talk about; the others are for programs. */
 function without(fields: object, left: readonly string[]): string[] {
   return Object.keys(fields).filter((name) => !left.includes(name))
 }
 
-/** The user's zone where none is given. */
+/** Defaults to the user's zone. */
 function inZone<T>(turn: Turn, given: Given): T {
   return { ...given, timezone: given.timezone ?? placeOf(turn).timezone } as T
 }
@@ -165,7 +162,7 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
   },
 }
 
-/** Models write an object as JSON text at times. */
+/** Models sometimes send an object as JSON text. */
 function objectOf(given: unknown): object {
   const value: unknown = typeof given === 'string' ? JSON.parse(given) : (given ?? {})
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -196,7 +193,7 @@ export async function useTool(turn: Turn, name: string, json: string): Promise<U
   try {
     return { said: await tool.run(turn, argumentsOf(json)), changed: tool.changes }
   } catch (error) {
-    // What the model got wrong, it is told; anything else is a fault of ours.
+    // Report the model's mistakes to it; anything else is our own bug.
     if (error instanceof Refusal) return refused(error.errors)
     if (error instanceof ScheduleError) return refused(error.errors)
     if (error instanceof TypeError || error instanceof SyntaxError)
@@ -210,7 +207,7 @@ function refused(errors: readonly string[]): Used {
   return { said: `Refused, nothing was changed:\n${list}`, changed: false }
 }
 
-/** Null counts as left out: models send every field they know. */
+/** Drops null fields: models send every field they know. */
 function argumentsOf(json: string): Given {
   const given: unknown = JSON.parse(json)
   if (typeof given !== 'object' || given === null || Array.isArray(given))

@@ -1,18 +1,17 @@
 /**
- * What a sentence means to the companion. Pure, and plain words only: first what kind of wish it is, then when, and what
- * remains must be the thing itself. A sentence is understood exactly, asked back, or refused with what would work.
+ * Parses a sentence without a model. Pure. First the kind of request, then the time; the rest must be the task.
+ * A sentence is understood exactly, needs an answer to a question, or is refused with phrases that work.
  */
 import { cancelling, moving, negation, tending } from './change.ts'
 import { asked, command } from './commands.ts'
 import { type Meaning, type Place, UNCLEAR } from './meaning.ts'
 import { preferenceAsked } from './preferences.ts'
-import { reporting } from './report.ts'
 import { framed } from './sentence.ts'
 import { setting } from './set.ts'
 import { standing } from './standing.ts'
-import { working } from './working.ts'
+import { reporting, working } from './working.ts'
 
-/** Longer texts are talk, not wishes. */
+/** Longer texts are not parsed. */
 const SENTENCE_MAX = 500
 
 export function understand(text: string, place: Place): Meaning {

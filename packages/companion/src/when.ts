@@ -1,6 +1,6 @@
 /**
- * When: the times that stand in a sentence, each as long as it can be. Words that speak of time and belong to none of
- * them are found too, so that no time is ever left inside of what shall be said.
+ * Finds the times in a sentence, each as long as possible, and words of time that belong to none of them, so that no time
+ * ends up in the text of a reminder.
  */
 import {
   isZone,
@@ -14,7 +14,7 @@ import { bareWord, isQuoted } from './sentence.ts'
 
 const PHRASE_WORDS_MAX = 14
 
-/** Words `from` up to `to`, which is not of it. */
+/** Words `from` up to `to`, exclusive. */
 export interface Span {
   readonly from: number
   readonly to: number
@@ -37,7 +37,7 @@ const PARTS = list('morning afternoon evening night')
 const plural = (words: readonly string[]) => words.map((word) => `${word}s`)
 const TOMORROW = list('tomorrow tmrw tmr tomorow tommorow tommorrow')
 
-/** Every word a time can be made of; a run of words with any other is not tried. */
+/** Every word that can be part of a time. */
 const VOCABULARY = new Set([
   ...list(
     'every each other once a an per daily weekly monthly hourly yearly annually except excluding',
@@ -54,7 +54,7 @@ const VOCABULARY = new Set([
 ])
 const NUMERIC = /^(?:\d[\dtz:.+-]*[a-z]*|[\d*/,?-]+)$/i
 
-/** What stands right before a time of its own: after one of these it belongs to something else. */
+/** A time right after one of these words belongs to something else. */
 const LEANING = new Set([
   ...list('the a an my our your his her their its this of with from by until till before'),
   ...list(
@@ -62,10 +62,10 @@ const LEANING = new Set([
   ),
   ...list('next last past near under over like during within no without as plus'),
 ])
-/** Names of days that are words of their own. */
+/** Short day names that are also other words. */
 const HOMONYMS = new Set(list('sun sat mon wed'))
 
-/** The times of the words, from left to right, none within another. */
+/** The times in the words, from left to right, without overlaps. */
 export function spansOf(words: readonly string[], place: Place, recurring = false): Span[] {
   const spans: Span[] = []
   for (let from = 0; from < words.length; ) {
@@ -83,7 +83,7 @@ export function spansOf(words: readonly string[], place: Place, recurring = fals
   return spans
 }
 
-/** "buy sun cream", "every hour sun …": a short name of a day amid other words is a day only after a word that leads it in. */
+/** "buy sun cream", "every hour sun …": a short day name between other words is a day only after a word such as "on". */
 function isHomonym(words: readonly string[], from: number, to: number): boolean {
   if (to === words.length || !HOMONYMS.has(bareWord(words[to - 1] ?? ''))) return false
   if (to - from === 1) return from > 0
@@ -112,7 +112,7 @@ function spanFrom(
   return null
 }
 
-/** Without the punctuation at its end, which "a.m." keeps. */
+/** Removes trailing punctuation, except of "a.m.". */
 function ended(phrase: string): string {
   return /[ap]\.m\.$/i.test(phrase) ? phrase : phrase.replace(/[,:;.!?]+$/, '')
 }
@@ -131,7 +131,7 @@ export function timeOf(phrase: string, place: Place, recurring = false): Parsed 
   return parsed
 }
 
-/** A sentence is looked at in several ways, and most of its runs of words come back. */
+/** Cache: a sentence is tried in several ways, which mostly parse the same words. */
 const tried = new WeakMap<Place, Map<string, Parsed | null>>()
 const TRIED_MAX = 2000
 
@@ -142,7 +142,7 @@ function readTime(phrase: string, place: Place, recurring: boolean): Parsed | nu
   return schedule.kind === 'once' && (recurring || schedule.at === null) ? null : parsed
 }
 
-/** Why it is no time, with phrases that work. */
+/** Why the phrase is not a time, with phrases that work. */
 export function whyNot(phrase: string, place: Place, recurring = false): string[] {
   const parsed = attempt(phrase, place, recurring)
   return Array.isArray(parsed) ? parsed : ['say when, for example "tomorrow at 9"']
@@ -158,7 +158,7 @@ function attempt(phrase: string, { timezone, now }: Place, recurring: boolean): 
   }
 }
 
-/** Words that say a rhythm, a limit, a zone or a change: they never belong to what shall be said. */
+/** Words of a schedule, a limit, a zone or a change: never part of a task. */
 const RHYTHM = new Set([
   ...list(
     'every each daily weekly monthly yearly annually hourly nightly biweekly fortnightly twice weekdays',
@@ -187,11 +187,11 @@ const COUNT = new Set([...NUMBERS, ...list('a an half few couple some several')]
 
 export interface Leftover {
   readonly word: string
-  /** A rhythm or a limit, not only a moment that may be part of the thing. */
+  /** A schedule or a limit; otherwise a moment that may be part of the task. */
   readonly rhythm: boolean
 }
 
-/** The first word that speaks of time, quoted ones left out; the worst first. */
+/** The first unquoted word of time; words of schedules take precedence. */
 export function timeWordIn(text: readonly string[]): Leftover | null {
   const words = text.map((word) => (isQuoted(word) ? '' : bareWord(word).replace(/'s$/, '')))
   const rhythm = words.find((word) => RHYTHM.has(word) || (word.includes('/') && isZone(word)))

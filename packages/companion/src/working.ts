@@ -1,7 +1,7 @@
-/** Work in words: something to look into, or to write, now or on a rhythm. */
+/** Work in plain words: research, a text or a report, now or on a schedule. */
 import { type Meaning, type Place, unclear } from './meaning.ts'
 import { type Sentence, wordsOf } from './sentence.ts'
-import { type Span, spansOf, timeWordIn } from './when.ts'
+import { type Span, spansOf, timeWordIn, whyNot } from './when.ts'
 
 const RHYTHM = '(?:daily|weekly|monthly|hourly|nightly)'
 const RESEARCH = new RegExp(
@@ -45,7 +45,7 @@ function named(rhythm: string | undefined, place: Place): Span | undefined {
   return rhythm === undefined ? undefined : spansOf([rhythm], place, true)[0]
 }
 
-/** What remains beside the rhythm. */
+/** The sentence without its schedule. */
 function taskOf(plain: string, span: Span | undefined): string {
   const words = wordsOf(plain)
   const kept = span === undefined ? words : [...words.slice(0, span.from), ...words.slice(span.to)]
@@ -72,4 +72,36 @@ function planned(
   return spansOf(words, place).length > 0
     ? null
     : { is: 'work', type, task, phrase: null, parsed: null }
+}
+
+const REPORT =
+  /^(?:(?:send|give|write)(?: me)? )?(?:a |the |my )?(?:(daily|weekly|monthly|hourly) )?(?:report|summary)\b/i
+/** A report covers what happened here, nothing else. */
+const ABOUT =
+  /^(?:(?:on|of|about|to me on) (?:what (?:has )?happened(?: lately)?|(?:my|the) (?:day|week|month)|it all)|to me|here|lately)?$/i
+
+export function reporting(text: string, place: Place): Meaning | null {
+  const words = wordsOf(text)
+  const [begin] = spansOf(words, place, true)
+  const isFirst = begin?.from === 0 && !REPORT.test(text)
+  const said = isFirst ? words.slice(begin.to).join(' ') : text
+  const lead = REPORT.exec(said)
+  if (lead === null) return null
+  const rest = wordsOf(`${lead[1] ?? ''} ${said.slice(lead[0].length)}`.trim())
+  if (!isFirst && /^(?:now)?$/i.test(rest.join(' ')))
+    return { is: 'report', phrase: null, parsed: null }
+  const [span, ...more] = isFirst
+    ? [begin, ...spansOf(rest, place, true)]
+    : spansOf(rest, place, true)
+  if (span === undefined) {
+    if (ABOUT.test(rest.join(' '))) return { is: 'report', phrase: null, parsed: null }
+    return unclear('time', ...whyNot(rest.join(' '), place, true))
+  }
+  const about = (isFirst ? rest : [...rest.slice(0, span.from), ...rest.slice(span.to)]).join(' ')
+  if (more.length === 0 && ABOUT.test(about.replace(/[,:]$/, '')))
+    return { is: 'report', phrase: span.phrase, parsed: span.parsed }
+  return unclear(
+    'other',
+    'I report on what happened here and on nothing else: write “report daily at 6pm”, or “remind me every morning at 8 to read the news”',
+  )
 }

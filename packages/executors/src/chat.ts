@@ -4,7 +4,7 @@ import type { Executor, WorkResult, WorkRun } from '../../../src/agents/executor
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { ChatModel, Message, ModelAnswer } from '../../model/src/model.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
-import { type Format, formatErrors, formatted } from './formats.ts'
+import { type Format, formatErrors, formatted } from './page.ts'
 
 const TITLE_MAX = 200
 const WORD_MAX = 200

@@ -1,4 +1,4 @@
-/** The executors that are there without an app's own. Those that write ask a chat model. */
+/** The built-in executors of work; an app's executor of the same name replaces one. */
 import type { Pack } from '../../../src/app/pack.ts'
 import { wallClock } from '../../../src/clock.ts'
 import { HTTP_URL, isHttpUrl, type Reader } from '../../../src/core/variables.ts'
@@ -23,18 +23,21 @@ export const executorsPack = {
       searchUrl: read.outgoingUrl('WAKEFUL_SEARCH_URL'),
     }
   },
-  async open({ model: settings, searchUrl, sources: { feeds } }, { stores, fetch }) {
-    const [{ HttpModel }, { builtInExecutors }] = await Promise.all([
+  async open({ model: settings, searchUrl, sources: { feeds } }, app) {
+    const [{ HttpModel }, { content }, { reporting }, { research }] = await Promise.all([
       import('../../model/src/model.ts'),
-      import('./executors.ts'),
+      import('./chat.ts'),
+      import('./reporting.ts'),
+      import('./research.ts'),
     ])
     const model = new HttpModel(settings, { now: () => new Date(wallClock()) })
+    const places = { feeds, search: searchUrl, fetch: app.fetch.bind(app) }
     return {
-      executors: builtInExecutors({
-        dbOf: (userId) => stores.ofUser(userId).db,
-        model,
-        places: { feeds, search: searchUrl, fetch },
-      }),
+      executors: new Map([
+        ['reporting', reporting({ dbOf: (userId) => app.stores.ofUser(userId).db })],
+        ['research', research(model, places)],
+        ['content', content(model)],
+      ]),
       close: () => model.close(),
     }
   },

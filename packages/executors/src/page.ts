@@ -1,9 +1,10 @@
 /**
- * Markdown that a model wrote, as one HTML page. Nothing of it becomes HTML of its own: raw HTML is shown as the text it is,
- * links lead only to the web or to mail, and pictures are links, so that reading the page calls nobody.
+ * Markdown as a file: as it is, as one HTML page, or as a Word document. On a page raw HTML is shown as text, links lead only to the web
+ * or to mail, and pictures become links, so that reading the page makes no requests.
  */
 import { Marked } from 'marked'
 import { htmlText, pageOf } from './report/document.ts'
+import { word } from './word.ts'
 
 /** Where a link may lead. */
 export const SAFE = /^(?:https?:\/\/|mailto:)/i
@@ -25,4 +26,25 @@ function linked(href: string, inner: string): string {
 
 export function page(title: string, markdown: string): string {
   return pageOf(title, marked.parse(markdown, { async: false }))
+}
+
+const FORMATS = ['md', 'html', 'docx'] as const
+export type Format = (typeof FORMATS)[number]
+
+export async function formatted(
+  format: Format,
+  title: string,
+  markdown: string,
+): Promise<string | Uint8Array> {
+  if (format === 'docx') return word(title, markdown)
+  return format === 'html' ? page(title, markdown) : markdown
+}
+
+/** For people who gave another: each in quotes. */
+const TAKEN = `"${FORMATS.slice(0, -1).join('", "')}" or "${FORMATS.at(-1)}"`
+
+/** What is wrong with a format that was asked for; null asks for none. */
+export function formatErrors(format: unknown): string[] {
+  if (format === null || FORMATS.some((each) => each === format)) return []
+  return [`parameters.format takes ${TAKEN}, got ${JSON.stringify(format)?.slice(0, 100)}`]
 }

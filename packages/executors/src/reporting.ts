@@ -9,7 +9,7 @@ import { aheadOf, type Standing } from '../../../src/features/ledger/upcoming.ts
 import { standing } from '../../../src/features/ledger/upcoming-rows.ts'
 import type { Db } from '../../../src/store/db.ts'
 import { dayBounds, localDay, zoneOf } from '../../schedule/src/zone.ts'
-import { type Format, formatErrors, formatted } from './formats.ts'
+import { type Format, formatErrors, formatted } from './page.ts'
 import { activityReport } from './report/activity.ts'
 import { printHtml, printMarkdown } from './report/document.ts'
 import { intentChecks, troubledAlarms, workRuns } from './report/figure-rows.ts'

@@ -14,9 +14,9 @@ import { isZone } from '../../schedule/src/index.ts'
 import { type Block, propertiesOf, propertyOf, readCalendarText } from './calendar-text.ts'
 import { CalendarZones, readWritten, type ToInstant, type Written } from './calendar-zone.ts'
 import { textOf } from './charset.ts'
+import { checkUrl, everyMsOf } from './checked.ts'
 import { plain } from './plain.ts'
 import { type Budget, occurrences, readRule, TooMuchError } from './recurrence.ts'
-import { checkUrl, everyMsOf } from './settings.ts'
 
 export interface CalendarSourceOptions {
   readonly url: string

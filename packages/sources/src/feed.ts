@@ -13,10 +13,10 @@ import {
 } from '../../../src/features/intents/signal.ts'
 import type { Source, Visit } from '../../../src/features/intents/source.ts'
 import { textOf } from './charset.ts'
+import { checkUrl, everyMsOf } from './checked.ts'
 import { feedDate } from './feed-date.ts'
 import { type FeedItem, readFeed } from './feed-reader.ts'
 import { plain, plainHtml } from './plain.ts'
-import { checkUrl, everyMsOf } from './settings.ts'
 
 export interface FeedSourceOptions {
   readonly url: string

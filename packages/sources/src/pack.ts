@@ -1,8 +1,11 @@
 /** Feeds, calendars and prices that the environment names. */
+
+import { z } from 'zod'
+import { operation, page, pageOf } from '../../../src/api/contract.ts'
 import type { Pack } from '../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, type Reader, shown } from '../../../src/core/variables.ts'
 import { namesTicker, readJsonPath } from './json-path.ts'
-import { sources as operations } from './operations.ts'
+import { listSources, type SourceState } from './rows.ts'
 
 export interface SourcesSettings {
   /** Where facts are pulled from. */
@@ -16,6 +19,45 @@ export interface SourcesSettings {
 const URLS_MAX = 100
 const PRICE_URL = `${HTTP_URL} with {ticker} or {tickers} after the host`
 const PRICE_PATH = 'a path such as "quote.price" or "data.{ticker}.usd"'
+
+const SOURCES_MAX = 1000
+
+const view = z.object({
+  key: z.string().meta({ description: 'Kind, host and a hash: its URL is not shown.' }),
+  kind: z.string(),
+  last_ok_at: z.iso.datetime().nullable(),
+  last_error: z.string().nullable().meta({
+    description: 'Of the last poll; with failures 0 it was read, but not all of it.',
+  }),
+  failures: z.int().meta({ description: 'In a row.' }),
+  next_poll_at: z.iso.datetime(),
+})
+
+const viewOf = (state: SourceState) => ({
+  key: state.key,
+  kind: state.kind,
+  last_ok_at: state.last_ok_at?.toISOString() ?? null,
+  last_error: state.last_error,
+  failures: state.failures,
+  next_poll_at: state.next_poll_at.toISOString(),
+})
+
+const operations = [
+  operation({
+    name: 'list_sources',
+    method: 'GET',
+    path: '/v1/sources',
+    tag: 'Intents',
+    summary: 'Where facts are pulled from, and how that goes',
+    owner: 'nobody',
+    roles: ['admin', 'service'],
+    output: pageOf(view),
+    async run(ctx) {
+      const states = await listSources(ctx.db, SOURCES_MAX)
+      return { body: page(states.map(viewOf), null) }
+    },
+  }),
+]
 
 export const sourcesPack = {
   name: 'sources',

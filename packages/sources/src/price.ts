@@ -7,8 +7,8 @@ import {
   SIGNAL_AHEAD_MS,
 } from '../../../src/features/intents/signal.ts'
 import { type Source, SourceError, type Visit } from '../../../src/features/intents/source.ts'
+import { checkHeaders, checkUrl, everyMsOf } from './checked.ts'
 import { findIn, type JsonPath, namesTicker, readJsonPath } from './json-path.ts'
-import { checkHeaders, checkUrl, everyMsOf } from './settings.ts'
 
 export interface PriceSourceOptions {
   /** With `{ticker}`, or with `{tickers}` for a list separated by commas. */

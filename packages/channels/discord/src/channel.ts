@@ -1,7 +1,13 @@
-/** Discord as a channel: an address is the id of a user. Sent again under its nonce, a message is there once. */
+/** Discord as a channel: an address is a user id. Discord drops a message whose nonce it has seen, so a resend shows once. */
 import { z } from 'zod'
 import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
-import { askVendor, type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
+import {
+  askVendor,
+  assertSent,
+  Conversations,
+  type PartOutcome,
+  sendParts,
+} from '../../hub/src/vendor.ts'
 
 export const CHANNEL = 'discord'
 
@@ -11,9 +17,9 @@ export interface DiscordOptions {
 }
 
 const TEXT_MAX = 2_000
-const CHANNELS_KEPT = 10_000
 const BUTTONS_MAX = 5
-/** Unknown channel, unknown user, a person who takes no messages from us. */
+const NONCE_MAX = 25
+/** Unknown channel, unknown user, a user who accepts no messages from the bot. */
 const GONE = new Set([10_003, 10_013, 50_007])
 const OWN_FAULT = new Set([401, 403, 404, 405])
 
@@ -29,8 +35,7 @@ export class DiscordChannel implements PushChannel {
   readonly name = CHANNEL
   readonly buttons = true
   readonly #options: DiscordOptions
-  /** The conversation with each user. */
-  readonly #channels = new Map<string, string>()
+  readonly #conversations = new Conversations()
 
   constructor(options: DiscordOptions) {
     this.#options = options
@@ -50,11 +55,9 @@ export class DiscordChannel implements PushChannel {
       this.#post(
         push.address,
         {
-          ...{
-            content: text,
-            nonce: `${nonce}.${number}`.slice(0, NONCE_MAX),
-            enforce_nonce: true,
-          },
+          content: text,
+          nonce: `${nonce}.${number}`.slice(0, NONCE_MAX),
+          enforce_nonce: true,
           ...(last && push.buttons.length > 0 ? { components: [row(push.buttons)] } : {}),
         },
         signal,
@@ -63,11 +66,10 @@ export class DiscordChannel implements PushChannel {
   }
 
   async say(address: string, text: string): Promise<void> {
-    const outcome = await this.#post(address, { content: text })
-    if (outcome.type !== 'sent') throw new Error(outcome.error)
+    assertSent(await this.#post(address, { content: text }))
   }
 
-  /** Ends the little clock on a button. */
+  /** Confirms a button press, which otherwise shows as failed. */
   async pressed(id: string, token: string): Promise<void> {
     await this.ask(`/interactions/${id}/${token}/callback`, { type: 6 })
   }
@@ -79,21 +81,13 @@ export class DiscordChannel implements PushChannel {
   }
 
   async #post(user: string, message: object, signal?: AbortSignal): Promise<PartOutcome> {
-    const channel = await this.#channelOf(user, signal)
+    const channel = await this.#conversations.of(user, () =>
+      this.#made('/users/@me/channels', { recipient_id: user }, signal),
+    )
     if (typeof channel !== 'string') return channel
-    // Nobody is called by name: what an agent says is text.
+    // An agent's text must not mention anyone.
     const body = { ...message, allowed_mentions: { parse: [] } }
     return this.#made(`/channels/${channel}/messages`, body, signal)
-  }
-
-  async #channelOf(user: string, signal?: AbortSignal): Promise<string | PartOutcome> {
-    const known = this.#channels.get(user)
-    if (known !== undefined) return known
-    const opened = await this.#made('/users/@me/channels', { recipient_id: user }, signal)
-    if (opened.type !== 'sent' || opened.id === null) return opened
-    if (this.#channels.size >= CHANNELS_KEPT) this.#channels.clear()
-    this.#channels.set(user, opened.id)
-    return opened.id
   }
 
   async #made(path: string, body: object, signal?: AbortSignal): Promise<PartOutcome> {
@@ -109,11 +103,12 @@ export class DiscordChannel implements PushChannel {
   }
 }
 
-const NONCE_MAX = 25
-
 function row(buttons: readonly Button[]) {
   const components = buttons.slice(0, BUTTONS_MAX).map(({ label, value }) => ({
-    ...{ type: 2, style: 2, label, custom_id: value },
+    type: 2,
+    style: 2,
+    label,
+    custom_id: value,
   }))
   return { type: 1, components }
 }

@@ -1,15 +1,15 @@
 /**
- * The Gateway: hello, identify or resume, beats, and what people write. Where we are (session and number) is written after
- * each message is durable, so that the next holder of the connection resumes there.
+ * The Gateway: hello, identify or resume, heartbeats, and what people write. The position (session and sequence number) is stored
+ * after each message is durable, so the next process resumes there.
  */
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'
 import { jsonOf } from '../../../../src/features/channels/request.ts'
 import type { Heard } from '../../../../src/kernel/channel.ts'
-import { ChannelLine, type Line, type Wire } from '../../hub/src/line.ts'
+import { ChannelConnection, type Connection, type FrameHandler } from '../../hub/src/connection.ts'
 import { CHANNEL, type DiscordChannel } from './channel.ts'
 
-/** Direct messages: needs no privilege. */
+/** Direct messages only: needs no privileged intent. */
 const INTENTS = 1 << 12
 const AGAIN_MS = 5_000
 const PATH = '/?v=10&encoding=json'
@@ -48,16 +48,16 @@ export function gateway(
   channel: DiscordChannel,
   { token, leaseMs }: Account,
   { store, meter, inbox }: PackApp,
-): ChannelLine {
-  return new ChannelLine({
+): ChannelConnection {
+  return new ChannelConnection({
     account: { channel: CHANNEL, account: 'gateway' },
     db: store.commits,
     leaseMs,
     trouble: (error) => meter.trouble('discord', error),
-    async dial(cursor) {
+    async prepare(cursor) {
       const from = placeOf(cursor)
       const url = from?.url ?? (await gatewayUrl(channel))
-      return new GatewayLine(`${url.replace(/\/+$/, '')}${PATH}`, token, from, {
+      return new GatewayHandler(`${url.replace(/\/+$/, '')}${PATH}`, token, from, {
         async take(heard) {
           await inbox.heard(heard)
         },
@@ -79,68 +79,68 @@ function placeOf(cursor: string | null): Place | null {
   return place.safeParse(jsonOf(cursor ?? '')).data ?? null
 }
 
-interface Ears {
+interface Listener {
   take(heard: Heard): Promise<void>
   pressed(id: string, token: string): Promise<void>
 }
 
-class GatewayLine implements Line {
+class GatewayHandler implements FrameHandler {
   readonly url: string
   readonly #token: string
-  readonly #ears: Ears
+  readonly #listener: Listener
   #place: Place | null
   #seq: number | null
-  #beat: NodeJS.Timeout | undefined
-  /** The last beat was answered. */
+  #heartbeat: NodeJS.Timeout | undefined
+  /** The last heartbeat was answered. */
   #alive = true
 
-  constructor(url: string, token: string, from: Place | null, ears: Ears) {
+  constructor(url: string, token: string, from: Place | null, listener: Listener) {
     this.url = url
     this.#token = token
     this.#place = from
     this.#seq = from?.seq ?? null
-    this.#ears = ears
+    this.#listener = listener
   }
 
-  ended(): void {
-    clearInterval(this.#beat)
+  closed(): void {
+    clearInterval(this.#heartbeat)
   }
 
-  async take(told: unknown, wire: Wire): Promise<void> {
+  async take(told: unknown, connection: Connection): Promise<void> {
     const { op, d, s, t } = frame.parse(told)
-    if (op === 10) this.#greet(d, wire)
+    if (op === 10) this.#greet(d, connection)
     else if (op === 11) this.#alive = true
-    else if (op === 1) wire.send({ op: 1, d: this.#seq })
-    else if (op === 7) wire.end()
-    else if (op === 9) await this.#invalid(d, wire)
-    else if (op === 0) await this.#dispatch(t ?? '', d, s ?? 0, wire)
+    else if (op === 1) connection.send({ op: 1, d: this.#seq })
+    else if (op === 7) connection.end()
+    else if (op === 9) await this.#invalid(d, connection)
+    else if (op === 0) await this.#dispatch(t ?? '', d, s ?? 0, connection)
   }
 
-  #greet(hello: unknown, wire: Wire): void {
+  #greet(hello: unknown, connection: Connection): void {
     const { heartbeat_interval: ms } = z.object({ heartbeat_interval: z.number() }).parse(hello)
-    clearInterval(this.#beat)
-    this.#beat = setInterval(() => {
-      if (!this.#alive) return wire.end()
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = setInterval(() => {
+      if (!this.#alive) return connection.end()
       this.#alive = false
-      wire.send({ op: 1, d: this.#seq })
+      connection.send({ op: 1, d: this.#seq })
     }, ms)
     const token = this.#token
     if (this.#place !== null) {
       const { session: session_id, seq } = this.#place
-      wire.send({ op: 6, d: { token, session_id, seq } })
+      connection.send({ op: 6, d: { token, session_id, seq } })
       return
     }
     const properties = { os: 'linux', browser: 'wakeful', device: 'wakeful' }
-    wire.send({ op: 2, d: { token, intents: INTENTS, properties } })
+    connection.send({ op: 2, d: { token, intents: INTENTS, properties } })
   }
 
-  /** `true`: it may be resumed all the same. */
-  async #invalid(resumable: unknown, wire: Wire): Promise<void> {
-    if (resumable !== true) await wire.advance(null)
-    wire.end(AGAIN_MS)
+  /** `true`: the session can still be resumed. */
+  async #invalid(resumable: unknown, connection: Connection): Promise<void> {
+    if (resumable !== true) await connection.advance(null)
+    connection.end(AGAIN_MS)
   }
 
-  async #dispatch(type: string, d: unknown, seq: number, wire: Wire): Promise<void> {
+  async #dispatch(type: string, d: unknown, seq: number, connection: Connection): Promise<void> {
     if (type === 'READY') {
       const ready = z.object({ session_id: z.string(), resume_gateway_url: z.string() }).parse(d)
       this.#place = { session: ready.session_id, seq, url: ready.resume_gateway_url }
@@ -149,17 +149,17 @@ class GatewayLine implements Line {
     this.#seq = seq
     if (this.#place === null) return
     this.#place = { ...this.#place, seq }
-    await wire.advance(JSON.stringify(this.#place))
+    await connection.advance(JSON.stringify(this.#place))
   }
 
-  /** A server has many people, and a session has one: only what is said to us alone. */
+  /** Only direct messages: a server has many people, and a session has one. */
   async #said(d: unknown): Promise<void> {
     const said = message.safeParse(d)
     if (!said.success || said.data.guild_id !== undefined || said.data.author.bot) return
     const { id, author, content, message_reference: answered } = said.data
     const to = answered?.message_id ?? null
     const text = content === '' ? null : content
-    await this.#ears.take({ channel: CHANNEL, address: author.id, id, text, to })
+    await this.#listener.take({ channel: CHANNEL, address: author.id, id, text, to })
   }
 
   async #pressed(d: unknown): Promise<void> {
@@ -167,7 +167,7 @@ class GatewayLine implements Line {
     if (!pressed.success) return
     const { id, token, user, message, data } = pressed.data
     const to = message.id
-    await this.#ears.take({ channel: CHANNEL, address: user.id, id, text: data.custom_id, to })
-    await this.#ears.pressed(id, token)
+    await this.#listener.take({ channel: CHANNEL, address: user.id, id, text: data.custom_id, to })
+    await this.#listener.pressed(id, token)
   }
 }

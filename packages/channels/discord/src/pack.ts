@@ -1,4 +1,4 @@
-/** Discord: direct messages with a bot. What people write comes over its Gateway, on one connection for all processes. */
+/** Discord: direct messages with a bot. Incoming messages arrive over the Gateway, on one connection for all processes. */
 import type { Pack } from '../../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, isToken, type Reader } from '../../../../src/core/variables.ts'
 
@@ -22,7 +22,10 @@ export const discordPack = {
     const channel = new DiscordChannel(discord)
     if (!services.includes('outbox')) return { pushChannels: [channel] }
     const { gateway } = await import('./gateway.ts')
-    const line = gateway(channel, { token: discord.token, leaseMs }, app)
-    return { pushChannels: [channel], services: [{ service: line, pollMs: line.pollMs }] }
+    const connection = gateway(channel, { token: discord.token, leaseMs }, app)
+    return {
+      pushChannels: [channel],
+      services: [{ service: connection, pollMs: connection.pollMs }],
+    }
   },
 } as const satisfies Pack<DiscordSettings>

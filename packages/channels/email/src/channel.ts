@@ -1,4 +1,4 @@
-/** E-mail as a channel: an address is an e-mail address in small letters. */
+/** E-mail as a channel: an address is a lower-case e-mail address. */
 import { createHash } from 'node:crypto'
 import { createTransport, type SendMailOptions, type Transporter } from 'nodemailer'
 import { errorText } from '../../../../src/core/errors.ts'
@@ -9,14 +9,14 @@ import {
 } from '../../../../src/features/channels/request.ts'
 import { pushWaitMs } from '../../../../src/features/channels/text.ts'
 import type { Inbox, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
-import { isSame } from '../../hub/src/proof.ts'
+import { isSame } from '../../hub/src/vendor.ts'
 import { takeMail } from './incoming.ts'
 import { addressIn, answersTo, subjectOf, tokenOf } from './mail.ts'
 import type { EmailSettings } from './pack.ts'
 
 export const CHANNEL = 'email'
 const TIMEOUT_MS = 20_000
-/** The mailbox is not there, or never will be ours to write to. */
+/** The mailbox does not exist or refuses us for good. */
 const GONE = new Set([550, 551, 553])
 
 interface SmtpError {
@@ -27,7 +27,7 @@ interface SmtpError {
 
 export class EmailChannel implements PushChannel {
   readonly name = CHANNEL
-  /** Anybody can write any sender into a mail. */
+  /** Anyone can forge the sender of a mail. */
   readonly origin = 'mail'
   readonly #options: NonNullable<EmailSettings['email']>
   readonly #own: string
@@ -55,12 +55,14 @@ export class EmailChannel implements PushChannel {
 
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
     const messageId = this.#id(push.id)
-    // Mail programs group messages by their first ancestor, so the last sender does not matter.
+    // Mail programs group messages by their first ancestor, so one id for the session is enough.
     const root = this.#id(createHash('sha256').update(push.sessionKey).digest('hex').slice(0, 32))
     const asked = push.answers !== null && /^<.+>$/.test(push.answers) ? push.answers : null
     try {
       await this.#mail(push.address, {
-        ...{ messageId, subject: subjectOf(push.content), text: push.content },
+        messageId,
+        subject: subjectOf(push.content),
+        text: push.content,
         references: asked === null ? [root] : [root, asked],
         ...(asked === null ? {} : { inReplyTo: asked }),
         signal,
@@ -75,14 +77,14 @@ export class EmailChannel implements PushChannel {
     await this.#mail(address, { subject: subjectOf(text), text })
   }
 
-  /** A request that posts mail shows the secret; one that unsubscribes shows the token of its mail. */
+  /** Posted mail carries the secret; an unsubscribe link carries a token. */
   async receive(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer> {
     const { secret } = this.#options
     if (secret === null) return { status: 401 }
     const { stop, t: token = '' } = request.query
     if (stop !== undefined) {
       if (!isSame(token, tokenOf(secret, 'stop', stop))) return { status: 401 }
-      // Programs that look at links to check them must not end anything.
+      // Link scanners send GET, which must not unsubscribe.
       if (request.method === 'GET') return { status: 200, body: ASK_AGAIN }
       await inbox.stop(CHANNEL, stop)
       return { status: 200, body: 'Nothing more will come to this address.' }
@@ -109,7 +111,9 @@ export class EmailChannel implements PushChannel {
     const unsubscribe = `${publicUrl}/v1/channels/email?stop=${encodeURIComponent(to)}&t=${stop}`
     const late = AbortSignal.timeout(TIMEOUT_MS)
     const sent = this.#transport.sendMail({
-      ...{ from: this.#options.from, to, ...mail },
+      from: this.#options.from,
+      to,
+      ...mail,
       ...(secret === null ? {} : { replyTo: answersTo(this.#own, secret, to) }),
       headers: {
         'Auto-Submitted': 'auto-generated',
@@ -135,7 +139,7 @@ export class EmailChannel implements PushChannel {
 const ASK_AGAIN =
   'To get nothing more, press "unsubscribe" in your mail program, or answer to any mail with: unlink'
 
-/** What is wrong between us and our own mail server passes when an operator has mended it. */
+/** Errors of our own mail server are retried: an operator can fix them. */
 function outcomeOf(error: unknown, { attempt }: Push): PushOutcome {
   const { code, responseCode = 0, response } = error as SmtpError
   const words = `e-mail: ${response ?? errorText(error, 300)}`

@@ -1,6 +1,6 @@
 /**
- * A mail that somebody sent us. Its From is believed only where it went to the address that this person alone was given, or
- * where it brings a code; what a program wrote is not answered, so that two programs never write to each other.
+ * Incoming mail. Its From is trusted only if the mail went to the reply address that only this person was given, or
+ * carries a link code. Automatic mail is ignored, so that two programs never write to each other.
  */
 import PostalMime, { type Email } from 'postal-mime'
 import { errorText } from '../../../../src/core/errors.ts'
@@ -12,7 +12,7 @@ import { addressIn, bounceOf, isAnswer, newText } from './mail.ts'
 const CHANNEL = 'email'
 const TAKEN: ChannelAnswer = { status: 200 }
 
-/** 200 also for mail that is not for us, or it would be posted again. */
+/** Answers 200 also to mail that is ignored, so that it is not posted again. */
 export async function takeMail(raw: Buffer, secret: string, inbox: Inbox): Promise<ChannelAnswer> {
   let mail: Email
   try {
@@ -29,7 +29,8 @@ export async function takeMail(raw: Buffer, secret: string, inbox: Inbox): Promi
   }
   const from = addressIn(mail.from?.address ?? '')
   const id = mail.messageId?.trim()
-  if (from === null || !id) return { status: 400, body: 'no mail: From or Message-ID is missing' }
+  if (from === null || !id)
+    return { status: 400, body: 'not a mail: From or Message-ID is missing' }
   if (isAutomatic(mail)) return TAKEN
   const text = newText(mail.text ?? '')
   const proven = isAnswer(recipientsOf(mail), secret, from)

@@ -1,10 +1,10 @@
-/** Addresses, subjects and what is new in an answer. Pure. */
-import { hmacHex, isSame } from '../../hub/src/proof.ts'
+/** Addresses, subjects, bounces, and the new text of a reply. Pure. */
+import { hmacHex, isSame } from '../../hub/src/vendor.ts'
 
 const SUBJECT_MAX = 70
 const TOKEN_LENGTH = 24
 
-/** The bare address of `Name <a@b.example>` or `a@b.example`, in small letters. */
+/** The bare address of `Name <a@b.example>` or `a@b.example`, in lower case. */
 export function addressIn(text: string): string | null {
   const bare = /<([^<>]+)>\s*$/.exec(text)?.[1] ?? text.trim()
   return /^[^\s@<>"',;]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])$/i.test(bare)
@@ -12,13 +12,13 @@ export function addressIn(text: string): string | null {
     : null
 }
 
-/** What answers to this person's mail go to. Who was never written to does not know it. */
+/** The reply address of this person; only people who got mail know theirs. */
 export function answersTo(own: string, secret: string, person: string): string {
   const [local = '', domain = ''] = own.split('@')
   return `${local}+${tokenOf(secret, 'answer', person)}@${domain}`
 }
 
-/** One of the addresses that a mail went to is the one that its sender was given. */
+/** Whether the mail went to the reply address of its sender. */
 export function isAnswer(to: readonly string[], secret: string, person: string): boolean {
   const token = tokenOf(secret, 'answer', person)
   return to.some((each) => isSame(/\+([^+@]+)@/.exec(each)?.[1] ?? '', token))
@@ -34,7 +34,7 @@ export function subjectOf(content: string): string {
   return bare.length <= SUBJECT_MAX ? bare : `${bare.slice(0, SUBJECT_MAX).trimEnd()}…`
 }
 
-/** Where what is quoted, or a signature, begins. */
+/** Lines that begin a quote or a signature. */
 const REST = [
   /^-- $/,
   /^On .{5,200} wrote:$/,
@@ -45,11 +45,11 @@ const REST = [
   /^From: .+$/,
 ]
 
-/** What they wrote themselves, without what they answer to. */
+/** The new text of a reply, without the quote. */
 export function newText(text: string): string {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
   const end = lines.findIndex((line, at) => {
-    // Some programs break the line that introduces a quote in two.
+    // Some programs break the line that introduces a quote.
     const two = `${line} ${lines[at + 1] ?? ''}`
     return REST.some((form) => form.test(line)) || /^On .{5,200} wrote:$/.test(two)
   })
@@ -67,7 +67,7 @@ export interface Bounce {
   readonly words: string
 }
 
-/** A mail server tells that a message of ours was not delivered (RFC 3464). */
+/** Parses a delivery failure report (RFC 3464). */
 export function bounceOf(status: string, returned: string): Bounce | null {
   const field = (name: string, text = status) =>
     new RegExp(`^${name}:\\s*(.+)$`, 'im').exec(text)?.[1]?.trim()

@@ -1,4 +1,4 @@
-/** E-mail: out over SMTP; in as raw messages that a mail server or a mail service posts to us. */
+/** E-mail: sent over SMTP; received as raw messages that a mail server or service posts to us. */
 import type { Pack } from '../../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, isToken, type Reader } from '../../../../src/core/variables.ts'
 import { addressIn } from './mail.ts'
@@ -13,7 +13,7 @@ export interface EmailSettings {
     readonly from: string
     /** Callers that post mail to us send it, and it signs reply addresses. Null: incoming mail is off. */
     readonly secret: string | null
-    /** Where this server is reached from outside: for unsubscribing by one click. */
+    /** The public address of this server, for one-click unsubscribing. */
     readonly publicUrl: string | null
   } | null
 }

@@ -1,4 +1,4 @@
-/** Who reads an account of a channel: one process at a time, and how far it is, written after what it read is durable. */
+/** The lease of the one process that reads an account of a channel, and its cursor, written after what it read is durable. */
 import type { Db } from '../../../../src/store/db.ts'
 import { inMs, NOW } from '../../../../src/store/due.ts'
 import { statement } from '../../../../src/store/statement.ts'
@@ -24,7 +24,7 @@ const TAKE = statement(
     returning cursor`,
 )
 
-/** Takes or keeps the reading of an account. Null while another process has it; else where to go on. */
+/** Takes or renews the lease. Null while another process has it; otherwise the cursor. */
 export async function takeReader(
   db: Db,
   account: Account,
@@ -46,7 +46,7 @@ const ADVANCE = statement(
     where channel = ${channel} and account = ${account} and claim_token = ${token} returning 1`,
 )
 
-/** Everything before this is durable. False when the account is another process's by now. */
+/** Everything before the cursor is durable. False if another process has taken the lease. */
 export async function advanceReader(
   db: Db,
   account: Account,

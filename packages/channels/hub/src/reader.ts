@@ -1,6 +1,6 @@
 /**
- * Reads what people write where the vendor does not post it: one process at a time for each account, under a lease in the
- * database. How far it is gets written only after what it read is durable: something may be read twice, and counts once.
+ * Polls a vendor that does not post what people write. One process at a time polls an account, under a lease in the
+ * database. The cursor is written after what was read is durable: a message may be read twice, and counts once.
  */
 import { performance } from 'node:perf_hooks'
 import { newToken } from '../../../../src/core/ids.ts'
@@ -8,13 +8,13 @@ import type { Db } from '../../../../src/store/db.ts'
 import { type Account, advanceReader, releaseReader, takeReader } from './reader-rows.ts'
 
 export interface Reading {
-  /** Where the last reader was; null for the first. */
+  /** The last reader's position; null for the first. */
   readonly cursor: string | null
   /** Aborted when the lease is lost or the process stops. */
   readonly signal: AbortSignal
-  /** Everything up to here is durable. */
+  /** Stores the cursor: everything before it is durable. */
   advance(cursor: string): Promise<void>
-  /** The vendor wants to be left alone for a while. */
+  /** The vendor asked for a pause. */
   pause(ms: number): void
 }
 
@@ -22,7 +22,7 @@ export interface ReaderOptions {
   readonly account: Account
   readonly db: Db
   readonly leaseMs: number
-  /** Reads once, or for as long as there is something; answers how much it was. What is thrown is told, and tried again. */
+  /** Reads once and returns how many updates there were. An error is logged and retried. */
   readonly read: (reading: Reading) => Promise<number>
   readonly trouble: (error: unknown) => void
 }
@@ -53,7 +53,7 @@ export class ChannelReader {
     return did === 0 ? IDLE : { did, more: true, nextMs: null }
   }
 
-  /** Ends a reading that waits; nothing is read any more. */
+  /** Aborts the current poll and starts no other. */
   halt(): void {
     this.#stopping.abort()
   }
@@ -67,7 +67,7 @@ export class ChannelReader {
     this.#notBeforeMs = performance.now() + ms
   }
 
-  /** The lease is kept while the vendor is silent; without it the reading ends. */
+  /** Renews the lease during a long poll; a lost lease aborts it. */
   async #read(cursor: string | null): Promise<number> {
     const { db, account, leaseMs, read, trouble } = this.#options
     const lost = new AbortController()

@@ -1,4 +1,5 @@
-/** A vendor's API over HTTP, and how a text goes out through it part by part. Keys travel in headers, and are in nothing that is told. */
+/** What channels share: calls to a vendor's HTTP API, sending a text in parts, and checks of signatures. Secrets are sent in headers and never logged. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
 
 import { askedMs } from '../../../../src/core/backoff.ts'
 import { callError } from '../../../../src/core/calls/address.ts'
@@ -11,7 +12,7 @@ const TIMEOUT_MS = 20_000
 
 export interface VendorCall {
   readonly url: string
-  /** GET without one. */
+  /** Without a body the request is a GET. */
   readonly body?: unknown
   readonly headers: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
@@ -19,13 +20,13 @@ export interface VendorCall {
 
 export interface VendorAnswer {
   readonly status: number
-  /** Undefined where it is no JSON. */
+  /** Undefined if the answer is not JSON. */
   readonly json: unknown
-  /** How long the vendor wants to be left alone; null where it does not say. */
+  /** From `Retry-After`; null without one. */
   readonly waitMs: number | null
 }
 
-/** Throws where nobody answers; what it says then has no address in it. */
+/** Throws if there is no answer; the error names no URL, which may hold a secret. */
 export async function askVendor({ url, body, headers, signal }: VendorCall): Promise<VendorAnswer> {
   const late = AbortSignal.timeout(TIMEOUT_MS)
   try {
@@ -46,7 +47,7 @@ export async function askVendor({ url, body, headers, signal }: VendorCall): Pro
 }
 
 export type PartOutcome =
-  /** `id`: the channel's own name for it. */
+  /** `id`: the vendor's message id. */
   | { readonly type: 'sent'; readonly id: string | null }
   | { readonly type: 'later'; readonly waitMs: number | null; readonly error: string }
   | { readonly type: 'closed' | 'dropped' | 'gone'; readonly error: string }
@@ -55,11 +56,11 @@ export interface Part {
   readonly text: string
   /** From 0. */
   readonly number: number
-  /** What is offered beside a message stands under its end. */
+  /** Buttons go under the last part. */
   readonly last: boolean
 }
 
-/** Goes on where the last attempt stopped. Whatever is thrown is trouble that may pass. */
+/** Continues after the parts that an earlier attempt sent. A thrown error is retried. */
 export async function sendParts(
   { content, partsSent: from, attempt }: Push,
   max: number,
@@ -80,4 +81,47 @@ export async function sendParts(
     if (outcome.id !== null) ids.push(outcome.id)
   }
   return { type: 'sent', ids }
+}
+
+/** A signed request may be this old, or this far in the future: clocks differ. */
+const YOUNG_MS = 5 * 60_000
+
+/** For texts of the channel itself, which are not retried. */
+export function assertSent(outcome: PartOutcome): void {
+  if (outcome.type !== 'sent') throw new Error(outcome.error)
+}
+
+const CONVERSATIONS_MAX = 10_000
+
+/** The vendor's conversation id for each user, opened at first use. */
+export class Conversations {
+  readonly #ids = new Map<string, string>()
+
+  async of(user: string, open: () => Promise<PartOutcome>): Promise<string | PartOutcome> {
+    const known = this.#ids.get(user)
+    if (known !== undefined) return known
+    const opened = await open()
+    if (opened.type !== 'sent' || opened.id === null) return opened
+    if (this.#ids.size >= CONVERSATIONS_MAX) this.#ids.clear()
+    this.#ids.set(user, opened.id)
+    return opened.id
+  }
+}
+
+export function hmacHex(secret: string, ...signed: readonly (string | Buffer)[]): string {
+  const hmac = createHmac('sha256', secret)
+  for (const each of signed) hmac.update(each)
+  return hmac.digest('hex')
+}
+
+/** Compares in constant time. */
+export function isSame(given: string, right: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** `seconds`: the vendor's timestamp header. */
+export function isYoung(seconds: string, now: Date): boolean {
+  if (!/^\d{1,12}$/.test(seconds)) return false
+  return Math.abs(now.getTime() - Number(seconds) * 1000) <= YOUNG_MS
 }

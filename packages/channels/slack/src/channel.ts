@@ -1,5 +1,6 @@
-/** Slack as a channel: sends by `chat.postMessage`, believes what is signed, and says what each refusal means. */
+/** Slack as a channel: sends by `chat.postMessage`, receives signed requests or Socket Mode, and maps each error to an outcome. */
 import { z } from 'zod'
+import type { PackApp } from '../../../../src/app/pack.ts'
 import {
   type ChannelAnswer,
   type ChannelRequest,
@@ -13,8 +14,18 @@ import type {
   PushChannel,
   PushOutcome,
 } from '../../../../src/kernel/channel.ts'
-import { hmacHex, isSame, isYoung } from '../../hub/src/proof.ts'
-import { askVendor, type PartOutcome, sendParts, type VendorAnswer } from '../../hub/src/vendor.ts'
+import { ChannelConnection } from '../../hub/src/connection.ts'
+import {
+  askVendor,
+  assertSent,
+  Conversations,
+  hmacHex,
+  isSame,
+  isYoung,
+  type PartOutcome,
+  sendParts,
+  type VendorAnswer,
+} from '../../hub/src/vendor.ts'
 import { CHANNEL, escaped, heardOf, threadOf } from './payload.ts'
 
 export interface SlackOptions {
@@ -23,15 +34,14 @@ export interface SlackOptions {
   readonly apiRoot: string
 }
 
-/** A text with buttons stands in a section, which takes 3,000 characters, counted as they are escaped. */
+/** A text with buttons is a section block: at most 3,000 characters, counted after escaping. */
 const TEXT_MAX = 2_000
-const CHANNELS_KEPT = 10_000
-/** Nobody will ever be reached there. */
+/** The address will never work. */
 const GONE = new Set([
   ...['channel_not_found', 'is_archived', 'user_not_found', 'user_disabled'],
   ...['cannot_dm_bot', 'user_not_visible'],
 ])
-/** This message will not go, others may. */
+/** This message cannot be sent; others can. */
 const DROPPED = new Set([
   ...['msg_too_long', 'no_text', 'invalid_blocks', 'invalid_blocks_format'],
   ...['restricted_action', 'cannot_reply_to_message'],
@@ -49,8 +59,7 @@ export class SlackChannel implements PushChannel {
   readonly name = CHANNEL
   readonly buttons = true
   readonly #options: SlackOptions
-  /** The conversation with each user. */
-  readonly #channels = new Map<string, string>()
+  readonly #conversations = new Conversations()
 
   constructor(options: SlackOptions) {
     this.#options = options
@@ -70,15 +79,15 @@ export class SlackChannel implements PushChannel {
       this.#post(push.address, {
         ...withButtons(escaped(text), last ? push.buttons : []),
         ...(thread === undefined ? {} : { thread_ts: thread }),
-        ...{ unfurl_links: false, unfurl_media: false },
+        unfurl_links: false,
+        unfurl_media: false,
         signal,
       }),
     )
   }
 
   async say(address: string, text: string): Promise<void> {
-    const outcome = await this.#post(address, { text: escaped(text) })
-    if (outcome.type !== 'sent') throw new Error(outcome.error)
+    assertSent(await this.#post(address, { text: escaped(text) }))
   }
 
   async receive(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer> {
@@ -105,7 +114,7 @@ export class SlackChannel implements PushChannel {
     if (heard !== null) await inbox.heard(heard)
   }
 
-  /** One method of the Web API, with another token where that is asked for. */
+  /** Calls a method of the Web API. */
   async ask(method: string, body: object, signal?: AbortSignal, token = this.#options.token) {
     const { apiRoot } = this.#options
     const headers = { authorization: `Bearer ${token}` }
@@ -115,38 +124,73 @@ export class SlackChannel implements PushChannel {
 
   async #post(
     user: string,
-    { signal, ...message }: { signal?: AbortSignal; text: string },
+    { signal, ...message }: { signal?: AbortSignal; [field: string]: unknown },
   ): Promise<PartOutcome> {
-    const channel = await this.#channelOf(user, signal)
+    const channel = await this.#conversations.of(user, async () => {
+      const { answer, told } = await this.ask('conversations.open', { users: user }, signal)
+      return told?.ok && typeof told.channel === 'object'
+        ? { type: 'sent', id: told.channel.id }
+        : outcomeOf(answer, told)
+    })
     if (typeof channel !== 'string') return channel
     const { answer, told } = await this.ask('chat.postMessage', { channel, ...message }, signal)
     return told?.ok ? { type: 'sent', id: told.ts ?? null } : outcomeOf(answer, told)
-  }
-
-  async #channelOf(user: string, signal?: AbortSignal): Promise<string | PartOutcome> {
-    const known = this.#channels.get(user)
-    if (known !== undefined) return known
-    const { answer, told } = await this.ask('conversations.open', { users: user }, signal)
-    if (!told?.ok || typeof told.channel !== 'object') return outcomeOf(answer, told)
-    if (this.#channels.size >= CHANNELS_KEPT) this.#channels.clear()
-    this.#channels.set(user, told.channel.id)
-    return told.channel.id
   }
 }
 
 function withButtons(text: string, buttons: readonly Button[]) {
   if (buttons.length === 0) return { text }
   const elements = buttons.map(({ label, value }) => ({
-    ...{ type: 'button', action_id: value, value, text: { type: 'plain_text', text: label } },
+    type: 'button',
+    action_id: value,
+    value,
+    text: { type: 'plain_text', text: label },
   }))
   const section = { type: 'section', text: { type: 'mrkdwn', text } }
   return { text, blocks: [section, { type: 'actions', elements }] }
 }
 
-/** What is wrong with our own token or rights passes when an operator has mended it. */
+/** Errors of the token or its scopes are retried: an operator can fix them. */
 function outcomeOf({ status, waitMs }: VendorAnswer, told: Answered | null): PartOutcome {
   const error = `Slack: ${told?.error ?? `answered ${status}`}`
   if (told?.error !== undefined && GONE.has(told.error)) return { type: 'gone', error }
   if (told?.error !== undefined && DROPPED.has(told.error)) return { type: 'dropped', error }
   return { type: 'later', waitMs, error }
+}
+
+const envelope = z.object({
+  type: z.string(),
+  envelope_id: z.string().optional(),
+  payload: z.unknown().optional(),
+})
+const opened = z.object({ ok: z.literal(true), url: z.string() })
+
+/** Socket Mode: the same payloads over a WebSocket. An envelope is acknowledged after its message is durable. */
+export function socketMode(
+  channel: SlackChannel,
+  { appToken, leaseMs }: { readonly appToken: string; readonly leaseMs: number },
+  { store, meter, inbox }: PackApp,
+): ChannelConnection {
+  return new ChannelConnection({
+    // An app has one connection, in any process.
+    account: { channel: CHANNEL, account: 'socket-mode' },
+    db: store.commits,
+    leaseMs,
+    trouble: (error) => meter.trouble('slack', error),
+    async prepare() {
+      const { answer, told } = await channel.ask('apps.connections.open', {}, undefined, appToken)
+      const open = opened.safeParse(answer.json)
+      if (!open.success) throw new Error(`Slack: ${told?.error ?? `answered ${answer.status}`}`)
+      return {
+        url: open.data.url,
+        async take(frame, connection) {
+          const { type, envelope_id: id, payload } = envelope.parse(frame)
+          if (type === 'disconnect') connection.end()
+          if (id === undefined) return
+          await channel.take(payload, inbox)
+          connection.send({ envelope_id: id })
+        },
+      }
+    },
+  })
 }

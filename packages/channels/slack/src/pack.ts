@@ -1,4 +1,4 @@
-/** Slack: direct messages with an app's bot. What people write comes by the Events API, or by Socket Mode where no address of ours is public. */
+/** Slack: direct messages with an app's bot. Incoming messages use the Events API, or Socket Mode if the server has no public address. */
 import type { Pack } from '../../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, isToken, type Reader } from '../../../../src/core/variables.ts'
 
@@ -8,7 +8,7 @@ export interface SlackSettings {
   /** Null unless a bot's token is set. */
   readonly slack: {
     readonly token: string
-    /** Null: nothing that is posted is believed. */
+    /** Null: posted requests are refused. */
     readonly signingSecret: string | null
     /** Null: no Socket Mode. */
     readonly appToken: string | null
@@ -30,11 +30,13 @@ export const slackPack = {
   },
   async open({ slack, services, leaseMs }, app) {
     if (slack === null) return {}
-    const { SlackChannel } = await import('./channel.ts')
+    const { SlackChannel, socketMode } = await import('./channel.ts')
     const channel = new SlackChannel(slack)
     if (slack.appToken === null || !services.includes('outbox')) return { pushChannels: [channel] }
-    const { socketMode } = await import('./socket-mode.ts')
-    const line = socketMode(channel, { appToken: slack.appToken, leaseMs }, app)
-    return { pushChannels: [channel], services: [{ service: line, pollMs: line.pollMs }] }
+    const connection = socketMode(channel, { appToken: slack.appToken, leaseMs }, app)
+    return {
+      pushChannels: [channel],
+      services: [{ service: connection, pollMs: connection.pollMs }],
+    }
   },
 } as const satisfies Pack<SlackSettings>

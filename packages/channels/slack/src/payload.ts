@@ -1,13 +1,13 @@
-/** What Slack says happened, as a message of a person. Pure. */
+/** Slack payloads as messages of people. Pure. */
 import { z } from 'zod'
 import type { Heard } from '../../../../src/kernel/channel.ts'
 
-/** The name that addresses begin with; an address is the id of a user, `U…`. */
+/** An address is a user id, `U…`. */
 export const CHANNEL = 'slack'
 
 const message = z.object({
   type: z.literal('event_callback'),
-  /** The same each time Slack repeats an event. */
+  /** Stays the same when Slack redelivers an event. */
   event_id: z
     .string()
     .regex(/^[\w.-]{1,64}$/)
@@ -21,7 +21,7 @@ const message = z.object({
     text: z.string().optional(),
     thread_ts: z.string().optional(),
     bot_id: z.undefined().optional(),
-    // Edits, joins and the like are no messages; a file is one without a text.
+    // Other subtypes (edits, joins) are ignored; a shared file is a message without text.
     subtype: z.enum(['file_share', 'thread_broadcast']).optional(),
   }),
 })
@@ -33,7 +33,7 @@ const press = z.object({
   actions: z.array(z.object({ value: z.string(), action_ts: z.string() })).min(1),
 })
 
-/** Null: nothing that a person said to us alone. */
+/** Null unless a person wrote to the bot directly. */
 export function heardOf(payload: unknown): Heard | null {
   const said = message.safeParse(payload)
   if (said.success) {
@@ -53,12 +53,12 @@ export function heardOf(payload: unknown): Heard | null {
   return { channel: CHANNEL, address: user.id, id, text: value, to: container.message_ts }
 }
 
-/** The thread of a message that somebody wrote, by our id of it. */
+/** The thread of a message, from its id. */
 export function threadOf(id: string | null): string | undefined {
   return id?.split('/')[1]
 }
 
-/** `<https://a.example|a>` and `&amp;` as they were typed. */
+/** Turns `<https://a.example|a>` and `&amp;` back into what was typed. */
 function plain(text: string): string {
   return text
     .replaceAll(/<((?:https?|mailto):[^|>]*)(?:\|[^>]*)?>/g, '$1')
@@ -67,7 +67,7 @@ function plain(text: string): string {
     .replaceAll('&amp;', '&')
 }
 
-/** What would begin a mention or a link is only text. */
+/** Prevents mentions and links. */
 export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }

@@ -1,6 +1,6 @@
 /**
- * Telegram: how messages leave for a chat, and what every answer of the Bot API means for the message. The
- * token is part of every URL, so nothing that the network says about a URL is passed on.
+ * Telegram: sends messages to chats and maps the answers of the Bot API to outcomes. The token is part of
+ * every URL, so network errors, which quote the URL, are never passed on.
  */
 import { Api, GrammyError, HttpError } from 'grammy'
 import { z } from 'zod'
@@ -8,7 +8,6 @@ import { errorText, Refusal } from '../../../../src/core/errors.ts'
 import type { Button, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
 import { type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
 
-/** The name that addresses begin with. */
 export const CHANNEL = 'telegram'
 
 export interface TelegramOptions {
@@ -20,7 +19,7 @@ const MESSAGE = z.object({
   message_id: z.int(),
   chat: z.object({ id: z.int(), type: z.string() }),
 })
-/** What of an update is used here. One that is otherwise than promised counts as read and says nothing, or it would be read for ever. */
+/** The fields used of an update. One of another shape is skipped, or it would be read forever. */
 const UPDATE = z.object({
   update_id: z.int(),
   message: MESSAGE.extend({
@@ -30,7 +29,7 @@ const UPDATE = z.object({
   })
     .optional()
     .catch(undefined),
-  /** Somebody pressed a button. */
+  /** A button press. */
   callback_query: z
     .object({
       id: z.string(),
@@ -48,9 +47,9 @@ const TEXT_MAX = 4096
 const SEND_TIMEOUT_MS = 20_000
 const UPDATES_MAX = 100
 const AWAY_MS = 5_000
-/** Beyond the time a long poll asks for. */
+/** Added to the duration of a long poll. */
 const POLL_MARGIN_MS = 15_000
-/** In a description of a 400: nobody will ever be reached there. */
+/** Descriptions of a 400 for addresses that will never work. */
 const NOBODY = /chat not found|user is deactivated|peer_id_invalid|bot was blocked/i
 const UNAUTHORIZED: ReadonlySet<number> = new Set([401, 404])
 
@@ -69,7 +68,7 @@ export class TelegramChannel implements PushChannel {
     this.#api = new Api(options.token, { apiRoot: options.apiRoot })
   }
 
-  /** A link that opens the chat; the bot's name is asked for once. */
+  /** A link that opens the chat. The bot's name is fetched once. */
   async invite(code: string): Promise<{ url: string; words: string }> {
     try {
       this.#username ??= (await this.#api.getMe(within(SEND_TIMEOUT_MS))).username
@@ -84,7 +83,7 @@ export class TelegramChannel implements PushChannel {
     return /^-?\d{1,16}$/.test(text) ? text : null
   }
 
-  /** Long polling: answers when there is something, or after `seconds`. */
+  /** Long polling: returns when there are updates, or after `seconds`. */
   async updates(offset: number, seconds: number, signal: AbortSignal): Promise<Update[]> {
     const options = {
       offset,
@@ -97,7 +96,7 @@ export class TelegramChannel implements PushChannel {
     return updates.flatMap((update) => UPDATE.safeParse(update).data ?? [])
   }
 
-  /** Ends the little clock on the button. */
+  /** Confirms a button press, which otherwise shows as pending. */
   async pressed(id: string): Promise<void> {
     await this.#api.answerCallbackQuery(id, {}, within(SEND_TIMEOUT_MS))
   }
@@ -145,14 +144,14 @@ function outcomeOf(error: unknown): PartOutcome {
   return { type: 'later', waitMs: retryAfterMs(error), error: text }
 }
 
-/** How long Telegram asks to be left alone; null when it does not say. */
+/** From `retry_after`; null without one. */
 export function retryAfterMs(error: unknown): number | null {
   if (!(error instanceof GrammyError)) return null
   const { retry_after: seconds } = error.parameters
   return seconds === undefined ? null : seconds * 1000
 }
 
-/** What went wrong, without the URL that the network's own errors quote. */
+/** The error without the URL that network errors quote. */
 export function telegramError(error: unknown): string {
   if (error instanceof GrammyError) return `Telegram ${error.error_code}: ${error.description}`
   if (!(error instanceof HttpError)) return errorText(error, 200)

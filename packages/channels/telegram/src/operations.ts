@@ -1,4 +1,4 @@
-/** Telegram: a one-use link by which a chat comes to stand for a session. The same as `/v1/links`, for one session and by its key. */
+/** One-use links that connect a Telegram chat with a session: `/v1/links` for one session, by its key. */
 
 import { z } from 'zod'
 import {
@@ -31,9 +31,9 @@ const body = z.object({
     .describe('Whose, where no session is named and the credentials do not say.'),
 })
 
-/** What these operations ask of the bot. */
+/** What these operations use of the bot. */
 export interface Bot {
-  /** Who chats talk to where no session is named; null: the only agent there is. */
+  /** The agent of links without a session; null: the only agent. */
   readonly agentId: string | null
 }
 
@@ -54,7 +54,7 @@ const createLink = operation({
   description:
     'The first person to open it within 15 minutes gets the session’s messages and may write in it. A new link ends earlier unused ones.',
   body,
-  // No Idempotency-Key: answering again would need the code itself, and only its hash is kept.
+  // No Idempotency-Key: a repeated answer would need the code, and only its hash is stored.
   status: 201,
   owner: 'body',
   roles: ['admin', 'service', 'agent', 'user'],

@@ -1,4 +1,4 @@
-/** Telegram: chats that stand for sessions. Its operations are there without a bot, too, and say what is missing. */
+/** Telegram: chats linked to sessions. Without a bot the operations exist and name the missing setting. */
 import type { Pack } from '../../../../src/app/pack.ts'
 import { KEY_PART } from '../../../../src/core/session.ts'
 import { HTTP_URL, isHttpUrl, type Reader } from '../../../../src/core/variables.ts'
@@ -11,7 +11,7 @@ export interface TelegramSettings {
   readonly telegram: {
     readonly token: string
     readonly apiRoot: string
-    /** Who chats talk to where no session is named; null: the only agent there is. */
+    /** The agent of links without a session; null: the only agent. */
     readonly agentId: string | null
   } | null
 }
@@ -31,8 +31,8 @@ export const telegramPack = {
   },
   async open({ telegram, services, leaseMs }, app) {
     if (telegram === null) return {}
-    // Loaded by those who have a bot: the others start a tenth of a second sooner.
-    const { openBot } = await import('./bot.ts')
+    // Loaded only with a bot: saves 0.1 s of start-up time.
+    const { openBot } = await import('./inbox.ts')
     return openBot({ ...telegram, leaseMs, reads: services.includes('outbox') }, app)
   },
 } as const satisfies Pack<TelegramSettings>

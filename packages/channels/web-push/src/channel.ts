@@ -1,4 +1,4 @@
-/** Web Push as a channel: an address is a browser's subscription, which only that browser can have made. */
+/** Web Push as a channel: an address is a browser's subscription, which only that browser can create. */
 import { lookup } from 'node:dns'
 import { Agent, request } from 'undici'
 import { z } from 'zod'
@@ -11,8 +11,14 @@ import { jsonOf } from '../../../../src/features/channels/request.ts'
 import { pushWaitMs } from '../../../../src/features/channels/text.ts'
 import type { Reason } from '../../../../src/features/sessions/reason.ts'
 import type { Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
-import { authorization, encrypted, isSubscription, type Keys, type Subscription } from './crypto.ts'
-import { CHANNEL } from './operations.ts'
+import {
+  authorization,
+  CHANNEL,
+  encrypted,
+  isSubscription,
+  type Keys,
+  type Subscription,
+} from './crypto.ts'
 
 export interface WebPushOptions {
   readonly contact: string
@@ -22,11 +28,14 @@ export interface WebPushOptions {
 
 const TIMEOUT_MS = 20_000
 const ADDRESS_MAX = 2_000
-/** One record takes 4,096 bytes, its frame and the rest of the message included; the whole text is in the conversation. */
+/** A record holds 4,096 bytes including its header; the conversation holds the whole text. */
 const TEXT_MAX_BYTES = 3_000
-/** How long a push service keeps it for a browser that is away. */
+/** How long a push service keeps the message for an offline browser. */
 const KEPT_SECONDS: Readonly<Record<Reason, number>> = {
-  ...{ answer: 86_400, follow_up: 3_600, promise: 7 * 86_400, notice: 7 * 86_400 },
+  answer: 86_400,
+  follow_up: 3_600,
+  promise: 7 * 86_400,
+  notice: 7 * 86_400,
 }
 
 const shape = z.object({
@@ -45,7 +54,7 @@ export class WebPushChannel implements PushChannel {
     this.#agent = new Agent({ connect: { lookup: checkedLookup(options.allowPrivate, lookup) } })
   }
 
-  /** As `pushManager.subscribe` gives it, without what changes nothing. */
+  /** The subscription as `pushManager.subscribe` returns it, reduced to the fields that matter. */
   addressOf(text: string): string | null {
     const subscription = this.#subscriptionIn(text)
     if (subscription === null) return null
@@ -97,7 +106,7 @@ export class WebPushChannel implements PushChannel {
   }
 }
 
-/** What the page's worker shows. */
+/** What the page's service worker shows. */
 function shownOf({ id, content, sessionKey }: Push): string {
   const bytes = Buffer.from(content)
   const cut = bytes
@@ -109,7 +118,7 @@ function shownOf({ id, content, sessionKey }: Push): string {
   return JSON.stringify({ id, title, body, session_key: sessionKey })
 }
 
-/** Keys that a push service does not know any more were for a sender that is gone. */
+/** 403: the subscription was made with another sender key. */
 function outcomeOf(status: number, waitMs: number): PushOutcome {
   const error = `Web Push: answered ${status}`
   if (status >= 200 && status < 300) return { type: 'sent' }

@@ -1,4 +1,4 @@
-/** What a push service asks for: the message encrypted for one browser (RFC 8291), and who sends it (RFC 8292). */
+/** Encrypts a message for one browser (RFC 8291) and signs its sender (RFC 8292). */
 import {
   createCipheriv,
   createECDH,
@@ -9,6 +9,7 @@ import {
   sign,
 } from 'node:crypto'
 
+export const CHANNEL = 'web-push'
 const CURVE = 'prime256v1'
 const KEY_BYTES = 65
 const SALT_BYTES = 16
@@ -22,13 +23,13 @@ export interface Subscription {
   readonly auth: string
 }
 
-/** Of the sender, in base64url. */
+/** The sender's keys, in base64url. */
 export interface Keys {
   readonly publicKey: string
   readonly privateKey: string
 }
 
-/** The same for the same secret, in every process, because browsers subscribed for this key. */
+/** Derived from the secret, so that every process has the key that browsers subscribed with. */
 export function keysOf(secret: string): Keys {
   const pair = createECDH(CURVE)
   pair.setPrivateKey(derived(Buffer.from(secret), EMPTY, Buffer.from('wakeful web push'), 32))
@@ -60,7 +61,7 @@ export function encrypted(
   const key = derived(secret, salt, Buffer.from('Content-Encoding: aes128gcm\0'), 16)
   const nonce = derived(secret, salt, Buffer.from('Content-Encoding: nonce\0'), 12)
   const cipher = createCipheriv('aes-128-gcm', key, nonce)
-  // A byte 2 ends the last record.
+  // The byte 2 marks the last record.
   const plain = Buffer.concat([Buffer.from(text), Buffer.from([2])])
   const size = Buffer.alloc(4)
   size.writeUInt32BE(RECORD_BYTES)
@@ -68,7 +69,7 @@ export function encrypted(
   return Buffer.concat([head, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Signed for one push service alone. */
+/** Valid for one push service. */
 export function authorization(keys: Keys, endpoint: string, contact: string, now: Date): string {
   const exp = Math.floor(now.getTime() / 1000) + TOKEN_SECONDS
   const claims = { aud: new URL(endpoint).origin, exp, sub: contact }

@@ -1,4 +1,4 @@
-/** WhatsApp as a channel: an address is a phone number in digits. */
+/** WhatsApp as a channel: an address is a phone number, digits only. */
 import { z } from 'zod'
 import {
   type ChannelAnswer,
@@ -13,12 +13,18 @@ import type {
   PushChannel,
   PushOutcome,
 } from '../../../../src/kernel/channel.ts'
-import { hmacHex, isSame } from '../../hub/src/proof.ts'
-import { askVendor, type PartOutcome, sendParts } from '../../hub/src/vendor.ts'
+import {
+  askVendor,
+  assertSent,
+  hmacHex,
+  isSame,
+  type PartOutcome,
+  sendParts,
+} from '../../hub/src/vendor.ts'
 import type { WhatsAppSettings } from './pack.ts'
 import { CHANNEL, failureOf, postedOf } from './payload.ts'
 
-/** A text with buttons takes 1,024 characters. */
+/** The limit of a text with buttons. */
 const TEXT_MAX = 1_024
 const TEMPLATE_MAX = 900
 const BUTTONS_MAX = 3
@@ -52,7 +58,7 @@ export class WhatsAppChannel implements PushChannel {
   async send(push: Push, signal: AbortSignal): Promise<PushOutcome> {
     const { template } = this.#options
     if (push.template && template !== null) {
-      // One template is one message: what does not fit is cut, and the whole is in the app.
+      // A template is one message: longer text is cut; the conversation holds all of it.
       const content = oneLine(push.content)
       return sendParts({ ...push, content, partsSent: 0 }, TEMPLATE_MAX + 1, ({ text }) =>
         this.#post(push.address, templated(template, text), signal),
@@ -64,8 +70,7 @@ export class WhatsAppChannel implements PushChannel {
   }
 
   async say(address: string, text: string): Promise<void> {
-    const outcome = await this.#post(address, withButtons(text, []))
-    if (outcome.type !== 'sent') throw new Error(outcome.error)
+    assertSent(await this.#post(address, withButtons(text, [])))
   }
 
   async receive(request: ChannelRequest, inbox: Inbox): Promise<ChannelAnswer> {
@@ -80,7 +85,7 @@ export class WhatsAppChannel implements PushChannel {
     return { status: 200 }
   }
 
-  /** Asked once, when the address is registered. */
+  /** Meta calls this once, when the webhook is registered. */
   #verify({ query }: ChannelRequest): ChannelAnswer {
     const right = isSame(query['hub.verify_token'] ?? '', this.#options.verifyToken)
     return right ? { status: 200, body: query['hub.challenge'] ?? '' } : { status: 401 }
@@ -107,7 +112,8 @@ export class WhatsAppChannel implements PushChannel {
 function withButtons(text: string, buttons: readonly Button[]) {
   if (buttons.length === 0) return { type: 'text', text: { body: text, preview_url: false } }
   const shown = buttons.slice(0, BUTTONS_MAX).map(({ label, value }) => ({
-    ...{ type: 'reply', reply: { id: value, title: label.slice(0, LABEL_MAX) } },
+    type: 'reply',
+    reply: { id: value, title: label.slice(0, LABEL_MAX) },
   }))
   const interactive = { type: 'button', body: { text }, action: { buttons: shown } }
   return { type: 'interactive', interactive }
@@ -122,7 +128,7 @@ function templated(
   return { type: 'template', template: { name, language: { code: language }, components } }
 }
 
-/** Parameters of templates take no line breaks and no long runs of spaces. */
+/** Template parameters allow no line breaks and no runs of spaces. */
 function oneLine(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length <= TEMPLATE_MAX ? line : `${line.slice(0, TEMPLATE_MAX).trimEnd()}…`

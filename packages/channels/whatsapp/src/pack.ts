@@ -1,4 +1,4 @@
-/** WhatsApp, by the Cloud API of its maker. It may be written to for a day after somebody wrote; beyond that only as a template. */
+/** WhatsApp, by Meta's Cloud API. Free text is allowed for 24 hours after a person wrote; after that only templates. */
 import type { Pack } from '../../../../src/app/pack.ts'
 import { HTTP_URL, isHttpUrl, isToken, type Reader } from '../../../../src/core/variables.ts'
 
@@ -9,13 +9,13 @@ export interface WhatsAppSettings {
   /** Null unless a token is set. */
   readonly whatsapp: {
     readonly token: string
-    /** Of the number that writes. */
+    /** The sending number. */
     readonly phoneId: string
-    /** Signs what is posted to us. */
+    /** Signs webhook requests. */
     readonly appSecret: string
-    /** Ours, shown when the address is registered. */
+    /** Chosen by the operator; Meta sends it when the webhook is registered. */
     readonly verifyToken: string
-    /** Takes the text as its only parameter; null: a closed window is waited for. */
+    /** Its only parameter is the text. Null: messages wait until the window is open. */
     readonly template: { readonly name: string; readonly language: string } | null
     readonly apiRoot: string
   } | null

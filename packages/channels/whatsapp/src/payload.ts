@@ -1,4 +1,4 @@
-/** What is posted to us: what people wrote, and what became of what we sent. Pure. */
+/** Webhook payloads: messages of people, and delivery failures of ours. Pure. */
 import { z } from 'zod'
 import type { FailedReceipt, Heard } from '../../../../src/kernel/channel.ts'
 
@@ -21,7 +21,7 @@ const status = z.object({
   errors: z.array(z.object({ code: z.number(), title: text, message: text })).min(1),
 })
 
-/** Whatever else a vendor adds is passed over, one by one. */
+/** Skips items of unknown shape. */
 const each = <T extends z.ZodType>(item: T) =>
   z
     .array(z.unknown())
@@ -64,9 +64,9 @@ function failedOf({ id, recipient_id: address, errors }: z.infer<typeof status>)
 }
 
 const CLOSED = new Set([131_047])
-/** The number is not on WhatsApp, or has not taken its terms. */
+/** The number is not on WhatsApp, or has not accepted its terms. */
 const GONE = new Set([131_026, 131_030])
-/** Rates, load, an account that must be paid, a token that is not ours any more: all pass. */
+/** Rate limits, load, an unpaid account, an expired token: retried. */
 const LATER = new Set([
   ...[0, 1, 2, 3, 4, 10, 190, 80_007, 130_429, 131_000, 131_005, 131_016, 131_031],
   ...[131_042, 131_048, 131_056, 131_057, 133_004],

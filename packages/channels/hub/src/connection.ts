@@ -1,6 +1,6 @@
 /**
- * A connection on which a vendor tells what people write. One process at a time holds the line of an account, under a lease in
- * the database; frames are taken one after the other, and where it is gets written only after they are durable.
+ * A WebSocket on which a vendor sends what people write. One process at a time holds the connection of an account, under a lease in
+ * the database. Frames are handled in order, and the cursor is written only after they are durable.
  */
 import { performance } from 'node:perf_hooks'
 import { WebSocket } from 'ws'
@@ -10,35 +10,35 @@ import { jsonOf } from '../../../../src/features/channels/request.ts'
 import type { Db } from '../../../../src/store/db.ts'
 import { type Account, advanceReader, releaseReader, takeReader } from './reader-rows.ts'
 
-export interface Wire {
+export interface Connection {
   send(frame: object): void
-  /** Everything up to here is durable. */
+  /** Stores the cursor: everything before it is durable. */
   advance(cursor: string | null): Promise<void>
-  /** A new line is laid, after a while. */
+  /** Disconnects; the next connection is made after `afterMs`. */
   end(afterMs?: number): void
 }
 
-export interface Line {
+export interface FrameHandler {
   readonly url: string
-  /** Kept when what it says is durable. What is thrown ends the line, and the vendor tells it again on the next. */
-  take(frame: unknown, wire: Wire): Promise<void>
-  ended?(): void
+  /** Resolves when the frame is durable. An error disconnects, and the vendor resends the frame on the next connection. */
+  take(frame: unknown, connection: Connection): Promise<void>
+  closed?(): void
 }
 
-export interface LineOptions {
+export interface ConnectionOptions {
   readonly account: Account
   readonly db: Db
   readonly leaseMs: number
-  /** The address at which a later connection resumes from the cursor. */
-  readonly dial: (cursor: string | null) => Promise<Line>
+  /** Prepares a connection that resumes at the cursor. */
+  readonly prepare: (cursor: string | null) => Promise<FrameHandler>
   readonly trouble: (error: unknown) => void
 }
 
-interface Held {
+interface Current {
   readonly socket: WebSocket
-  /** What is being taken. */
+  /** The frame being handled. */
   last: Promise<void>
-  /** We have ended it ourselves, and said when to go on. */
+  /** `end` was called, which has set the next attempt. */
   over: boolean
 }
 
@@ -46,22 +46,22 @@ const IDLE = { did: 0, more: false, nextMs: null } as const
 const FRAME_BYTES_MAX = 1024 * 1024
 const AGAIN_MS = 5_000
 
-export class ChannelLine {
+export class ChannelConnection {
   readonly name: string
-  /** Called when the line has ended: another may be laid. */
+  /** Called when the connection has ended. */
   onFree: () => void = () => undefined
-  readonly #options: LineOptions
+  readonly #options: ConnectionOptions
   readonly #token = newToken()
-  #held: Held | null = null
+  #current: Current | null = null
   #notBeforeMs = Number.NEGATIVE_INFINITY
   #stopped = false
 
-  constructor(options: LineOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options
     this.name = options.account.channel
   }
 
-  /** How often a tick keeps the lease. */
+  /** How often a tick renews the lease. */
   get pollMs(): number {
     return this.#options.leaseMs / 3
   }
@@ -70,63 +70,63 @@ export class ChannelLine {
     const { db, account, leaseMs } = this.#options
     if (this.#stopped) return IDLE
     const taken = await takeReader(db, account, this.#token, leaseMs)
-    if (taken === null) this.#held?.socket.terminate()
-    else if (this.#held === null && performance.now() >= this.#notBeforeMs)
-      await this.#lay(taken.cursor)
+    if (taken === null) this.#current?.socket.terminate()
+    else if (this.#current === null && performance.now() >= this.#notBeforeMs)
+      await this.#connect(taken.cursor)
     return IDLE
   }
 
   halt(): void {
     this.#stopped = true
-    this.#held?.socket.terminate()
+    this.#current?.socket.terminate()
   }
 
   async close(): Promise<void> {
     this.halt()
-    await this.#held?.last
+    await this.#current?.last
     await releaseReader(this.#options.db, this.#options.account, this.#token)
   }
 
-  async #lay(cursor: string | null): Promise<void> {
-    const { dial, trouble } = this.#options
+  async #connect(cursor: string | null): Promise<void> {
+    const { prepare, trouble } = this.#options
     try {
-      const line = await dial(cursor)
-      this.#listen(line, new WebSocket(line.url, { maxPayload: FRAME_BYTES_MAX }))
+      const handler = await prepare(cursor)
+      this.#listen(handler, new WebSocket(handler.url, { maxPayload: FRAME_BYTES_MAX }))
     } catch (error) {
       this.#wait(AGAIN_MS)
       trouble(new Error(callError(error)))
     }
   }
 
-  #listen(line: Line, socket: WebSocket): void {
+  #listen(handler: FrameHandler, socket: WebSocket): void {
     const { trouble } = this.#options
-    const held: Held = { socket, last: Promise.resolve(), over: false }
-    this.#held = held
-    const wire = this.#wireOf(held)
+    const current: Current = { socket, last: Promise.resolve(), over: false }
+    this.#current = current
+    const connection = this.#connectionOf(current)
     const take = async (text: string) => {
       if (socket.readyState !== WebSocket.OPEN) return
       try {
-        await line.take(jsonOf(text), wire)
+        await handler.take(jsonOf(text), connection)
       } catch (error) {
         trouble(error)
-        wire.end(AGAIN_MS)
+        connection.end(AGAIN_MS)
       }
     }
     socket.on('message', (data) => {
-      held.last = held.last.then(() => take(String(data)))
+      current.last = current.last.then(() => take(String(data)))
     })
     socket.on('error', (error) => trouble(new Error(callError(error))))
     socket.on('close', () => {
-      this.#held = null
-      if (!held.over) this.#wait(AGAIN_MS)
-      line.ended?.()
+      this.#current = null
+      if (!current.over) this.#wait(AGAIN_MS)
+      handler.closed?.()
       if (!this.#stopped) this.onFree()
     })
   }
 
-  #wireOf(held: Held): Wire {
+  #connectionOf(current: Current): Connection {
     const { db, account } = this.#options
-    const { socket } = held
+    const { socket } = current
     return {
       send: (frame) => {
         if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
@@ -135,7 +135,7 @@ export class ChannelLine {
         if (!(await advanceReader(db, account, this.#token, cursor))) socket.terminate()
       },
       end: (afterMs = 0) => {
-        held.over = true
+        current.over = true
         this.#wait(afterMs)
         socket.terminate()
       },
