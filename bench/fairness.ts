@@ -3,11 +3,12 @@
  * never answers, and a person whose push address never answers. Prints p50 and p99 of the other party's first answer.
  * `node --import tsx bench/fairness.ts [--seconds 10] [--flood 1000] [--pushes]`, the last for channels alone.
  */
+
+import { makeLink } from '../packages/channels/hub/src/link-rows.ts'
 import { agent } from '../src/agents/function.ts'
 import type { App } from '../src/app/app.ts'
 import { newId } from '../src/core/ids.ts'
 import { parseSessionKey, type SessionRef } from '../src/core/session.ts'
-import { makeLink } from '../src/features/channels/rows.ts'
 import type { Push, PushChannel, PushOutcome } from '../src/kernel/channel.ts'
 import { flag, openBenchApp, percentile, postgres, report, until } from './stage.ts'
 

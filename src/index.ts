@@ -28,11 +28,12 @@ export type { PromiseRequest } from './agents/promise.ts'
 export type { QuestionRequest } from './agents/question.ts'
 export type { WorkRequest } from './agents/work-request.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
-export type { ChannelAnswer, ChannelRequest } from './features/channels/request.ts'
 export type { Source, Visit } from './features/intents/source.ts'
 export type { AnsweredQuestion } from './features/questions/rules.ts'
 export type {
   Button,
+  ChannelAnswer,
+  ChannelRequest,
   FailedReceipt,
   Heard,
   Inbox,

@@ -4,7 +4,6 @@ import type { App } from './app/app.ts'
 import type { WorkServices } from './app/runtime.ts'
 import { mapService } from './app/shards.ts'
 import { alarmTrigger, alarmWakes } from './features/alarms/trigger.ts'
-import type { LinkRow } from './features/channels/rows.ts'
 import type { NewSignal } from './features/intents/signal.ts'
 import type { TakenSignal } from './features/intents/signal-rows.ts'
 import { intentTrigger } from './features/intents/trigger.ts'
@@ -19,7 +18,6 @@ import { Engine, type ExtraService } from './kernel/engine.ts'
 import { LocalHints, type Topic } from './kernel/hints.ts'
 import { silentMeter } from './kernel/meter.ts'
 import { STOPS_MS } from './kernel/stops.ts'
-import { tryLink } from './kernel/try-link.ts'
 import { WriteBatcher } from './kernel/write-batcher.ts'
 import { Health, SHARD_LOOK_MS } from './observe/health.ts'
 import type { Db } from './store/db.ts'
@@ -81,7 +79,6 @@ export class Kernel {
         questionTrigger,
       ],
       channels: [app.sockets],
-      pushChannels: [...app.channels.values()],
       wakes:
         config.wakeUrl === null
           ? null
@@ -156,13 +153,6 @@ export class Kernel {
   /** Stores signals and fires the intents they make true, on every shard they concern. */
   takeSignals(signals: readonly NewSignal[], tx: Db | null): Promise<TakenSignal[]> {
     return this.app.takeSignals(signals, tx, this)
-  }
-
-  /** Sends a test message over a link. Never call it within a transaction. */
-  tryLink(link: LinkRow, signal: AbortSignal) {
-    const channel = this.channels.get(link.channel)
-    if (channel === undefined) throw new Error(`there is no channel ${link.channel} here`)
-    return tryLink(this.app.stores.ofBucket(link.bucket).commits, channel, link, signal)
   }
 
   /** The same kernel over another store: it knows the same agents and settings, and reaches nothing outside that store. */

@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   kernel: ['agents', 'calls', 'files', ...TRIGGER_LAYER],
   // `ctx.kernel` is typed by the class; nothing of it is imported but types.
   api: ['operations', 'kernel.ts', 'kernel/hints.ts', ...ROWS_LAYER],
-  http: ['api', 'operations', 'files', 'config.ts', 'clock.ts', ...ROWS_LAYER],
+  http: ['api', 'kernel/channel.ts', 'operations', 'files', 'config.ts', 'clock.ts', ...ROWS_LAYER],
   mcp: ['api', ...RULES_LAYER],
   'mcp/events.ts': ['packages/subscriptions', 'api', ...RULES_LAYER],
   observe: ['kernel', 'config.ts', ...ROWS_LAYER],

@@ -1,7 +1,6 @@
 /** All that may be asked of the kernel, area by area. With the operations of packs it is the table that every door is made from. */
 
 import { alarms } from '../features/alarms/operations.ts'
-import { links } from '../features/channels/operations.ts'
 import { agentAuth } from '../features/identity/agent-auth-operations.ts'
 import { agents } from '../features/identity/agent-operations.ts'
 import { audit, keys, tickets } from '../features/identity/key-operations.ts'
@@ -36,7 +35,6 @@ const areas = [
   overviews,
   activity,
   ledger,
-  links,
   agents,
   keys,
   agentAuth,

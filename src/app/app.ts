@@ -26,7 +26,6 @@ import type { Policy } from '../features/sessions/turn.ts'
 import { openIdentity } from '../http/authentication/identity.ts'
 import type { PushChannel } from '../kernel/channel.ts'
 import { Engines } from '../kernel/engine.ts'
-import { ChannelInbox } from '../kernel/inbox.ts'
 import { Stops } from '../kernel/stops.ts'
 import type { TestSignals } from '../kernel/test-signals.ts'
 import type { WebSocketChannel } from '../kernel/websocket.ts'
@@ -41,11 +40,11 @@ import { ownedBy } from '../store/owned.ts'
 import { keepSetting } from '../store/settings.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import { VERSION } from '../version.ts'
-import { answerWord } from './chat-commands.ts'
 import { type Asking, type DoorOptions, openDoor } from './doors.ts'
 import { type Listening, listen } from './listen.ts'
+import { callByName } from './operations.ts'
 import type { PackApp } from './pack.ts'
-import { type AppConfig, type OpenPacks, openPacks } from './packs.ts'
+import { type AppConfig, answerWord, ChannelInbox, type OpenPacks, openPacks } from './packs.ts'
 import { Runtime } from './runtime.ts'
 import { onlyStore, openStores, prepareShard } from './shards.ts'
 import { takeOnShards } from './signals.ts'
@@ -171,8 +170,10 @@ export class App implements PackApp {
     this.sockets = openSocketChannel(this)
     this.kernels = stores.each((store, number) => new Kernel(this, store, number))
     this.engine = new Engines(this.kernels.each(({ engine }) => engine))
-    this.inbox.onWord = (word, message, userId, once) =>
-      answerWord(this.door(localActor(userId)), word, message, once)
+    this.inbox.onWord = (word, message, userId, once) => {
+      const door = this.door(localActor(userId))
+      return answerWord((name, args) => callByName(door, name, args), word, message, once)
+    }
     const { hints } = this.kernels.home
     hints.on('stops', () => this.stops.onFree?.())
     hints.on('keys', (keyIds) => {

@@ -2,6 +2,10 @@
 
 import { discordPack } from '../../packages/channels/discord/src/pack.ts'
 import { emailPack } from '../../packages/channels/email/src/pack.ts'
+import { answerWord } from '../../packages/channels/hub/src/chat-commands.ts'
+import { ChannelInbox } from '../../packages/channels/hub/src/inbox.ts'
+import { channelsPack } from '../../packages/channels/hub/src/pack.ts'
+import { PushesService } from '../../packages/channels/hub/src/pushes.ts'
 import { slackPack } from '../../packages/channels/slack/src/pack.ts'
 import { telegramPack } from '../../packages/channels/telegram/src/pack.ts'
 import { webPushPack } from '../../packages/channels/web-push/src/pack.ts'
@@ -27,7 +31,10 @@ import type { Store } from '../store/open.ts'
 import type { App } from './app.ts'
 import type { OpenPack, Pack, PackApp, Receive } from './pack.ts'
 
+export { answerWord, ChannelInbox }
+
 export const PACKS = [
+  channelsPack,
   executorsPack,
   langgraphCronsPack,
   mcpEventsPack,
@@ -59,6 +66,8 @@ const SUBSCRIPTIONS_MS = 1_000
 const SHARD_SUBSCRIPTIONS_MS = 2_000
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
+/** How often pushes that another process set or released are looked for. */
+const PUSHES_MS = 1_000
 
 /** As its interface says it, for those who do not care which pack it is. */
 const packs: readonly Pack[] = PACKS
@@ -73,8 +82,23 @@ export const packOperations: readonly Operation[] = packs.flatMap((pack) => pack
 
 /** The services that packages run on a shard. */
 function shardServices(app: App, store: Store): ExtraService[] {
+  const { services } = app.config
+  return [
+    ...(services.includes('clock') ? clockServices(app, store) : []),
+    ...(services.includes('outbox') && app.channels.size > 0 ? [pushService(app, store)] : []),
+  ]
+}
+
+function pushService({ config, meter, options, channels }: App, store: Store): ExtraService {
+  const service = new PushesService({
+    ...{ claims: store.engine, commits: store.commits, leaseMs: config.leaseMs, meter },
+    ...{ moments: options.moments ?? SILENT, channels: [...channels.values()] },
+  })
+  return { service, pollMs: PUSHES_MS, topic: 'outbox' }
+}
+
+function clockServices(app: App, store: Store): ExtraService[] {
   const { config, stores, meter, tracer, packs, options } = app
-  if (!config.services.includes('clock')) return []
   const { leaseMs } = config
   // Subscribers hear of messages even while autonomy is off: people still write.
   const subscriptions = new SubscriptionsService({

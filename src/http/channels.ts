@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
-import type { ChannelAnswer, ChannelRequest } from '../features/channels/request.ts'
+import type { ChannelAnswer, ChannelRequest } from '../kernel/channel.ts'
 import { refuseRest } from './methods.ts'
 
 /** Answers for the channel of that name; null: no such channel, or one that receives nothing. */

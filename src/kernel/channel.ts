@@ -1,7 +1,4 @@
 /** How an effect leaves. A channel that holds connections asks for what its sessions have not heard yet. */
-
-import type { ChannelAnswer, ChannelRequest } from '../features/channels/request.ts'
-import type { PushOutcome } from '../features/channels/settlement.ts'
 import type { Origin } from '../features/limits/lineage.ts'
 import type { Reached, Receipt, Undelivered, Wanted } from '../features/sessions/effect-rows.ts'
 import type { EventRow } from '../features/sessions/event-rows.ts'
@@ -48,8 +45,6 @@ export interface Button {
   readonly label: string
   readonly value: string
 }
-
-export type { PushOutcome }
 
 /** A chat service: pushes messages without a connection of its own, and receives what people write there. */
 export interface PushChannel {
@@ -109,3 +104,51 @@ export interface FailedReceipt {
   readonly outcome: 'closed' | 'gone' | 'failed'
   readonly error: string
 }
+
+/** A vendor's webhook request to a channel, unparsed: signatures cover the raw bytes. */
+export interface ChannelRequest {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly query: Readonly<Record<string, string | undefined>>
+  readonly body: Buffer
+  /** Signatures are good for a while from when they were made. */
+  readonly now: Date
+}
+
+export interface ChannelAnswer {
+  readonly status: number
+  /** A string is sent as it is, anything else as JSON. */
+  readonly body?: unknown
+}
+
+export function header({ headers }: ChannelRequest, name: string): string {
+  const value = headers[name]
+  return typeof value === 'string' ? value : ''
+}
+
+/** Undefined where it is no JSON: the caller gets 400. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** What a channel says of one attempt. */
+export type PushOutcome =
+  /** `ids`: the channel's own names for what was sent at this attempt. */
+  | { readonly type: 'sent'; readonly ids?: readonly string[] }
+  | {
+      readonly type: 'later'
+      readonly waitMs: number
+      readonly error: string
+      readonly partsSent: number
+      readonly ids?: readonly string[]
+    }
+  /** Nothing goes there before they write again. */
+  | { readonly type: 'closed'; readonly error: string }
+  /** This one will never go there. */
+  | { readonly type: 'dropped'; readonly error: string }
+  /** Nobody is there any more: the link ends. */
+  | { readonly type: 'gone'; readonly error: string }

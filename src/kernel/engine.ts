@@ -7,7 +7,7 @@ import type { Store } from '../store/open.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import { aheadService } from './ahead.ts'
 import { Budgets } from './budgets.ts'
-import type { Channel, PushChannel } from './channel.ts'
+import type { Channel } from './channel.ts'
 import { clockService } from './clock.ts'
 import { guardExit } from './guard.ts'
 import { LocalHints, type Topic } from './hints.ts'
@@ -15,7 +15,6 @@ import type { Meter } from './meter.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
-import { PushesService } from './pushes.ts'
 import { round, together } from './round.ts'
 import { IDLE, Loop, type Service, type Tick } from './service.ts'
 import { Stops } from './stops.ts'
@@ -31,8 +30,6 @@ export interface EngineOptions {
   readonly agents: Agents
   readonly triggers: readonly Trigger[]
   readonly channels: readonly Channel[]
-  /** Those that reach people who hold no connection. */
-  readonly pushChannels?: readonly PushChannel[]
   /** What wakes by a call, and how to call; null where nothing does. */
   readonly wakes: Pick<WakesOptions, 'source' | 'call'> | null
   readonly policy: Policy
@@ -78,7 +75,6 @@ const IDLE_SPREAD = 0.2
 /** How late it may be told what was used up, where no limit is near. */
 const BUDGETS_MS = 1_000
 /** How often to poll for pushes that another process created or released. */
-const PUSHES_MS = 1_000
 
 export class Engine {
   readonly hints: LocalHints
@@ -90,7 +86,6 @@ export class Engine {
   readonly #pruner: Service
   readonly #ahead: Service
   readonly #budgets: Budgets
-  readonly #pushes: PushesService | null
   readonly #options: EngineOptions
   readonly #loops: Loop[] = []
   #notifier: Notifier | null = null
@@ -145,11 +140,6 @@ export class Engine {
       options.wakes === null
         ? null
         : new WakesService({ ...options.wakes, ...leased, tracer, enabled, stops })
-    const { pushChannels: channels = [] } = options
-    this.#pushes =
-      channels.length > 0 && options.services.has('outbox')
-        ? new PushesService({ ...leased, channels })
-        : null
     hints.on('outbox', (keys) => this.outbox.look(keys))
   }
 
@@ -188,8 +178,6 @@ export class Engine {
     // The process that holds a socket serves it, so wherever HTTP is, so is this loop.
     if (services.has('outbox') || services.has('http'))
       chosen.push({ service: this.outbox, pollMs: effectPollMs, topic: 'outbox' })
-    if (this.#pushes !== null)
-      chosen.push({ service: this.#pushes, pollMs: PUSHES_MS, topic: 'outbox' })
     return [...chosen, ...more]
   }
 
@@ -240,7 +228,7 @@ export class Engine {
     const more = (this.#options.more ?? []).map(({ service }) => service)
     return [
       ...[this.#ahead, ...this.#clocks, ...some(this.#wakes), this.turns, this.outbox],
-      ...[...more, ...some(this.#pushes), this.#budgets],
+      ...[...more, this.#budgets],
     ]
   }
 

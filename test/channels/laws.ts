@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { PushesService } from '../../packages/channels/hub/src/pushes.ts'
 import type { PushChannel } from '../../src/kernel/channel.ts'
-import { PushesService } from '../../src/kernel/pushes.ts'
 import type { Loose } from '../setup/http.ts'
 import { type Row, type Stage, type StageOptions, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -9,12 +9,18 @@ import {
   isAnswer,
   newText,
 } from '../../packages/channels/email/src/mail.ts'
+import {
+  type Candidate,
+  chooseRoute,
+  type Sending,
+  settleSent,
+  type Told,
+  type Window,
+} from '../../packages/channels/hub/src/route.ts'
+import { readWord } from '../../packages/channels/hub/src/text.ts'
 import { heardOf } from '../../packages/channels/slack/src/payload.ts'
 import { encrypted } from '../../packages/channels/web-push/src/crypto.ts'
 import { postedOf } from '../../packages/channels/whatsapp/src/payload.ts'
-import { readWord } from '../../src/features/channels/commands.ts'
-import { type Candidate, chooseRoute, type Window } from '../../src/features/channels/route.ts'
-import { type Sending, settleSent, type Told } from '../../src/features/channels/settlement.ts'
 import { REASONS } from '../../src/features/sessions/reason.ts'
 
 const HOUR = 3_600_000

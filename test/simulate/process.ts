@@ -2,7 +2,9 @@
  * One process of a simulation: an app for its doors and an engine with its loops, as in production, but for the world around it:
  * the store, agents, receivers and devices are reached through the turnstile.
  */
+
 import { pino } from 'pino'
+import { PushesService } from '../../packages/channels/hub/src/pushes.ts'
 import { agent } from '../../src/agents/function.ts'
 import { App } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/packs.ts'
@@ -17,6 +19,7 @@ import { workTrigger } from '../../src/features/work/trigger.ts'
 import { callsOf } from '../../src/index.ts'
 import type { PushChannel } from '../../src/kernel/channel.ts'
 import { Engine, type EngineOptions } from '../../src/kernel/engine.ts'
+import { SILENT as UNWATCHED } from '../../src/kernel/test-signals.ts'
 import { WebSocketChannel } from '../../src/kernel/websocket.ts'
 import type { Store } from '../../src/store/open.ts'
 import { botOf, scribeOf } from './agents.ts'
@@ -98,12 +101,22 @@ function engineOptions(
     files: files as unknown as ConstructorParameters<typeof WorkRunners>[0]['files'],
     trouble: () => undefined,
   })
+  const meter = new Proxy({}, { get: () => () => undefined }) as EngineOptions['meter']
+  const pushes = new PushesService({
+    ...{
+      claims: store.engine,
+      commits: store.commits,
+      leaseMs: LEASE_MS,
+      meter,
+      moments: UNWATCHED,
+    },
+    channels: [deviceOf(mortal, world)],
+  })
   return {
     store,
     agents: work.agents,
     triggers: [timerTrigger, alarmTrigger, intentTrigger, workTrigger, deferredTrigger('UTC')],
     channels: [channel],
-    pushChannels: [deviceOf(mortal, world)],
     wakes: {
       source: alarmWakes({ url: WAKE_URL, bearer: null }),
       call: (request) =>
@@ -121,7 +134,8 @@ function engineOptions(
     timerPollMs: POLL_MS,
     effectPollMs: POLL_MS,
     retention: { checkpointsKept: 3, keepMs: null },
-    meter: new Proxy({}, { get: () => () => undefined }) as EngineOptions['meter'],
+    more: [{ service: pushes, pollMs: POLL_MS, topic: 'outbox' }],
+    meter,
     services: new Set(['clock', 'turns', 'outbox']),
   }
 }

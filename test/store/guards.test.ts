@@ -1,12 +1,16 @@
 /** Conditions in statements that keep old, foreign or unfinished rows safe. Each test breaks when its condition is removed. */
 import { expect, it } from 'vitest'
+import {
+  createCode,
+  linkByCode,
+  listLinks,
+  makeLink,
+} from '../../packages/channels/hub/src/link-rows.ts'
 import { holdShard } from '../../packages/shards/src/move-rows.ts'
 import { settleDeliveries } from '../../packages/subscriptions/src/delivery-rows.ts'
 import { saveSubscription } from '../../packages/subscriptions/src/rows.ts'
 import { newId } from '../../src/core/ids.ts'
 import { bucketOf } from '../../src/core/session.ts'
-import { createCode, linkByCode } from '../../src/features/channels/code-rows.ts'
-import { listLinks, makeLink } from '../../src/features/channels/rows.ts'
 import { insertKey, liveKeys } from '../../src/features/identity/key-rows.ts'
 import { keepTicket, takeTickets } from '../../src/features/identity/once-rows.ts'
 import { holdSessions, holdWakes } from '../../src/features/limits/stop-rows.ts'

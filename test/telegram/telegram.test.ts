@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { PushesService } from '../../packages/channels/hub/src/pushes.ts'
 import {
   advanceReader,
   releaseReader,
@@ -11,7 +12,6 @@ import {
 } from '../../packages/channels/hub/src/reader-rows.ts'
 import { bucketOf } from '../../src/core/session.ts'
 import type { PushChannel } from '../../src/kernel/channel.ts'
-import { PushesService } from '../../src/kernel/pushes.ts'
 import { type Loose, problem } from '../setup/http.ts'
 import {
   type Row,

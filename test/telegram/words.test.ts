@@ -1,8 +1,8 @@
 /** What chats say and how long texts are cut, and what is said of a Telegram that cannot be reached. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { pushWaitMs, readChat, splitText } from '../../packages/channels/hub/src/text.ts'
 import { TelegramChannel } from '../../packages/channels/telegram/src/channel.ts'
-import { pushWaitMs, readChat, splitText } from '../../src/features/channels/text.ts'
 
 import { receiver } from '../setup/listening-app.ts'
 import { BotApi, TOKEN } from './bot-api.ts'

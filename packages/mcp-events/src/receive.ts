@@ -10,7 +10,7 @@ import {
   type ChannelRequest,
   header,
   jsonOf,
-} from '../../../src/features/channels/request.ts'
+} from '../../../src/kernel/channel.ts'
 import { BODY_MAX_BYTES } from '../../subscriptions/src/rules.ts'
 import { eventShape, signalOf } from './event.ts'
 import type { Wanted } from './settings.ts'

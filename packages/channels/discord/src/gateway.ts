@@ -4,8 +4,7 @@
  */
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'
-import { jsonOf } from '../../../../src/features/channels/request.ts'
-import type { Heard } from '../../../../src/kernel/channel.ts'
+import { type Heard, jsonOf } from '../../../../src/kernel/channel.ts'
 import { ChannelConnection, type Connection, type FrameHandler } from '../../hub/src/connection.ts'
 import { CHANNEL, type DiscordChannel } from './channel.ts'
 

@@ -6,9 +6,12 @@ import {
   type ChannelAnswer,
   type ChannelRequest,
   header,
-} from '../../../../src/features/channels/request.ts'
-import { pushWaitMs } from '../../../../src/features/channels/text.ts'
-import type { Inbox, Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+  type Inbox,
+  type Push,
+  type PushChannel,
+  type PushOutcome,
+} from '../../../../src/kernel/channel.ts'
+import { pushWaitMs } from '../../hub/src/text.ts'
 import { isSame } from '../../hub/src/vendor.ts'
 import { takeMail } from './incoming.ts'
 import { addressIn, answersTo, subjectOf, tokenOf } from './mail.ts'

@@ -4,9 +4,8 @@
  */
 import PostalMime, { type Email } from 'postal-mime'
 import { errorText } from '../../../../src/core/errors.ts'
-import type { ChannelAnswer } from '../../../../src/features/channels/request.ts'
-import { readChat } from '../../../../src/features/channels/text.ts'
-import type { Inbox } from '../../../../src/kernel/channel.ts'
+import type { ChannelAnswer, Inbox } from '../../../../src/kernel/channel.ts'
+import { readChat } from '../../hub/src/text.ts'
 import { addressIn, bounceOf, isAnswer, newText } from './mail.ts'
 
 const CHANNEL = 'email'

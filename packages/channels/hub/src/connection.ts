@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import { WebSocket } from 'ws'
 import { callError } from '../../../../src/core/calls/address.ts'
 import { newToken } from '../../../../src/core/ids.ts'
-import { jsonOf } from '../../../../src/features/channels/request.ts'
+import { jsonOf } from '../../../../src/kernel/channel.ts'
 import type { Db } from '../../../../src/store/db.ts'
 import { type Account, advanceReader, releaseReader, takeReader } from './reader-rows.ts'
 

@@ -4,9 +4,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { askedMs } from '../../../../src/core/backoff.ts'
 import { callError } from '../../../../src/core/calls/address.ts'
 import { retryAfterOf } from '../../../../src/core/calls/signature.ts'
-import { jsonOf } from '../../../../src/features/channels/request.ts'
-import { pushWaitMs, splitText } from '../../../../src/features/channels/text.ts'
-import type { Push, PushOutcome } from '../../../../src/kernel/channel.ts'
+import { jsonOf, type Push, type PushOutcome } from '../../../../src/kernel/channel.ts'
+import { pushWaitMs, splitText } from './text.ts'
 
 const TIMEOUT_MS = 20_000
 

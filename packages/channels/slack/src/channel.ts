@@ -2,17 +2,15 @@
 import { z } from 'zod'
 import type { PackApp } from '../../../../src/app/pack.ts'
 import {
+  type Button,
   type ChannelAnswer,
   type ChannelRequest,
   header,
+  type Inbox,
   jsonOf,
-} from '../../../../src/features/channels/request.ts'
-import type {
-  Button,
-  Inbox,
-  Push,
-  PushChannel,
-  PushOutcome,
+  type Push,
+  type PushChannel,
+  type PushOutcome,
 } from '../../../../src/kernel/channel.ts'
 import { ChannelConnection } from '../../hub/src/connection.ts'
 import {

@@ -10,15 +10,10 @@ import {
 } from '../../../../src/api/contract.ts'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { keyPart, sessionKey } from '../../../../src/core/fields.ts'
-import {
-  type LinkRow,
-  linkOfSession,
-  listLinks,
-  unlink,
-} from '../../../../src/features/channels/rows.ts'
-import { linkedSession, newCode } from '../../../../src/features/channels/who-operations.ts'
 import { sessionOf, sessionParams } from '../../../../src/features/sessions/ref-operations.ts'
 import type { PushChannel } from '../../../../src/kernel/channel.ts'
+import { type LinkRow, linkOfSession, listLinks, unlink } from '../../hub/src/link-rows.ts'
+import { linkedSession, newCode } from '../../hub/src/operations.ts'
 
 const CHANNEL = 'telegram'
 

@@ -7,10 +7,14 @@ import { askedMs } from '../../../../src/core/backoff.ts'
 import { callError, callRefusal, checkedLookup } from '../../../../src/core/calls/address.ts'
 import { retryAfterOf } from '../../../../src/core/calls/signature.ts'
 import { parseSessionKey } from '../../../../src/core/session.ts'
-import { jsonOf } from '../../../../src/features/channels/request.ts'
-import { pushWaitMs } from '../../../../src/features/channels/text.ts'
 import type { Reason } from '../../../../src/features/sessions/reason.ts'
-import type { Push, PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+import {
+  jsonOf,
+  type Push,
+  type PushChannel,
+  type PushOutcome,
+} from '../../../../src/kernel/channel.ts'
+import { pushWaitMs } from '../../hub/src/text.ts'
 import {
   authorization,
   CHANNEL,

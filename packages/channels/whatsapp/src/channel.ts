@@ -1,17 +1,15 @@
 /** WhatsApp as a channel: an address is a phone number, digits only. */
 import { z } from 'zod'
 import {
+  type Button,
   type ChannelAnswer,
   type ChannelRequest,
   header,
+  type Inbox,
   jsonOf,
-} from '../../../../src/features/channels/request.ts'
-import type {
-  Button,
-  Inbox,
-  Push,
-  PushChannel,
-  PushOutcome,
+  type Push,
+  type PushChannel,
+  type PushOutcome,
 } from '../../../../src/kernel/channel.ts'
 import {
   askVendor,

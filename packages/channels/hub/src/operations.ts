@@ -1,5 +1,6 @@
 /** Links: where a person is reached beside their sockets. */
 
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import {
   type Context,
@@ -10,14 +11,30 @@ import {
   operation,
   pageFrom,
   pageOf,
-} from '../../api/contract.ts'
-import { Refusal } from '../../core/errors.ts'
-import { keyPart, sessionKey } from '../../core/fields.ts'
-import type { PushChannel } from '../../kernel/channel.ts'
-import { isDuplicate } from '../../store/db.ts'
-import { writeAudit } from '../identity/audit-rows.ts'
-import { changeLink, getLink, type LinkRow, listLinks, makeLink, unlink } from './rows.ts'
-import { linkedSession, newCode } from './who-operations.ts'
+} from '../../../../src/api/contract.ts'
+import { Refusal } from '../../../../src/core/errors.ts'
+import { keyPart, sessionKey } from '../../../../src/core/fields.ts'
+import type { SessionRef } from '../../../../src/core/session.ts'
+import { writeAudit } from '../../../../src/features/identity/audit-rows.ts'
+import {
+  requireAgent,
+  sessionNotFound,
+  sessionOf,
+} from '../../../../src/features/sessions/ref-operations.ts'
+import type { PushChannel } from '../../../../src/kernel/channel.ts'
+import { isDuplicate } from '../../../../src/store/db.ts'
+import {
+  changeLink,
+  createCode,
+  getLink,
+  type LinkRow,
+  listLinks,
+  makeLink,
+  requireRoom,
+  unlink,
+} from './link-rows.ts'
+import { tryLink } from './pushes.ts'
+import { codeHash } from './text.ts'
 
 const ADDRESS_MAX = 4096
 
@@ -212,7 +229,12 @@ const testLink = operation({
     if (ctx.inTransaction) throw new Refusal('rule', 'this cannot be part of something larger')
     const link = await liveLink(ctx, params.id)
     channelOf(ctx, link.channel)
-    const { outcome, error } = await ctx.kernel.tryLink(link, ctx.signal())
+    const { outcome, error } = await tryLink(
+      ctx.kernel.store.commits,
+      channelOf(ctx, link.channel),
+      link,
+      ctx.signal(),
+    )
     if (ctx.entry !== undefined)
       await writeAudit(ctx.db, [{ ...ctx.entry, objectId: link.id, owner: link.user_id }])
     return { body: { outcome, error: error ?? undefined } }
@@ -220,3 +242,57 @@ const testLink = operation({
 })
 
 export const links = [createLink, listLinksOp, updateLink, deleteLink, testLink] as const
+
+// Which session an address is to stand for, and the one-use code by which it proves whose it is.
+
+const CODE_TTL_MS = 15 * 60_000
+/** 192 bits, in 32 characters that can be typed and put into a link. */
+const CODE_BYTES = 24
+
+export interface Named {
+  readonly session_key?: string | undefined
+  readonly user_id?: string | undefined
+}
+
+/** Where no session is named, a person has a thread of its own with the agent, called by the channel. */
+export function linkedSession(
+  ctx: Context,
+  { session_key: key, user_id }: Named,
+  channel: { readonly name: string; readonly agentId: string | null; readonly setting?: string },
+): SessionRef {
+  const { actor, kernel } = ctx
+  const [only, other] = kernel.agents.names
+  const agent = actor.agentId ?? channel.agentId ?? (other === undefined ? only : undefined)
+  const user = actor.userId ?? user_id
+  const errors: string[] = []
+  if (key === undefined && user === undefined)
+    errors.push('session_key: say which session, or whose with user_id')
+  if (key === undefined && agent === undefined) {
+    const unset = channel.setting === undefined ? '' : ` and no ${channel.setting}`
+    errors.push(`session_key: say which session; there are several agents${unset}`)
+  }
+  if (errors.length > 0) throw new Refusal('rule', errors)
+  const session = sessionOf(actor, key ?? `${user}:${agent}:${channel.name}`)
+  // A key that is bound to one agent hands out no way into another's conversations.
+  if (actor.agentId !== null && actor.agentId !== session.agentId)
+    throw sessionNotFound(session.key)
+  requireAgent(ctx, session)
+  return session
+}
+
+/** Only its hash is kept. */
+export async function newCode(
+  ctx: Context,
+  session: SessionRef,
+  channel: PushChannel,
+  person: boolean,
+) {
+  await requireRoom(ctx.db, session, channel.name)
+  const code = randomBytes(CODE_BYTES).toString('base64url')
+  const invitation = await channel.invite?.(code)
+  const { name } = channel
+  const kept = { session, channel: name, person, hash: codeHash(code), ttlMs: CODE_TTL_MS }
+  const expires_at = await createCode(ctx.db, kept)
+  const { url, words = `Write "link ${code}" there.` } = invitation ?? {}
+  return { session_key: session.key, code, url, words, expires_at }
+}

@@ -3,43 +3,46 @@
  * under a lease, by the first of the person's links that takes it. Each channel has places of its own, a slow send gives up
  * its place, and one person has only some of them, so that nobody delays the others.
  */
-
-import { TURN_DEATHS_MAX } from '../core/backoff.ts'
-import { errorText } from '../core/errors.ts'
-import { newToken } from '../core/ids.ts'
-import { buttonsFor, optionButtons, withOptions } from '../features/channels/commands.ts'
-import { type Candidate, chooseRoute, type Route, type Window } from '../features/channels/route.ts'
-import { getLink, unlink } from '../features/channels/rows.ts'
-import {
-  CLOSED,
-  type Sending,
-  type Settlement,
-  settleSent,
-  settleUnsent,
-} from '../features/channels/settlement.ts'
-import {
-  type ClaimedPush,
-  claimPushes,
-  extendPushes,
-  type Said,
-  settlePush,
-} from '../features/sessions/push-rows.ts'
-import type { ShownQuestion } from '../features/sessions/turn.ts'
-import type { Db } from '../store/db.ts'
-import { EFFECTS } from '../store/due.ts'
-import type { PushChannel, PushOutcome } from './channel.ts'
-import { deliveryOf } from './delivery.ts'
+import { TURN_DEATHS_MAX } from '../../../../src/core/backoff.ts'
+import { errorText } from '../../../../src/core/errors.ts'
+import { newId, newToken } from '../../../../src/core/ids.ts'
+import type { ShownQuestion } from '../../../../src/features/sessions/turn.ts'
+import type { PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
+import { deliveryOf } from '../../../../src/kernel/delivery.ts'
 import {
   type Call,
   LeasedRuns,
   markSlow,
   retryWhileUnavailable,
   SLOW_SWEEP_MS,
-} from './leased-runs.ts'
-import type { DeliveryRecord, Meter } from './meter.ts'
-import { IDLE, type Service, type Tick } from './service.ts'
-import { Shares } from './shares.ts'
-import type { TestSignals } from './test-signals.ts'
+} from '../../../../src/kernel/leased-runs.ts'
+import type { DeliveryRecord, Meter } from '../../../../src/kernel/meter.ts'
+import { IDLE, type Service, type Tick } from '../../../../src/kernel/service.ts'
+import { Shares } from '../../../../src/kernel/shares.ts'
+import type { TestSignals } from '../../../../src/kernel/test-signals.ts'
+import type { Db } from '../../../../src/store/db.ts'
+import { EFFECTS } from '../../../../src/store/due.ts'
+import { getLink, type LinkOutcome, type LinkRow, unlink } from './link-rows.ts'
+import {
+  type ClaimedPush,
+  claimPushes,
+  extendPushes,
+  markLink,
+  type Said,
+  settlePush,
+} from './push-rows.ts'
+import {
+  type Candidate,
+  CLOSED,
+  chooseRoute,
+  type Route,
+  type Sending,
+  type Settlement,
+  settleSent,
+  settleUnsent,
+  type Window,
+} from './route.ts'
+import { buttonsFor, optionButtons, withOptions } from './text.ts'
 
 export interface PushesOptions {
   readonly channels: readonly PushChannel[]
@@ -290,4 +293,35 @@ function recordOf(
   const error = settlement.error === null ? null : errorText(settlement.error, ERROR_MAX)
   const result = { channel, result: resultOf(settlement), durationMs, error }
   return deliveryOf(push, result, { attempt: push.attempt_count })
+}
+
+const TEST = 'This is a test: what your agents have to say reaches you here.'
+
+const KEPT = {
+  sent: 'sent',
+  later: 'later',
+  closed: 'closed',
+  dropped: 'refused',
+  gone: 'gone',
+} as const satisfies Record<PushOutcome['type'], LinkOutcome>
+
+/** Sends a test message over a link, and stores what the channel said as for any message. */
+export async function tryLink(
+  db: Db,
+  channel: PushChannel,
+  link: LinkRow,
+  signal: AbortSignal,
+): Promise<{ outcome: LinkOutcome; error: string | null }> {
+  const { session_key: sessionKey, address } = link
+  const line = { id: newId(), content: TEST, sessionKey, address, reason: 'notice' as const }
+  const template = link.closed_at !== null && channel.templated === true
+  const told = await channel.send(
+    { ...line, partsSent: 0, attempt: 1, template, answers: null, buttons: [] },
+    signal,
+  )
+  const outcome = KEPT[told.type]
+  const error = 'error' in told ? errorText(told.error, ERROR_MAX) : null
+  if (outcome === 'gone') await unlink(db, link, error ?? '')
+  else await markLink(db, link, outcome, error)
+  return { outcome, error }
 }

@@ -1,12 +1,11 @@
 /** Links: where people are reached beside their sockets, and how that changes. */
-
-import { Refusal } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import { parseSessionKey, type SessionRef } from '../../core/session.ts'
-import type { Db } from '../../store/db.ts'
-import { NOW } from '../../store/due.ts'
-import { statement } from '../../store/statement.ts'
-import { lockReach, type Reach, startPushing, stopPushing } from '../sessions/pushed-rows.ts'
+import { Refusal } from '../../../../src/core/errors.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { parseSessionKey, type SessionRef } from '../../../../src/core/session.ts'
+import { makeSession } from '../../../../src/features/sessions/rows.ts'
+import type { Db } from '../../../../src/store/db.ts'
+import { inMs, NOW } from '../../../../src/store/due.ts'
+import { rows, statement } from '../../../../src/store/statement.ts'
 import { LINKS_FULL, LINKS_MAX } from './text.ts'
 
 export interface LinkRow {
@@ -222,4 +221,149 @@ const OPENED = `update wakeful.effects e set due_at = ${NOW}, updated_at = ${NOW
 export async function hear(tx: Db, link: LinkRow): Promise<void> {
   await tx.query(HEARD, [tx.now(), link.bucket, link.id])
   await tx.query(OPENED, [tx.now(), link.bucket, link.user_id])
+}
+
+// One-use codes: sending one on a channel proves whose address it is.
+
+const KEEP = statement(
+  {
+    hash: 'text',
+    bucket: 'smallint',
+    key: 'text',
+    channel: 'text',
+    person: 'boolean',
+    ttlMs: 'int',
+  },
+  (
+    c,
+  ) => `insert into wakeful.link_codes (code_hash, bucket, session_key, channel, person, expires_at, created_at)
+    values (${c.hash}, ${c.bucket}, ${c.key}, ${c.channel}, ${c.person}, ${inMs(c.ttlMs)}, ${NOW})
+    returning expires_at`,
+)
+
+export interface NewCode {
+  readonly session: SessionRef
+  readonly channel: string
+  readonly person: boolean
+  readonly hash: string
+  readonly ttlMs: number
+}
+
+/** A new code takes the place of earlier unused ones of its session on the channel; expired ones go with it. */
+export async function createCode(db: Db, { session, ...code }: NewCode): Promise<Date> {
+  const { bucket, key } = session
+  await db.query(
+    `delete from wakeful.link_codes
+     where expires_at <= ${NOW} or (bucket = $2 and session_key = $3 and channel = $4 and used_by is null)`,
+    [db.now(), bucket, key, code.channel],
+  )
+  const [row] = await KEEP.run<{ expires_at: Date }>(db, { bucket, key, ...code })
+  if (row === undefined) throw new Error('the code was not kept')
+  return row.expires_at
+}
+
+interface CodeRow {
+  readonly session_key: string
+  readonly person: boolean
+  readonly used_by: string | null
+}
+
+/**
+ * Uses up a code. Null for one that is unknown, expired, of another channel, or another address's. The same address may use it
+ * again: that is the same message, read once more after a crash.
+ */
+export async function linkByCode(
+  db: Db,
+  hash: string,
+  { channel, address }: Pick<LinkRow, 'channel' | 'address'>,
+): Promise<LinkRow | null> {
+  return db.tx(async (tx) => {
+    const [code] = await tx.query<CodeRow>(
+      `select session_key, person, used_by from wakeful.link_codes
+       where code_hash = $2 and channel = $3 and expires_at > ${NOW} for update`,
+      [tx.now(), hash, channel],
+    )
+    const session = code === undefined ? null : parseSessionKey(code.session_key)
+    if (code === undefined || session === null) return null
+    if (code.used_by !== null) return code.used_by === address ? linkAt(tx, channel, address) : null
+    const { person } = code
+    const link = await makeLink(tx, { session, channel, address, person, heard: true })
+    await tx.query('update wakeful.link_codes set used_by = $2 where code_hash = $1', [
+      hash,
+      address,
+    ])
+    return link
+  })
+}
+
+// Which sessions are pushed somewhere beside their sockets. `pushed_to` of a session is the link that was made last for it, as
+// `<channel>:<address>`: a turn's commit sees by it that its messages are due, and one under way while it changes decides again. By which link
+// a message goes is chosen when it goes.
+
+/** One session, or with `person` all those of its user. */
+export interface Reach {
+  readonly session: SessionRef
+  readonly person: boolean
+}
+
+/** The keys of one user are one range: ';' is the character after ':'. */
+function rangeOf({ session, person }: Reach) {
+  const { bucket, key, userId } = session
+  return person
+    ? { bucket, low: `${userId}:`, high: `${userId};` }
+    : { bucket, low: key, high: key }
+}
+
+const LOCK = statement(
+  { r: rows({ bucket: 'smallint', low: 'text', high: 'text' }) },
+  ({ r }) => `select 1 from ${r}
+    join wakeful.sessions s on s.bucket = r.bucket and s.session_key between r.low and r.high
+    order by s.bucket, s.session_key for update of s`,
+)
+
+/** The rows of the sessions named exist and are locked, with all others that are reached; always in the same order. */
+export async function lockReach(tx: Db, reaches: readonly Reach[]): Promise<void> {
+  for (const { session } of reaches) await makeSession(tx, session)
+  await LOCK.run(tx, { r: reaches.map(rangeOf) })
+}
+
+/** A person who links gets what was said to them since, not what nobody heard in a year. */
+const BACKLOG = `interval '1 day'`
+
+/** What is not delivered yet is pushed, too. Under the lock. */
+export async function startPushing(tx: Db, reach: Reach, to: string): Promise<void> {
+  const { bucket, low, high } = rangeOf(reach)
+  await tx.query(
+    'update wakeful.sessions set pushed_to = $4 where bucket = $1 and session_key between $2 and $3',
+    [bucket, low, high, to],
+  )
+  await tx.query(
+    `update wakeful.effects e set due_at = ${NOW}, updated_at = ${NOW}
+     where bucket = $2 and session_key between $3 and $4 and status in ('pending', 'executing')
+       and type = 'send_message' and due_at is null
+       and (session_key = $5 or created_at > ${NOW} - ${BACKLOG} or exists (select 1 from wakeful.deliveries d
+         where d.bucket = e.bucket and d.session_key = e.session_key and d.position = e.position))`,
+    [tx.now(), bucket, low, high, reach.session.key],
+  )
+}
+
+/** What no link reaches any more stays for the sockets. Under the lock, after the link has ended. */
+export async function stopPushing(tx: Db, reach: Reach, to: string): Promise<void> {
+  const { bucket, low, high } = rangeOf(reach)
+  const ended = await tx.query<{ session_key: string; pushed_to: string | null }>(
+    `update wakeful.sessions s set pushed_to = (select l.channel || ':' || l.address from wakeful.links l
+       where l.bucket = s.bucket and l.user_id = s.user_id and l.ended_at is null and (l.person or l.session_key = s.session_key)
+       order by l.rank limit 1)
+     where bucket = $1 and session_key between $2 and $3 and pushed_to = $4 returning session_key, pushed_to`,
+    [bucket, low, high, to],
+  )
+  const keys = ended.filter((row) => row.pushed_to === null).map((row) => row.session_key)
+  if (keys.length === 0) return
+  await tx.query(
+    `update wakeful.effects
+     set due_at = null, claim_token = null, claimed_at = null, updated_at = ${NOW},
+         status = case when status = 'executing' then 'pending' else status end
+     where bucket = $2 and session_key = any($3::text[]) and due_at is not null`,
+    [tx.now(), bucket, keys],
+  )
 }

@@ -1,24 +1,64 @@
-/** What becomes of a message, and what is kept of its link, by the way that was chosen and what the channel said. Pure. */
-import type { Reason } from '../sessions/reason.ts'
-import type { Candidate, Route } from './route.ts'
+/** Which of a person's links takes a message now, if any. Pure. */
 
-/** What a channel says of one attempt. */
-export type PushOutcome =
-  /** `ids`: the channel's own names for what was sent at this attempt. */
-  | { readonly type: 'sent'; readonly ids?: readonly string[] }
+import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { PushOutcome } from '../../../../src/kernel/channel.ts'
+
+/** A link as a claim brings it, in the order in which the person is to be reached. */
+export interface Candidate {
+  readonly id: string
+  readonly channel: string
+  readonly address: string
+  readonly closed: boolean
+  /** Since they last wrote there; null: never. */
+  readonly silentMs: number | null
+}
+
+/** What matters of a channel: how long its door stays open after they wrote, and whether it has words for a closed one. */
+export interface Window {
+  /** Null: it is always open. */
+  readonly windowMs: number | null
+  readonly templated: boolean
+}
+
+export type Route =
+  /** `passed`: better ones, whose window is closed. */
   | {
-      readonly type: 'later'
-      readonly waitMs: number
-      readonly error: string
-      readonly partsSent: number
-      readonly ids?: readonly string[]
+      readonly type: 'send'
+      readonly link: Candidate
+      readonly template: boolean
+      readonly passed: readonly Candidate[]
     }
-  /** Nothing goes there before they write again. */
-  | { readonly type: 'closed'; readonly error: string }
-  /** This one will never go there. */
-  | { readonly type: 'dropped'; readonly error: string }
-  /** Nobody is there any more: the link ends. */
-  | { readonly type: 'gone'; readonly error: string }
+  /** A follow-up does not wait, and does not look for another way. */
+  | { readonly type: 'drop'; readonly link: Candidate }
+  /** Until somebody links, or writes. `link`: the one whose closed window it waits for. */
+  | { readonly type: 'wait'; readonly link: Candidate | null }
+
+export function chooseRoute(
+  reason: Reason,
+  links: readonly Candidate[],
+  windowOf: (channel: string) => Window,
+): Route {
+  const [first] = links
+  if (first === undefined) return { type: 'wait', link: null }
+  if (reason === 'follow_up')
+    return isOpen(first, windowOf(first.channel))
+      ? { type: 'send', link: first, template: false, passed: [] }
+      : { type: 'drop', link: first }
+  for (const [at, link] of links.entries()) {
+    const window = windowOf(link.channel)
+    const open = isOpen(link, window)
+    if (open || window.templated)
+      return { type: 'send', link, template: !open, passed: links.slice(0, at) }
+  }
+  return { type: 'wait', link: first }
+}
+
+function isOpen({ closed, silentMs }: Candidate, { windowMs }: Window): boolean {
+  if (closed) return false
+  return windowMs === null || (silentMs !== null && silentMs < windowMs)
+}
+
+// What becomes of a message, and what is kept of its link, by the way that was chosen and what the channel said. Pure.
 
 export type Told =
   | PushOutcome

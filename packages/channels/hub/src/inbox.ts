@@ -4,28 +4,31 @@
  */
 import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { errorText, Refusal } from '../core/errors.ts'
-import { newId } from '../core/ids.ts'
-import { parseSessionKey, TEXT_MAX_BYTES } from '../core/session.ts'
-import { linkByCode } from '../features/channels/code-rows.ts'
-import { readWord, type Word } from '../features/channels/commands.ts'
-import { hear, type LinkRow, linkAt, unlink } from '../features/channels/rows.ts'
-import { codeHash, readChat } from '../features/channels/text.ts'
-import { firstUse } from '../features/identity/idempotency-rows.ts'
-import { fromOutside, lineageOf, lineageText, type Origin } from '../features/limits/lineage.ts'
-import { getQuestion } from '../features/questions/rows.ts'
-import { closedWords, optionIn } from '../features/questions/rules.ts'
-import { isHeard, type NewEvent } from '../features/sessions/event-rows.ts'
-import { type Delivered, deliveredBy, unsend } from '../features/sessions/push-rows.ts'
-import type { Db } from '../store/db.ts'
-import { databaseNow } from '../store/due.ts'
-import type { Store } from '../store/open.ts'
-import type { PerShard } from '../store/shards/ranges.ts'
-import type { FailedReceipt, Heard, Inbox, PushChannel } from './channel.ts'
-import type { LocalHints } from './hints.ts'
-import type { Meter } from './meter.ts'
-import { IDLE, type Service, type Tick } from './service.ts'
-import type { WriteBatcher } from './write-batcher.ts'
+import { errorText, Refusal } from '../../../../src/core/errors.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import { parseSessionKey, TEXT_MAX_BYTES } from '../../../../src/core/session.ts'
+import { firstUse } from '../../../../src/features/identity/idempotency-rows.ts'
+import {
+  fromOutside,
+  lineageOf,
+  lineageText,
+  type Origin,
+} from '../../../../src/features/limits/lineage.ts'
+import { getQuestion } from '../../../../src/features/questions/rows.ts'
+import { closedWords, optionIn } from '../../../../src/features/questions/rules.ts'
+import { isHeard, type NewEvent } from '../../../../src/features/sessions/event-rows.ts'
+import type { FailedReceipt, Heard, Inbox, PushChannel } from '../../../../src/kernel/channel.ts'
+import type { LocalHints } from '../../../../src/kernel/hints.ts'
+import type { Meter } from '../../../../src/kernel/meter.ts'
+import { IDLE, type Service, type Tick } from '../../../../src/kernel/service.ts'
+import type { WriteBatcher } from '../../../../src/kernel/write-batcher.ts'
+import type { Db } from '../../../../src/store/db.ts'
+import { databaseNow } from '../../../../src/store/due.ts'
+import type { Store } from '../../../../src/store/open.ts'
+import type { PerShard } from '../../../../src/store/shards/ranges.ts'
+import { hear, type LinkRow, linkAt, linkByCode, unlink } from './link-rows.ts'
+import { type Delivered, deliveredBy, unsend } from './push-rows.ts'
+import { codeHash, readChat, readWord, type Word } from './text.ts'
 
 /** The parts of the process that the inbox uses. */
 interface InboxApp {

@@ -3,8 +3,9 @@
  * the end of the lease while one runs. Only the first of a session can be claimed, so they leave in order,
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
-import { newId } from '../../core/ids.ts'
-import type { Db } from '../../store/db.ts'
+import { newId } from '../../../../src/core/ids.ts'
+import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { Db } from '../../../../src/store/db.ts'
 import {
   claimRows,
   commitTx,
@@ -17,10 +18,9 @@ import {
   nextDueMs,
   oneInOrder,
   takenOf,
-} from '../../store/due.ts'
-import { type RowOf, rows, statement } from '../../store/statement.ts'
-import type { LinkOutcome } from '../channels/rows.ts'
-import type { Reason } from './reason.ts'
+} from '../../../../src/store/due.ts'
+import { type RowOf, rows, statement } from '../../../../src/store/statement.ts'
+import type { LinkOutcome } from './link-rows.ts'
 
 export interface ClaimedPush {
   readonly bucket: number
