@@ -31,7 +31,6 @@ const odd = execFileSync(
     '--',
     'src',
     'packages',
-    'console/src',
     'docs',
     'README.md',
     'ARCHITECTURE.md',

@@ -109,7 +109,7 @@ for (const system of SYSTEMS)
 
 /** What those whose code is inside ask to be passed on. */
 const insides = [server, client].flatMap(({ metafile }) => Object.keys(metafile.inputs))
-const consoles = JSON.parse(readFileSync('console/package.json', 'utf8')).dependencies
+const consoles = JSON.parse(readFileSync('packages/console/package.json', 'utf8')).dependencies
 const folders = new Set(Object.keys(consoles).map((name) => `node_modules/${name}`))
 for (const path of insides) {
   const folder = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]

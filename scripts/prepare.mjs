@@ -81,7 +81,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 
 once(
   'node_modules/.wakeful-installed',
-  ['package.json', 'package-lock.json', 'console/package.json', '.npmrc'],
+  ['package.json', 'package-lock.json', 'packages/console/package.json', '.npmrc'],
   () => {
     console.error('wakeful: installing packages …')
     run('npm', INSTALL)
@@ -135,10 +135,10 @@ if (
       run('node', ['--import', 'tsx', 'scripts/prepared.mjs'])
     },
   )
-  if (existsSync('console/vite.config.ts')) {
-    once('dist/.console', ['console', 'package-lock.json'], () => {
+  if (existsSync('packages/console/vite.config.ts')) {
+    once('dist/.console', ['packages/console', 'package-lock.json'], () => {
       console.error('wakeful: building the console …')
-      run('npm', ['run', 'build', '--workspace', 'console', '--silent'])
+      run('npm', ['run', 'build', '--workspace', 'packages/console', '--silent'])
     })
   }
 }

@@ -24,7 +24,7 @@ import {
 import type { Progress } from '../features/work/slot-rows.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
-import { excerptOf, type NoticePayload } from './notice.ts'
+import { excerptOf, type NoticePayload } from './messages.ts'
 
 export type { WorkFile } from '../features/work/file.ts'
 

@@ -5,7 +5,7 @@
  */
 import { Refusal, TerminalError } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
-import { TIMER_ID_MAX } from '../core/session.ts'
+import { type EventType, TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
 import { getAlarm } from '../features/alarms/rows.ts'
 import { INTENTS_MAX, LIMIT_REACHED } from '../features/intents/checks.ts'
@@ -13,7 +13,7 @@ import { countEnabled, getIntent } from '../features/intents/rows.ts'
 import { type TurnPerson, turnPerson } from '../features/people/person.ts'
 import type { AnsweredQuestion } from '../features/questions/rules.ts'
 import { recentEvents } from '../features/sessions/event-rows.ts'
-import { setsTrigger, type TurnAction } from '../features/sessions/turn.ts'
+import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
 import { getWork } from '../features/work/rows.ts'
 import {
   type Agent,
@@ -24,23 +24,9 @@ import {
   type TurnInput,
   type TurnResult,
 } from './agent.ts'
-import { type AlarmRequest, type AlarmTime, alarmDraft, keptOf } from './alarm-request.ts'
-import { storable } from './asked.ts'
-import {
-  type IntentChangeRequest,
-  intentChange,
-  type WorkChangeRequest,
-  workChange,
-} from './changes.ts'
-import { type FollowUp, instant } from './follow-up.ts'
-import { type IntentRequest, intentDraft } from './intent-request.ts'
-import * as own from './own.ts'
-import { type Explained, explained, type Planned, planned } from './planned.ts'
-import * as people from './preferences.ts'
-import { type PromiseRequest, promiseWish } from './promise.ts'
-import { answeredIn, type QuestionRequest, questionWish } from './question.ts'
-import { sayable } from './said.ts'
-import { type WorkRequest, workDraft } from './work-request.ts'
+import * as messages from './messages.ts'
+import * as reads from './reads.ts'
+import * as requests from './requests.ts'
 
 const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
@@ -102,14 +88,14 @@ export class Turn {
   }
 
   /** Changes what the person wants, as they said; null empties, what is left out stays. Throws a `Refusal`. */
-  setPreferences(wish: people.PreferenceRequest): void {
-    const preferences = people.preferenceWish(wish, this.person, this.startedAt)
-    this.#ask({ type: 'trigger_command', trigger: 'digest', ask: { preferences } })
+  setPreferences(wish: reads.PreferenceRequest): void {
+    const preferences = reads.preferenceWish(wish, this.person, this.startedAt)
+    this.#command('digest', { preferences })
   }
 
   /** What waits for its moment, soonest first: the answer to "what did I miss?". */
-  deferred(): Promise<people.Deferred[]> {
-    return people.deferredFor(this.#input)
+  deferred(): Promise<reads.Deferred[]> {
+    return reads.deferredFor(this.#input)
   }
 
   /** By the database's time; what a phrase such as "in 10 minutes" counts from. */
@@ -124,15 +110,15 @@ export class Turn {
 
   /** Says something: delivered after the commit, in order, until acknowledged. */
   reply(text: string): void {
-    this.#ask({ type: 'send_message', content: sayable('reply', text) })
+    this.#ask({ type: 'send_message', content: messages.sayable('reply', text) })
   }
 
   /**
    * Sends the promise and sets the alarm for it: both, or neither. By default the alarm's wake message is the promise.
    * Returns the alarm's id at once. Throws a `Refusal` that lists everything wrong with its time.
    */
-  promise(text: string, request: PromiseRequest): string {
-    const { wish, id } = promiseWish(text, request, this.#input)
+  promise(text: string, request: messages.PromiseRequest): string {
+    const { wish, id } = messages.promiseWish(text, request, this.#input)
     this.#ask(wish)
     return id
   }
@@ -141,31 +127,31 @@ export class Turn {
    * Asks the person, with buttons where their channel has them: durable, answered once, by a message, a call or the declared
    * default. The answer comes as an event of its own, see `answer`. Answers with the question's id. Throws a `Refusal`.
    */
-  ask(text: string, request: QuestionRequest = {}): string {
-    const { wish, id } = questionWish(text, request, this.#input)
+  ask(text: string, request: messages.QuestionRequest = {}): string {
+    const { wish, id } = messages.questionWish(text, request, this.#input)
     this.#ask(wish)
     return id
   }
 
   /** Withdraws a question of this user and agent. One that has ended or does not exist is no error. */
   cancelQuestion(id: string): void {
-    if (typeof id !== 'string' || !isUuid(id))
-      throw new TypeError('cancelQuestion: takes the id that ask answered')
-    this.#ask({ type: 'trigger_command', trigger: 'tool_result', ask: { cancel_question: id } })
+    requireId(id, 'cancelQuestion', 'ask')
+    this.#command('tool_result', { cancel_question: id })
   }
 
   /** The question that this event answers, and with what; null where it answers none. */
   get answer(): AnsweredQuestion | null {
-    return answeredIn(this.event.type, this.event.payload)
+    return messages.answeredIn(this.event.type, this.event.payload)
   }
 
   /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */
-  followUp(id: string, when: FollowUp): void {
+  followUp(id: string, when: requests.FollowUp): void {
     if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
       throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
     }
-    const payload = when.payload === undefined ? null : storable('followUp: payload', when.payload)
-    this.#ask({ type: 'schedule_timer', timerId: id, payload, ...instant(when) })
+    const payload =
+      when.payload === undefined ? null : requests.storable('followUp: payload', when.payload)
+    this.#ask({ type: 'schedule_timer', timerId: id, payload, ...requests.instant(when) })
   }
 
   cancelFollowUp(id: string): void {
@@ -186,31 +172,29 @@ export class Turn {
   }
 
   /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
-  setAlarm(request: AlarmRequest): string {
-    const draft = alarmDraft(request, this.#input)
-    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { set: draft } })
+  setAlarm(request: requests.AlarmRequest): string {
+    const draft = requests.alarmDraft(request, this.#input)
+    this.#command('alarm', { set: draft })
     return draft.id
   }
 
   /** Cancels an alarm of this user and agent. One that has ended or does not exist is no error. */
   cancelAlarm(id: string): void {
-    if (typeof id !== 'string' || !isUuid(id))
-      throw new TypeError('cancelAlarm: takes the id that setAlarm answered')
-    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { cancel: id } })
+    requireId(id, 'cancelAlarm', 'setAlarm')
+    this.#command('alarm', { cancel: id })
   }
 
   /**
    * Sets an active alarm of this user and agent to another time, the same in all else: a new one, whose id comes back, and
    * the old one cancelled with it. Null when there is no such alarm.
    */
-  async moveAlarm(id: string, when: AlarmTime): Promise<string | null> {
-    if (typeof id !== 'string' || !isUuid(id))
-      throw new TypeError('moveAlarm: takes the id that setAlarm answered')
+  async moveAlarm(id: string, when: requests.AlarmTime): Promise<string | null> {
+    requireId(id, 'moveAlarm', 'setAlarm')
     const { userId, agentId } = this.session
     const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
     if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
-    const draft = alarmDraft({ ...keptOf(row), ...when }, this.#input)
-    this.#ask({ type: 'trigger_command', trigger: 'alarm', ask: { set: draft } })
+    const draft = requests.alarmDraft({ ...requests.keptOf(row), ...when }, this.#input)
+    this.#command('alarm', { set: draft })
     this.cancelAlarm(id)
     return draft.id
   }
@@ -219,43 +203,41 @@ export class Turn {
    * Keeps a standing wish for this agent: at times, or when a condition holds. Answers with its id. Throws a `Refusal`
    * with all that is wrong with it, also when the person has as many as may be.
    */
-  async createIntent(request: IntentRequest): Promise<string> {
-    const draft = intentDraft(request, this.#input)
+  async createIntent(request: requests.IntentRequest): Promise<string> {
+    const draft = requests.intentDraft(request, this.#input)
     await this.#roomForIntent()
-    this.#ask({ type: 'trigger_command', trigger: 'intent', ask: { create_intent: draft } })
+    this.#command('intent', { create_intent: draft })
     return draft.id
   }
 
   /** Deletes an intent of this user and agent; the record of its executions is kept. One that does not exist is no error. */
   deleteIntent(id: string): void {
-    if (typeof id !== 'string' || !isUuid(id))
-      throw new TypeError('deleteIntent: takes the id that createIntent answered')
-    this.#ask({ type: 'trigger_command', trigger: 'intent', ask: { delete_intent: id } })
+    requireId(id, 'deleteIntent', 'createIntent')
+    this.#command('intent', { delete_intent: id })
   }
 
   /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
-  createWork(request: WorkRequest): string {
-    const draft = workDraft(request, this.#input)
-    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { create_work: draft } })
+  createWork(request: requests.WorkRequest): string {
+    const draft = requests.workDraft(request, this.#input)
+    this.#command('work', { create_work: draft })
     return draft.id
   }
 
   /** Deletes work of this user with its outputs; a run of it is stopped. One that does not exist is no error. */
   deleteWork(id: string): void {
-    if (typeof id !== 'string' || !isUuid(id))
-      throw new TypeError('deleteWork: takes the id that createWork answered')
-    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { delete_work: id } })
+    requireId(id, 'deleteWork', 'createWork')
+    this.#command('work', { delete_work: id })
   }
 
   /**
    * Pauses or resumes work of this user (`is_active`), or gives it another frequency, zone or task. False where there is no
    * such work. Throws a `Refusal` with all that is wrong.
    */
-  async updateWork(id: string, change: WorkChangeRequest): Promise<boolean> {
+  async updateWork(id: string, change: requests.WorkChangeRequest): Promise<boolean> {
     const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
     if (row === null) return false
-    const asked = workChange(change, row)
-    this.#ask({ type: 'trigger_command', trigger: 'work', ask: { update_work: id, change: asked } })
+    const asked = requests.workChange(change, row)
+    this.#command('work', { update_work: id, change: asked })
     return true
   }
 
@@ -263,39 +245,35 @@ export class Turn {
    * Switches an intent of this user and agent off or on (`enabled`), or changes what it waits for and says. False where there
    * is no such intent. Throws a `Refusal` with all that is wrong.
    */
-  async updateIntent(id: string, change: IntentChangeRequest): Promise<boolean> {
+  async updateIntent(id: string, change: requests.IntentChangeRequest): Promise<boolean> {
     const { userId, agentId } = this.session
     const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
     if (row === null || row.agent_id !== agentId) return false
-    const { asked, enabling } = intentChange(change, row)
+    const { asked, enabling } = requests.intentChange(change, row)
     if (enabling) await this.#roomForIntent()
-    this.#ask({
-      type: 'trigger_command',
-      trigger: 'intent',
-      ask: { update_intent: id, change: asked },
-    })
+    this.#command('intent', { update_intent: id, change: asked })
     return true
   }
 
   /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
-  listAlarms(): Promise<own.OwnAlarm[]> {
-    return own.ownAlarms(this.#input)
+  listAlarms(): Promise<reads.OwnAlarm[]> {
+    return reads.ownAlarms(this.#input)
   }
 
   /** Intents of this user and agent, newest first, those that are switched off too. */
-  listIntents(): Promise<own.OwnIntent[]> {
-    return own.ownIntents(this.#input)
+  listIntents(): Promise<reads.OwnIntent[]> {
+    return reads.ownIntents(this.#input)
   }
 
   /** Work of this user, newest first, paused work too. */
-  listWork(): Promise<own.OwnWork[]> {
-    return own.ownWork(this.#input)
+  listWork(): Promise<reads.OwnWork[]> {
+    return reads.ownWork(this.#input)
   }
 
   /** What the runs of one work came to, newest first; null where there is no such work of this user. */
-  async workOutputs(id: string, limit = 5): Promise<own.OwnOutput[] | null> {
+  async workOutputs(id: string, limit = 5): Promise<reads.OwnOutput[] | null> {
     const count = Math.max(1, Math.min(OUTPUTS_MAX, Math.floor(limit)))
-    return isUuid(id) ? own.ownOutputs(this.#input, id, count) : null
+    return isUuid(id) ? reads.ownOutputs(this.#input, id, count) : null
   }
 
   /** The names of those who do work here. */
@@ -304,13 +282,13 @@ export class Turn {
   }
 
   /** What is ahead as this turn begins: follow-ups of this session, alarms and intents of this agent, work of this user. */
-  planned(): Promise<Planned[]> {
-    return planned(this.#input)
+  planned(): Promise<reads.Planned[]> {
+    return reads.planned(this.#input)
   }
 
   /** Why this agent recently wrote unasked here, or did not: newest first, then how its intents stand. */
-  explained(limit = 20): Promise<Explained[]> {
-    return explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
+  explained(limit = 20): Promise<reads.Explained[]> {
+    return reads.explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
   }
 
   /** Deletions make room with the commit only: whether there is something to delete shows there. */
@@ -343,6 +321,10 @@ export class Turn {
     }))
   }
 
+  #command(trigger: EventType, ask: TriggerCommand): void {
+    this.#ask({ type: 'trigger_command', trigger, ask })
+  }
+
   #ask(wish: TurnAction): void {
     if (this.#over) throw new Error(OVER)
     const refusal = setsTrigger(wish) ? this.#input.refusal?.() : null
@@ -361,11 +343,16 @@ export class Turn {
   }
 }
 
+function requireId(id: string, name: string, from: string): void {
+  if (typeof id !== 'string' || !isUuid(id))
+    throw new TypeError(`${name}: takes the id that ${from} answered`)
+}
+
 function stateText(state: unknown): string {
   if (typeof state !== 'object' || state === null || Array.isArray(state)) {
     throw new TerminalError('turn.state must stay a JSON object')
   }
-  return storable('turn.state', state, STATE_MAX_BYTES)
+  return requests.storable('turn.state', state, STATE_MAX_BYTES)
 }
 
 export type AgentFunction = (turn: Turn) => unknown
@@ -387,7 +374,7 @@ export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
       const { wishes, state, spent } = Turn.finish(turn)
       // Agents that ignore `digest` events get the default digest text.
       if (input.event.type === 'digest' && wishes.length === 0)
-        wishes.push({ type: 'send_message', content: people.digestTextOf(input.event.payload) })
+        wishes.push({ type: 'send_message', content: reads.digestTextOf(input.event.payload) })
       return stateResult(input, wishes, state, spent)
     },
   }

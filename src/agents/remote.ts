@@ -3,13 +3,32 @@
  * wants. Nothing else differs: the same lease, the same commit, the same retries. An alarm of such an agent
  * is a turn over an `alarm` event, and comes by this call like any other.
  */
+
+import { z } from 'zod'
+import {
+  JsonError,
+  OPAQUE_BYTES_MAX,
+  type RawJson,
+  readJson,
+  readLevel,
+} from '../../packages/exact-json/src/index.ts'
+import { localInstant } from '../../packages/schedule/src/index.ts'
 import type { RetryAfter } from '../core/backoff.ts'
-import { RetryableError, TerminalError } from '../core/errors.ts'
-import type { EventType } from '../core/session.ts'
+import { errorText, type Refusal, RetryableError, TerminalError } from '../core/errors.ts'
+import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
+import { isUuid } from '../core/ids.ts'
+import {
+  EFFECTS_PER_TURN_MAX,
+  type EventType,
+  TEXT_MAX_BYTES,
+  TIMER_ID_MAX,
+} from '../core/session.ts'
 import type { AgentRow } from '../features/identity/agent-rows.ts'
 import { type EventRow, recentEvents } from '../features/sessions/event-rows.ts'
+import { setsTrigger, type TurnAction } from '../features/sessions/turn.ts'
 import { type Agent, stateResult, type TurnInput } from './agent.ts'
-import { readAnswer } from './remote-answer.ts'
+import { promiseWish, questionWish } from './messages.ts'
+import { type AlarmRequest, alarmDraft } from './requests.ts'
 
 /** An answer, state included, is at most this long. */
 export const REMOTE_ANSWER_MAX_BYTES = 256 * 1024
@@ -135,4 +154,189 @@ function waitMs(retryAfter: RetryAfter | null, now: Date): number {
   return 'at' in retryAfter
     ? Math.max(0, retryAfter.at.getTime() - now.getTime())
     : retryAfter.afterMs
+}
+
+export interface RemoteAnswer {
+  /** JSON text of an object; null leaves the state as it is. */
+  readonly state: string | null
+  readonly wishes: readonly TurnAction[]
+}
+
+const ERRORS_MAX = 20
+const FIELDS: ReadonlySet<string> = new Set(['state', 'effects'])
+const PAYLOAD: ReadonlySet<string> = new Set(['payload'])
+
+const payload = opaqueJson.optional()
+const timerId = z.string().min(1).max(TIMER_ID_MAX)
+const sendMessage = z.strictObject({
+  type: z.literal('send_message'),
+  content: words(TEXT_MAX_BYTES),
+})
+const scheduleTimer = z
+  .strictObject({
+    type: z.literal('schedule_timer'),
+    timer_id: timerId,
+    delay_seconds: z.number().min(0).max(DELAY_MAX_SECONDS).optional(),
+    fire_at: instant.optional(),
+    payload,
+  })
+  .refine((effect) => (effect.delay_seconds === undefined) !== (effect.fire_at === undefined), {
+    error: 'takes exactly one of delay_seconds and fire_at',
+  })
+const cancelTimer = z.strictObject({ type: z.literal('cancel_timer'), timer_id: timerId })
+/** What it may hold is checked where every alarm of a turn is. */
+const setAlarm = z.looseObject({ type: z.literal('set_alarm'), payload })
+const promise = z.looseObject({
+  type: z.literal('promise'),
+  content: words(TEXT_MAX_BYTES),
+  payload,
+})
+const ask = z.strictObject({
+  type: z.literal('ask'),
+  content: words(TEXT_MAX_BYTES),
+  options: z.array(z.string()).optional(),
+  default: z.string().optional(),
+  until: z.string().optional(),
+  payload,
+})
+const cancelQuestion = z.strictObject({
+  type: z.literal('cancel_question'),
+  id: z.string().refine(isUuid, 'must be the id of a question'),
+})
+const cancelAlarm = z.strictObject({
+  type: z.literal('cancel_alarm'),
+  id: z.string().refine(isUuid, 'must be the id of an alarm'),
+})
+const effectSchema = z.discriminatedUnion('type', [
+  sendMessage,
+  scheduleTimer,
+  cancelTimer,
+  setAlarm,
+  promise,
+  ask,
+  cancelQuestion,
+  cancelAlarm,
+])
+type Effect = z.output<typeof effectSchema>
+
+/** Throws one error that says everything that is wrong. */
+export function readAnswer(text: string, input: TurnInput): RemoteAnswer {
+  const errors: string[] = []
+  const { state, effects } = membersOf(text, errors)
+  const kept = stateOf(state, errors)
+  const wishes = effectsOf(effects, errors).flatMap((effect, index) =>
+    wishOf(effect, index, input, errors),
+  )
+  const refusal = wishes
+    .filter(setsTrigger)
+    .reduce<Refusal | null>((found) => found ?? input.refusal?.() ?? null, null)
+  if (refusal !== null) throw refusal
+  if (errors.length === 0) return { state: kept, wishes }
+  const more = errors.length > ERRORS_MAX ? `; and ${errors.length - ERRORS_MAX} more` : ''
+  throw new Error(`the agent's answer is wrong: ${errors.slice(0, ERRORS_MAX).join('; ')}${more}`)
+}
+
+function membersOf(text: string, errors: string[]): { state?: RawJson; effects?: RawJson } {
+  // An agent with nothing to say may answer with nothing.
+  const level = text.trim() === '' ? {} : tried('answer', errors, () => readLevel(text))
+  if (level === undefined) return {}
+  if (typeof level !== 'object' || level === null || Array.isArray(level)) {
+    errors.push('answer: must be an object {state?, effects}')
+    return {}
+  }
+  for (const name of Object.keys(level))
+    if (!FIELDS.has(name)) errors.push(`${JSON.stringify(name.slice(0, 64))}: is not a known field`)
+  return level as { state?: RawJson; effects?: RawJson }
+}
+
+function stateOf(state: RawJson | undefined, errors: string[]): string | null {
+  if (state === undefined) return null
+  if (!state.text.startsWith('{')) errors.push('state: must be an object')
+  return state.text
+}
+
+function effectsOf(effects: RawJson | undefined, errors: string[]): (Effect | null)[] {
+  if (effects === undefined) return []
+  if (!effects.text.startsWith('[')) {
+    errors.push('effects: must be a list')
+    return []
+  }
+  const items = readLevel(effects.text) as RawJson[]
+  if (items.length > EFFECTS_PER_TURN_MAX) {
+    errors.push(`effects: must have at most ${EFFECTS_PER_TURN_MAX} items, has ${items.length}`)
+    return []
+  }
+  return items.map((item, index) => effectOf(item, `effects[${index}]`, errors))
+}
+
+function effectOf(item: RawJson, where: string, errors: string[]): Effect | null {
+  const value = tried(where, errors, () => readJson(item.text, PAYLOAD))
+  if (value === undefined) return null
+  const parsed = effectSchema.safeParse(value)
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) {
+    const path = [where, ...issue.path.map(String)].join('.')
+    errors.push(`${path}: ${issue.message}`)
+  }
+  return null
+}
+
+function wishOf(
+  effect: Effect | null,
+  index: number,
+  input: TurnInput,
+  errors: string[],
+): TurnAction[] {
+  if (effect === null) return []
+  const payload = 'payload' in effect ? (effect.payload?.text ?? null) : null
+  switch (effect.type) {
+    case 'send_message':
+      return [{ type: 'send_message', content: effect.content }]
+    case 'cancel_timer':
+      return [{ type: 'cancel_timer', timerId: effect.timer_id }]
+    case 'cancel_alarm':
+      return [{ type: 'trigger_command', trigger: 'alarm', ask: { cancel: effect.id } }]
+    case 'schedule_timer': {
+      const { timer_id: timerId, delay_seconds: delay, fire_at: text } = effect
+      const at = text === undefined ? null : localInstant(text, 'UTC')
+      const fireAt = at === null ? null : new Date(at)
+      const delayMs = delay === undefined ? null : delay * 1000
+      return [{ type: 'schedule_timer', timerId, fireAt, delayMs, payload }]
+    }
+    case 'set_alarm': {
+      const { type: _, ...request } = effect
+      const set = tried(`effects[${index}]`, errors, () =>
+        alarmDraft(request as unknown as AlarmRequest, input),
+      )
+      return set === undefined ? [] : [{ type: 'trigger_command', trigger: 'alarm', ask: { set } }]
+    }
+    case 'cancel_question': {
+      const ask = { cancel_question: effect.id }
+      return [{ type: 'trigger_command', trigger: 'tool_result', ask }]
+    }
+    case 'ask': {
+      const { type: _, content, ...asked } = effect
+      const request = Object.fromEntries(
+        Object.entries(asked).filter(([, each]) => each !== undefined),
+      )
+      const made = tried(`effects[${index}]`, errors, () => questionWish(content, request, input))
+      return made === undefined ? [] : [made.wish]
+    }
+    case 'promise': {
+      const { type: _, content, ...request } = effect
+      const made = tried(`effects[${index}]`, errors, () => promiseWish(content, request, input))
+      return made === undefined ? [] : [made.wish]
+    }
+  }
+}
+
+/** What cannot be read becomes one more error. */
+function tried<T>(where: string, errors: string[], read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    const limits = error instanceof JsonError ? ` (payloads take ${OPAQUE_BYTES_MAX} bytes)` : ''
+    errors.push(`${where}: ${errorText(error, 500)}${limits}`)
+    return undefined
+  }
 }

@@ -1,7 +1,7 @@
 /** What runs turns and work in this process: agents, executors, agents elsewhere, and the files of runs. */
 import type { Agent } from '../agents/agent.ts'
 import { type Executor, executorAgent } from '../agents/executor.ts'
-import { withNotices } from '../agents/notice.ts'
+import { withNotices } from '../agents/messages.ts'
 import { AgentRegistry } from '../agents/registry.ts'
 import { remoteAgent } from '../agents/remote.ts'
 import { wallClock } from '../clock.ts'

@@ -1,7 +1,7 @@
 /**
  * Counts what agents do of their own accord, so that a runaway is seen. Counted in this process and told to the others in batches, a
  * hundredth of a limit at a time: most people never have a row, and no turn waits for one. So a limit is kept to within a hundredth
- * of it for each process; limits up to 100 are asked of the database each time (`isExact`), and so is what waits before it is refused. What is said to use money is added up the same way; while a turn runs, as much as the last one took is reserved.
+ * of it for each process; limits up to 100 are asked of the database each time (`isExact`), and what waits is counted in the transaction that adds to it. What is said to use money is added up the same way; while a turn runs, as much as the last one took is reserved.
  */
 import type { Spent } from '../agents/agent.ts'
 import { Refusal } from '../core/errors.ts'
@@ -12,6 +12,7 @@ import {
   type BudgetAdded,
   countFire,
   countPending,
+  keepPending,
   tellOver,
 } from '../features/limits/budget-rows.ts'
 import { childOf, isFire, isSelfMade, type Lineage, lineageOf } from '../features/limits/lineage.ts'
@@ -35,6 +36,8 @@ import { IDLE, type Service, type Tick } from './service.ts'
 
 /** People and agents that are remembered at once; the one that was quiet longest is forgotten first. */
 const ENTRIES_MAX = 100_000
+/** A limit above 100 is near from here on, in hundredths of it: more calls may be under way than one hundredth. */
+const NEAR_STEPS = 10
 
 export interface Whom {
   readonly bucket: number
@@ -149,16 +152,27 @@ export class Budgets implements Service {
     return over
   }
 
-  /** The same for callers outside of a turn. */
-  async judge(child: Lineage, whom: Whom, now: Date): Promise<Over | null> {
+  /** The same for callers outside of a turn, but for what waits: `keep` counts that. */
+  judge(child: Lineage, whom: Whom, now: Date): Over | null {
     if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, now)
     const entry = this.#entry(whom, now)
-    await this.#refresh(child, entry)
-    const over = judgeSetting(child, usedBy(entry), this.limits, now)
+    const over = judgeSetting(child, { ...usedBy(entry), pending: 0 }, this.limits, now)
     if (over !== null) return over
     entry.made++
     this.#recountLater(entry)
     return null
+  }
+
+  /** Whether so much waits that the transaction that adds to it has to count. */
+  isNear(whom: Whom, now: Date): boolean {
+    const { pendingMax: max } = this.limits
+    if (isExact(max)) return true
+    return usedBy(this.#entry(whom, now)).pending >= max - NEAR_STEPS * stepOf(max)
+  }
+
+  /** After a caller outside of a turn has set something, in the same transaction. Throws where more waits than may. */
+  async keep(tx: Db, whom: Whom, now: Date): Promise<void> {
+    if (this.isNear(whom, now)) await keepPending(tx, whom, now, this.limits.pendingMax)
   }
 
   #recountLater(entry: Entry): void {

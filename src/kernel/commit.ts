@@ -26,7 +26,7 @@ import {
 } from '../features/sessions/turn-rows.ts'
 import type { Db } from '../store/db.ts'
 import { commitTx, databaseNow } from '../store/due.ts'
-import { childOfEvent, keepPending } from './pending.ts'
+import { childOfEvent, keepPendingOf } from './pending.ts'
 import {
   type Counted,
   countSpoken,
@@ -299,7 +299,7 @@ async function write(
     const wanted = settled.flatMap((each) => asked(each, trigger.type))
     if (wanted.length > 0) await trigger.wishes(tx, wanted, policy)
   }
-  await keepPending(tx, settled, policy.pendingMax)
+  await keepPendingOf(tx, settled, policy.pendingMax)
   return behind
 }
 

@@ -1,9 +1,8 @@
 /** The last word on what waits: in the commit that adds to it, so that two processes cannot both take the last place. */
 import type { TurnResult } from '../agents/agent.ts'
-import { Refusal } from '../core/errors.ts'
-import { lockPending } from '../features/limits/budget-rows.ts'
+import { keepPending } from '../features/limits/budget-rows.ts'
 import { childOf, isSelfMade, type Lineage, lineageOf } from '../features/limits/lineage.ts'
-import { dayOf, isExact, refusedText } from '../features/limits/rules.ts'
+import { isExact } from '../features/limits/rules.ts'
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import type { Db } from '../store/db.ts'
 
@@ -20,7 +19,7 @@ export function childOfEvent(claim: ClaimedTurn): Lineage {
 }
 
 /** After what they set is written. Throws where more waits than may; a shared commit is parted until the one to blame hears it. */
-export async function keepPending(
+export async function keepPendingOf(
   tx: Db,
   settled: readonly Setting[],
   max: number | undefined,
@@ -29,10 +28,7 @@ export async function keepPending(
   const whom = new Map(settled.filter(setsItself).map((each) => [nameOf(each), each]))
   for (const [, each] of [...whom].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const { bucket, user_id: userId, agent_id: agentId } = each.turn.claim
-    const who = { bucket, userId, agentId }
-    const used = await lockPending(tx, { ...who, day: dayOf(each.now) }, max + 1)
-    if (used > max)
-      throw new Refusal('over_budget', refusedText({ limit: 'pending', used: max, max }, who))
+    await keepPending(tx, { bucket, userId, agentId }, each.now, max)
   }
 }
 

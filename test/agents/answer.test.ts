@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readLevel } from '../../packages/exact-json/src/index.ts'
 import type { TurnInput } from '../../src/agents/agent.ts'
-import { readAnswer } from '../../src/agents/remote-answer.ts'
+import { readAnswer } from '../../src/agents/remote.ts'
 import { noDb } from '../http/door.ts'
 import { ref } from '../setup/worlds.ts'
 

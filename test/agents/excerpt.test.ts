@@ -1,7 +1,7 @@
 /** Invariant: a notice quotes what a document says, never how it is arranged. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { excerptOf } from '../../src/agents/notice.ts'
+import { excerptOf } from '../../src/agents/messages.ts'
 
 test('headings, rules, fences and the line under a table head are left out', () => {
   const content =

@@ -1,7 +1,13 @@
 /** The plots' columns: every hour and day is there, and nothing is counted twice or left out. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { dayOf, heightOf, leftMs, topOf, weekOf } from '../../console/src/trends/columns.ts'
+import {
+  dayOf,
+  heightOf,
+  leftMs,
+  topOf,
+  weekOf,
+} from '../../packages/console/src/trends/columns.ts'
 
 const HOUR = 3_600_000
 const NOW = '2026-03-08T10:40:00.000Z'

@@ -1,7 +1,7 @@
 /** The console's page of forecasts: asked for, drawn in lanes, gone through with the slider, and nothing set by it. */
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it, test } from 'vitest'
-import { type Forecast, marksAt, standing } from '../../console/src/forecast/shapes.ts'
+import { type Forecast, marksAt, standing } from '../../packages/console/src/forecast/shapes.ts'
 import { barriers, openStage, overflow, type Stage } from './stage.ts'
 
 let stage: Stage

@@ -1,8 +1,8 @@
 /** What forms make of the server's errors, and of what was typed. */
 import { describe, expect, test } from 'vitest'
-import { faultsOf } from '../../console/src/forms/faults.ts'
-import { conditionOf, NO_WAITS, scheduleOf } from '../../console/src/intents/draft.ts'
-import { seenWords, waitsFor } from '../../console/src/intents/shapes.ts'
+import { faultsOf } from '../../packages/console/src/forms/faults.ts'
+import { conditionOf, NO_WAITS, scheduleOf } from '../../packages/console/src/intents/draft.ts'
+import { seenWords, waitsFor } from '../../packages/console/src/intents/shapes.ts'
 
 function refused(...errors: string[]): Error {
   return Object.assign(new Error('refused'), { errors })

@@ -1,10 +1,16 @@
 /** The timeline as data, the chain behind a slot, and the rate of turns. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { LedgerEntry, Outcome } from '../../console/src/api/ledger.ts'
-import { countTurns, perMinute, withSample } from '../../console/src/api/turn-rate.ts'
-import { clustered, lookOf, type Mark, pastMarks, ticks } from '../../console/src/now/marks.ts'
-import { chainOf } from '../../console/src/why/chain.ts'
+import type { LedgerEntry, Outcome } from '../../packages/console/src/api/ledger.ts'
+import { countTurns, perMinute, withSample } from '../../packages/console/src/api/turn-rate.ts'
+import {
+  clustered,
+  lookOf,
+  type Mark,
+  pastMarks,
+  ticks,
+} from '../../packages/console/src/now/marks.ts'
+import { chainOf } from '../../packages/console/src/why/chain.ts'
 
 const entry = (more: Partial<LedgerEntry> = {}): LedgerEntry => ({
   id: 'e',

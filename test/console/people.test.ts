@@ -1,7 +1,7 @@
 /** The console's page of a person: their preferences, drawn and changed, and what is deferred for them. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { stretchesOf, wallOf } from '../../console/src/people/stretches.ts'
+import { stretchesOf, wallOf } from '../../packages/console/src/people/stretches.ts'
 import { barriers, openStage, overflow, type Stage } from './stage.ts'
 
 let stage: Stage

@@ -1,8 +1,8 @@
 /** How the console reads: long sessions part by part, and bursts of news. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { coalesce } from '../../console/src/api/coalesce.ts'
-import type { Effect, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
-import { firstPart, withNewest, withOlder } from '../../console/src/session/joining.ts'
+import { coalesce } from '../../packages/console/src/api/coalesce.ts'
+import type { Effect, SessionEvent, Turn } from '../../packages/console/src/api/shapes.ts'
+import { firstPart, withNewest, withOlder } from '../../packages/console/src/session/joining.ts'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -67,7 +67,7 @@ export async function openStage(
 }
 
 function buildConsole(): void {
-  const { status, stdout, stderr } = spawnSync('npm', ['run', 'build', '-w', 'console'], {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', 'build', '-w', 'packages/console'], {
     cwd: ROOT,
     encoding: 'utf8',
   })

@@ -1,8 +1,8 @@
 /** How the console tells a session: from rows to words. */
 import { describe, expect, test } from 'vitest'
-import type { Effect, Reason, SessionEvent, Turn } from '../../console/src/api/shapes.ts'
-import { conversationOf, passagesOf } from '../../console/src/session/story.ts'
-import { gateWords, turnWords, verdictWords } from '../../console/src/session/words.ts'
+import type { Effect, Reason, SessionEvent, Turn } from '../../packages/console/src/api/shapes.ts'
+import { conversationOf, passagesOf } from '../../packages/console/src/session/story.ts'
+import { gateWords, turnWords, verdictWords } from '../../packages/console/src/session/words.ts'
 
 const at = (second: number) => new Date(Date.UTC(2030, 0, 1, 12, 0, second)).toISOString()
 const NOW = Date.parse(at(0))

@@ -1,7 +1,7 @@
 /** What users, agents and threads may be called: one rule, wherever a name is read. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import * as console from '../../console/src/session/key.ts'
+import * as console from '../../packages/console/src/session/key.ts'
 import { keyPart, sessionKey } from '../../src/core/fields.ts'
 import {
   KEY_PART,

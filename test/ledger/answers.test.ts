@@ -1,7 +1,7 @@
 /** One answer to "what became of it" and one to "what is ahead", whoever is asked: the agent, the ledger, the overview, the report. */
 import { expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
-import type { Explained, Planned } from '../../src/agents/planned.ts'
+import type { Explained, Planned } from '../../src/agents/reads.ts'
 import { TerminalError } from '../../src/core/errors.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'

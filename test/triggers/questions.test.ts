@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Turn } from '../../src/agents/function.ts'
-import type { QuestionRequest } from '../../src/agents/question.ts'
+import type { QuestionRequest } from '../../src/agents/messages.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import {
   type AnsweredQuestion,

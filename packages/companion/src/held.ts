@@ -1,6 +1,6 @@
 /** Lists the user's alarms, intents or work with ids, for a model, and finds one by its id. */
 import type { Turn } from '../../../src/agents/function.ts'
-import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/own.ts'
+import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/reads.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
 import { placeOf } from './act.ts'

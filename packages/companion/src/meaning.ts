@@ -1,5 +1,5 @@
 /** What a sentence can mean to the companion. */
-import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
+import type { PreferenceRequest } from '../../../src/agents/reads.ts'
 import type { Operator } from '../../../src/features/intents/rules.ts'
 import type { Parsed } from '../../schedule/src/index.ts'
 

@@ -1,7 +1,7 @@
 /** What is done with existing plans: list, cancel, move, pause, resume, read. A plan is named by its number in the last list, or by words of its title. */
-import type { WorkChangeRequest } from '../../../src/agents/changes.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import type { Planned } from '../../../src/agents/planned.ts'
+import type { Planned } from '../../../src/agents/reads.ts'
+import type { WorkChangeRequest } from '../../../src/agents/requests.ts'
 import {
   atOtherTime,
   isTimeOfDay,

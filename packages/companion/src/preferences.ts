@@ -1,5 +1,5 @@
 /** Sentences about when, and how often, the user wants messages. */
-import type { PreferenceRequest } from '../../../src/agents/preferences.ts'
+import type { PreferenceRequest } from '../../../src/agents/reads.ts'
 import { type QuietWindow, WEEKDAYS } from '../../../src/features/people/quiet.ts'
 import { parsePhrase, ScheduleError } from '../../schedule/src/index.ts'
 import { type Meaning, type Place, unclear } from './meaning.ts'

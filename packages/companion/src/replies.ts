@@ -1,7 +1,6 @@
 /** The companion's texts. Pure. Times always name their zone. */
 
-import type { Explained, Planned } from '../../../src/agents/planned.ts'
-import type { Deferred } from '../../../src/agents/preferences.ts'
+import type { Deferred, Explained, Planned } from '../../../src/agents/reads.ts'
 import type { QuietWindow } from '../../../src/features/people/quiet.ts'
 import { RULE_WORDS, windowWords } from '../../../src/features/people/words.ts'
 import { formatLocal, next, type Parsed } from '../../schedule/src/index.ts'

@@ -3,12 +3,15 @@
  * returned as text, so that the model can correct itself.
  */
 
-import type { AlarmRequest } from '../../../src/agents/alarm-request.ts'
-import type { IntentChangeRequest, WorkChangeRequest } from '../../../src/agents/changes.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import type { IntentRequest } from '../../../src/agents/intent-request.ts'
-import type { PromiseRequest } from '../../../src/agents/promise.ts'
-import type { WorkRequest } from '../../../src/agents/work-request.ts'
+import type { PromiseRequest } from '../../../src/agents/messages.ts'
+import type {
+  AlarmRequest,
+  IntentChangeRequest,
+  IntentRequest,
+  WorkChangeRequest,
+  WorkRequest,
+} from '../../../src/agents/requests.ts'
 import { errorText, Refusal } from '../../../src/core/errors.ts'
 import { alarmFields, alarmTimes } from '../../../src/features/alarms/fields.ts'
 import { intentFields } from '../../../src/features/intents/fields.ts'

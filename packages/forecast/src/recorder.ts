@@ -1,7 +1,7 @@
 /** Who takes the turns of a forecast: a recorder in the place of each agent, or the agent itself where that was asked for and may be. */
 import type { Agent } from '../../../src/agents/agent.ts'
 import { executorAgent } from '../../../src/agents/executor.ts'
-import { withNotices } from '../../../src/agents/notice.ts'
+import { withNotices } from '../../../src/agents/messages.ts'
 import { removedAgent } from '../../../src/agents/registry.ts'
 
 /** As the engine asks for them. */

@@ -19,8 +19,7 @@ import {
   type TurnResult,
 } from '../../../src/agents/agent.ts'
 import { Turn } from '../../../src/agents/function.ts'
-import type { PromiseRequest } from '../../../src/agents/promise.ts'
-import type { QuestionRequest } from '../../../src/agents/question.ts'
+import type { PromiseRequest, QuestionRequest } from '../../../src/agents/messages.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'

@@ -13,12 +13,13 @@ import {
   pageOf,
   wakeClockIfSoon,
 } from '../../api/contract.ts'
-import { lineageFor } from '../../api/lineage.ts'
+import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/session.ts'
+import type { Db } from '../../store/db.ts'
 import { zoneFor } from '../people/zone-operations.ts'
 import { timingOf } from './draft.ts'
 import { ALARM, alarmFields, alarmTimes } from './fields.ts'
@@ -177,26 +178,30 @@ const createAlarmOp = operation({
     const timezone =
       body.timezone ??
       (anywhere ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
-    const { row, deduped, notes } = await ctx.kernel.writes.setAlarm(
-      {
-        id: newId(),
-        ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
-        userId,
-        agentId: target.agentId,
-        timing: timingOf(body, timezone),
-        fields: {
-          ...fields,
-          timezone,
-          // A receiver at the wake URL has threads of its own.
-          conversation_id: fields.conversation_id ?? (target.agentId === null ? '' : MAIN_THREAD),
+    const { agentId } = target
+    const lineage = await lineageFor(ctx, userId, agentId)
+    const set = (tx: Db | null) =>
+      ctx.kernel.writes.setAlarm(
+        {
+          id: newId(),
+          ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
+          userId,
+          agentId,
+          timing: timingOf(body, timezone),
+          fields: {
+            ...fields,
+            timezone,
+            // A receiver at the wake URL has threads of its own.
+            conversation_id: fields.conversation_id ?? (agentId === null ? '' : MAIN_THREAD),
+          },
+          errors: target.errors,
+          traceparent: ctx.traceparent ?? null,
+          lineage,
+          audit: ctx.entry ?? null,
         },
-        errors: target.errors,
-        traceparent: ctx.traceparent ?? null,
-        lineage: await lineageFor(ctx, userId, target.agentId),
-        audit: ctx.entry ?? null,
-      },
-      ctx.inTransaction ? ctx.db : null,
-    )
+        tx,
+      )
+    const { row, deduped, notes } = await withinPending(ctx, { userId, agentId }, set)
     if (deduped && ctx.actor.agentId !== null && row.agent_id !== ctx.actor.agentId)
       throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }

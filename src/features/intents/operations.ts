@@ -8,7 +8,7 @@ import {
   operation,
   wakeClockIfSoon,
 } from '../../api/contract.ts'
-import { lineageFor } from '../../api/lineage.ts'
+import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { mergedArrays } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, whole } from '../../core/fields.ts'
@@ -114,10 +114,13 @@ const createIntentOp = operation({
       traceparent: ctx.traceparent ?? null,
       lineage: await lineageFor(ctx, owner, wish.agent_id),
     }
-    const row = await ctx.db.tx(async (tx) => {
-      refuse([...errors, ...(wish.enabled ? await limitErrors(ctx, tx, owner) : [])])
-      return insertIntent(tx, draft, planIntent(wish, now))
-    })
+    const whom = { userId: owner, agentId: wish.agent_id }
+    const row = await withinPending(ctx, whom, () =>
+      ctx.db.tx(async (tx) => {
+        refuse([...errors, ...(wish.enabled ? await limitErrors(ctx, tx, owner) : [])])
+        return insertIntent(tx, draft, planIntent(wish, now))
+      }),
+    )
     tellClock(ctx, row)
     const notes = wish.agent_id === null ? [FOR_WORKERS] : undefined
     return { body: { ...viewOf(row), notes }, about: { id: row.id } }
@@ -206,7 +209,8 @@ const updateIntentOp = operation({
       if (seen !== null) await lockPerson(tx, seen.user_id)
       const locked = await getIntent(tx, scope, params.id, true)
       if (locked === null) throw intentNotFound(params.id)
-      return change(ctx, tx, locked, body)
+      const whom = { userId: locked.user_id, agentId: locked.agent_id }
+      return withinPending({ ...ctx, db: tx }, whom, () => change(ctx, tx, locked, body))
     })
     tellClock(ctx, row)
     return { body: viewOf(row), about: { owner: row.user_id } }

@@ -1,11 +1,12 @@
 /** What people and their agents have used up, day by day: added to in batches, and told to one process when the person is to hear of it. */
 
+import { Refusal } from '../../core/errors.ts'
 import type { SessionRef } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
 import { rows, statement } from '../../store/statement.ts'
 import { appendNotices } from '../work/settle-rows.ts'
-import type { Limit } from './rules.ts'
+import { dayOf, type Limit, refusedText } from './rules.ts'
 
 export interface BudgetAdded {
   readonly bucket: number
@@ -79,16 +80,21 @@ const LOCK = statement(
     on conflict (bucket, user_id, agent_id, day) do update set updated_at = excluded.updated_at`,
 )
 
-/** What waits, with everybody else who sets something for these two held up until this transaction ends. */
-export async function lockPending(
+/**
+ * Throws where more waits than may. Called after something was set, in the same transaction: the lock makes everybody else who sets
+ * something for these two wait until it ends, so that two cannot both take the last place. It is the last lock of a transaction.
+ */
+export async function keepPending(
   tx: Db,
-  whom: { bucket: number; userId: string; agentId: string; day: string },
-  most: number,
-): Promise<number> {
-  await LOCK.run(tx, whom)
+  whom: { readonly bucket: number; readonly userId: string; readonly agentId: string },
+  now: Date,
+  max: number,
+): Promise<void> {
+  await LOCK.run(tx, { ...whom, day: dayOf(now) })
   const { bucket, userId: user_id, agentId: agent_id } = whom
-  const [row] = await countPending(tx, [{ bucket, user_id, agent_id }], most)
-  return row?.pending ?? 0
+  const [row] = await countPending(tx, [{ bucket, user_id, agent_id }], max + 1)
+  if ((row?.pending ?? 0) > max)
+    throw new Refusal('over_budget', refusedText({ limit: 'pending', used: max, max }, whom))
 }
 
 /** Set by an agent itself, be it by its key: the depth is 1 for what a person or a program has set. */
@@ -100,20 +106,22 @@ const PENDING = statement(
   ({ i, most }) => {
     const some = (from: string, t: string) =>
       `(select count(*)::int from (select 1 from wakeful.${from} and ${SELF_MADE(t)} limit ${most}) c)`
+    // An empty name stands for what no agent owns: the wake URL's, or an outside worker's.
+    const by = (t: string) => `coalesce(${t}.agent_id, '') = i.agent_id`
     const within = (t: string) =>
       `${t}.bucket = i.bucket and ${t}.session_key > i.user_id || ':' || i.agent_id || ':' and ${t}.session_key < i.user_id || ':' || i.agent_id || ';'`
     return `select i.user_id, i.agent_id,
       ${some(
-        `alarms a where a.bucket = i.bucket and a.user_id = i.user_id and a.agent_id = i.agent_id and a.status = 'active'
+        `alarms a where a.bucket = i.bucket and a.user_id = i.user_id and ${by('a')} and a.status = 'active'
         and not (a.kind = 'once' and a.in_flight is not null)`,
         'a',
       )}
       + ${some(
-        `scheduled_intents n where n.user_id = i.user_id and n.agent_id = i.agent_id and n.enabled = true
+        `scheduled_intents n where n.user_id = i.user_id and ${by('n')} and n.enabled = true
         and not (n.trigger_type = 'once' and n.in_flight is not null)`,
         'n',
       )}
-      + ${some(`work w where w.bucket = i.bucket and w.user_id = i.user_id and w.is_active`, 'w')}
+      + ${some(`work w where w.bucket = i.bucket and w.user_id = i.user_id and ${by('w')} and w.is_active`, 'w')}
       + ${some(`autonomy_timers t where ${within('t')} and t.status || '' = 'pending'`, 't')}
       + ${some(`questions q where ${within('q')} and q.status = 'open' and q.due_at is not null`, 'q')} as pending
       from ${i}`

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { localInstant } from '../../../packages/schedule/src/index.ts'
 import { listQuery, notify, opaqueJson, operation, page, pageOf } from '../../api/contract.ts'
-import { lineageFor } from '../../api/lineage.ts'
+import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
 import { DELAY_MAX_SECONDS, INSTANT_FORM } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
@@ -53,7 +53,7 @@ const putTimerOp = operation({
     const session = sessionOf(ctx.actor, params.session_key)
     requireAgent(ctx, session)
     const lineage = await lineageFor(ctx, session.userId, session.agentId)
-    const row = await putTimer(ctx.db, session, {
+    const timer = {
       lineage,
       id: newId(),
       timerId: params.timer_id,
@@ -61,7 +61,8 @@ const putTimerOp = operation({
       delayMs: body.delay_seconds === undefined ? null : body.delay_seconds * 1000,
       payload: body.payload?.text ?? null,
       traceparent: ctx.traceparent ?? null,
-    })
+    }
+    const row = await withinPending(ctx, session, (tx) => putTimer(tx ?? ctx.db, session, timer))
     notify(ctx, 'clock')
     return { body: timerView(row), about: { id: row.id } }
   },

@@ -14,7 +14,7 @@ import {
   pageFrom,
   pageOf,
 } from '../../api/contract.ts'
-import { lineageFor } from '../../api/lineage.ts'
+import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
 import { INT_MAX, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
@@ -95,18 +95,20 @@ const createWorkOp = operation({
       said.timezone ?? (once ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
     const fields = { ...said, timezone }
     const id = newId()
-    const made = await ctx.db.tx(async (tx) => {
+    const { agentId } = ctx.actor
+    const whom = { userId, agentId: agentId ?? notifySession(fields, userId)?.agentId ?? null }
+    const create = async (tx: Db) => {
       const errors = workErrors(fields, workRules(ctx, userId))
       const plan = planWork(fields, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
-      const lineage = await lineageFor(ctx, userId, fields.agent_type)
-      const { agentId } = ctx.actor
+      const lineage = await lineageFor(ctx, userId, whom.agentId)
       const draft = { id, userId, agentId, fields, traceparent: ctx.traceparent ?? null, lineage }
       const [row] = await insertWork(tx, [newWork(draft, plan)])
       if (row === undefined) throw new Error(`work ${id} was not written`)
       const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null
       return { row, notes: plan.notes, output }
-    })
+    }
+    const made = await withinPending(ctx, whom, () => ctx.db.tx(create))
     const { row, output, notes } = made
     notify(ctx, output === null ? 'clock' : 'turns')
     if (output !== null && row.is_active) notify(ctx, 'clock')
@@ -222,7 +224,7 @@ const updateWorkOp = operation({
       )
       const schedule = changeWork(work, body, work.now, errors)
       if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
-      return updateWork(tx, work, {
+      const changed = {
         ...schedule,
         task: body.task ?? work.task,
         parameters: body.parameters?.text ?? work.parameters,
@@ -234,7 +236,9 @@ const updateWorkOp = operation({
           body.catch_up_within_seconds === undefined
             ? work.catch_up_within_seconds
             : body.catch_up_within_seconds,
-      })
+      }
+      const whom = { userId: work.user_id, agentId: changed.agent_id }
+      return withinPending({ ...ctx, db: tx }, whom, () => updateWork(tx, work, changed))
     })
     if (row.is_active) notify(ctx, 'clock')
     return { body: { work: workView(row) }, about: { owner: row.user_id } }

@@ -8,7 +8,7 @@ export default defineConfig({
   base: './',
   plugins: [react(), tailwindcss()],
   build: {
-    outDir: '../dist/console',
+    outDir: '../../dist/console',
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,
