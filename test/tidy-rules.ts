@@ -76,6 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'packages/mcp-stdio': ['api', 'mcp', ...RULES_LAYER],
   'packages/shards': ['app', ...ROWS_LAYER],
+  'packages/tracing': ['config.ts', 'core'],
   'packages/executors': [...PLUGGED_IN, 'packages/model', 'packages/sources'],
   'packages/mcp-events': [...PLUGGED_IN, 'packages/subscriptions'],
   'packages/promise-check': [...PLUGGED_IN, 'packages/model', 'packages/executors'],

@@ -32,7 +32,6 @@ import type { WebSocketChannel } from '../kernel/websocket.ts'
 import { Kernel } from '../kernel.ts'
 import { OpenStreams } from '../mcp/event-stream.ts'
 import { createMeter } from '../observe/meter.ts'
-import { openTracing, type Tracing } from '../observe/tracing.ts'
 import type { Db } from '../store/db.ts'
 import { refuseFresh } from '../store/migrate.ts'
 import type { Store } from '../store/open.ts'
@@ -44,7 +43,15 @@ import { type Asking, type DoorOptions, openDoor } from './doors.ts'
 import { type Listening, listen } from './listen.ts'
 import { callByName } from './operations.ts'
 import type { PackApp } from './pack.ts'
-import { type AppConfig, answerWord, ChannelInbox, type OpenPacks, openPacks } from './packs.ts'
+import {
+  type AppConfig,
+  answerWord,
+  ChannelInbox,
+  type OpenPacks,
+  openPacks,
+  openTracing,
+  type Tracing,
+} from './packs.ts'
 import { Runtime } from './runtime.ts'
 import { onlyStore, openStores, prepareShard } from './shards.ts'
 import { takeOnShards } from './signals.ts'

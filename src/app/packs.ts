@@ -21,6 +21,7 @@ import { sourcesPack } from '../../packages/sources/src/pack.ts'
 import { SourcesService } from '../../packages/sources/src/service.ts'
 import { subscriptionsPack } from '../../packages/subscriptions/src/pack.ts'
 import { SubscriptionsService } from '../../packages/subscriptions/src/service.ts'
+import { openTracing, type Tracing } from '../../packages/tracing/src/tracing.ts'
 import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import { type Config, readVariables } from '../config.ts'
@@ -31,7 +32,7 @@ import type { Store } from '../store/open.ts'
 import type { App } from './app.ts'
 import type { OpenPack, Pack, PackApp, Receive } from './pack.ts'
 
-export { answerWord, ChannelInbox }
+export { answerWord, ChannelInbox, openTracing, type Tracing }
 
 export const PACKS = [
   channelsPack,

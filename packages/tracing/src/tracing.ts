@@ -17,10 +17,10 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-node'
-import { type Config, ConfigError } from '../config.ts'
-import { carried, carry } from '../core/trace/context.ts'
-import type { Attributes, Span, SpanOptions, Tracer } from '../core/trace/trace.ts'
-import { UNTRACED } from '../core/trace/trace.ts'
+import { type Config, ConfigError } from '../../../src/config.ts'
+import { carried, carry } from '../../../src/core/trace/context.ts'
+import type { Attributes, Span, SpanOptions, Tracer } from '../../../src/core/trace/trace.ts'
+import { UNTRACED } from '../../../src/core/trace/trace.ts'
 
 export interface Tracing {
   readonly tracer: Tracer
