@@ -19,7 +19,7 @@ export interface WebPushSettings {
 }
 
 /** What the operation uses of the channel. */
-interface Sender {
+export interface Sender {
   readonly publicKey: string
 }
 
