@@ -1,7 +1,4 @@
-/**
- * Agents of the AI SDK: a `ToolLoopAgent`, or whatever generates as it does. Of the package itself nothing is loaded here, so
- * it may be of any version that has this shape.
- */
+/** Agents of the AI SDK: a `ToolLoopAgent`, or any object with its `generate`. Loads nothing of the package, so any version with this shape works. */
 import type { Agent } from '../../../src/agents/agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import {
@@ -27,7 +24,7 @@ export interface AiSdkResult {
     readonly inputTokens?: number | undefined
     readonly outputTokens?: number | undefined
   }
-  /** One for each time the model was asked. */
+  /** One for each model call. */
   readonly steps?: readonly unknown[] | undefined
 }
 
@@ -57,7 +54,7 @@ function runsOf(agent: AiSdkAgent, abortSignal: AbortSignal): Runs {
       const ids = Array.isArray(pending) ? pending : []
       const answers = ids.map((approvalId) => ({
         ...{ type: 'tool-approval-response', approvalId, approved },
-        ...(approved ? {} : { reason: 'the user did not agree' }),
+        ...(approved ? {} : { reason: 'the user did not approve' }),
       }))
       return run([...messages, { role: 'tool', content: answers }])
     },

@@ -1,4 +1,4 @@
-/** `content`, and the writing of `research`: by a chat model, from the task, its parameters and the sources. */
+/** `content`, and the text of `research`: written by a chat model from the task, its parameters and the sources. */
 
 import type { Executor, WorkResult, WorkRun } from '../../../src/agents/executor.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
@@ -63,7 +63,7 @@ export async function write(
   return resultOf(answer, run)
 }
 
-/** The same as a file too, where one was asked for. */
+/** Also as a file, if the parameters ask for one. */
 export async function filed(result: WorkResult, format: Format | null): Promise<WorkResult> {
   if (format === null) return result
   const { title, content } = result
@@ -91,7 +91,7 @@ function resultOf(answer: ModelAnswer, run: WorkRun): WorkResult {
   return { title, content, metadata }
 }
 
-/** Throws all that is wrong with the parameters. */
+/** Throws every error of the parameters at once. */
 export function briefOf(run: WorkRun): Brief {
   const { parameters, scheduledFor, timezone, runNumber } = run
   const errors: string[] = []

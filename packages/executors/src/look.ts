@@ -1,7 +1,6 @@
 /**
- * Looks around for a task: the entries of the feeds that are set, and a search where one is. Everything is read by the
- * guarded fetcher; how many places, entries and pages are read, and for how long, is bounded. A place that cannot be read is
- * told, and the others count.
+ * Finds material for a task in the configured feeds and search. All requests go through the guarded fetcher, with limits
+ * on places, entries, pages and time. A place that cannot be read is reported; the others still count.
  */
 
 import type { Fetched, FetchRequest } from '../../../src/calls/fetcher.ts'
@@ -41,7 +40,7 @@ export interface Finding {
 
 export interface Looked {
   readonly findings: readonly Finding[]
-  /** Where nothing could be read, by the name of the host: the rest of an address may hold a key. */
+  /** Places that could not be read, by host only: the rest of a URL may hold a key. */
   readonly troubles: readonly string[]
 }
 
@@ -49,7 +48,7 @@ export function canLook({ feeds, search }: Places): boolean {
   return feeds.length > 0 || search !== null
 }
 
-/** What was found for the task, the search's answers first, each thing once. */
+/** Findings for the task without duplicates, search results first. */
 export async function look(task: string, places: Places, signal: AbortSignal): Promise<Looked> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MAX_MS)])
   const wanted = topicWords(task)
@@ -73,7 +72,7 @@ export async function look(task: string, places: Places, signal: AbortSignal): P
   return { findings: once([...searched, ...fitting]), troubles }
 }
 
-/** The same findings, the first of them with the text of their pages; what cannot be read keeps its few words. */
+/** The findings, the first ones with the text of their pages; a page that cannot be read keeps its excerpt. */
 export async function withPages(
   findings: readonly Finding[],
   { fetch }: Places,
@@ -89,7 +88,7 @@ export async function withPages(
       const text = plainHtml(textOf(got.body, got.contentType), PAGE_MAX)
       if (text.length > finding.text.length) texts.set(finding, text)
     } catch (error) {
-      // Pages forbid, move and vanish: what the feed or the search said of it is still there.
+      // A page may be gone or forbidden; the excerpt from the feed or the search remains.
       if (!(error instanceof SourceError)) throw error
       signal.throwIfAborted()
     }
@@ -168,7 +167,7 @@ function queryOf(task: string): string {
   return plain(task.replace(LEAD, ''), QUERY_MAX)
 }
 
-/** They are in every task and in every entry. */
+/** Too common to count as a match. */
 const COMMON = new Set(
   'the and for with from about into what which who how why when where are was were has have had this that these those its it of on in to an or by at as be is do does research find look news latest new recent trends trend summary summarise summarize report overview'.split(
     ' ',
@@ -181,7 +180,7 @@ function topicWords(task: string): ReadonlySet<string> {
   )
 }
 
-/** Those that speak of it: a word in the title counts twice; of equals the newest first. */
+/** Entries that match: a word in the title counts twice; equal ones are sorted newest first. */
 function rank(entries: readonly Finding[], wanted: ReadonlySet<string>): Finding[] {
   const scored = entries.map((entry) => {
     const title = new Set(wordsOf(entry.title))

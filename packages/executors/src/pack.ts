@@ -7,7 +7,7 @@ import type { SourcesSettings } from '../../sources/src/pack.ts'
 
 export interface ExecutorsSettings {
   readonly model: ModelSettings
-  /** A JSON search that `research` asks. */
+  /** A JSON search endpoint for `research`. */
   readonly searchUrl: string | null
 }
 

@@ -40,10 +40,9 @@ export async function formatted(
   return format === 'html' ? page(title, markdown) : markdown
 }
 
-/** For people who gave another: each in quotes. */
 const TAKEN = `"${FORMATS.slice(0, -1).join('", "')}" or "${FORMATS.at(-1)}"`
 
-/** What is wrong with a format that was asked for; null asks for none. */
+/** Errors of the requested format; null means no file. */
 export function formatErrors(format: unknown): string[] {
   if (format === null || FORMATS.some((each) => each === format)) return []
   return [`parameters.format takes ${TAKEN}, got ${JSON.stringify(format)?.slice(0, 100)}`]

@@ -33,7 +33,7 @@ export function reporting({ dbOf }: { readonly dbOf: (userId: string) => Db }): 
     const span = { userId, from: startOf(to, days, timezone), to }
     run.progress(0.1, 'reading what happened')
     const { rows, cut } = await happenings(db, span, signal)
-    // The run that writes the report is no news in it.
+    // Leave out the run that writes the report.
     const past = rows.filter((row) => row.trigger_id !== run.workId || row.status !== null)
     run.progress(0.6, 'reading what was checked, run and planned')
     const fires = past.map(fireOf)
@@ -61,7 +61,7 @@ export function reporting({ dbOf }: { readonly dbOf: (userId: string) => Db }): 
     const content = printMarkdown(document)
     const { title } = document
     if (format === null) return { title, content, metadata: { ...metadata, days } }
-    // As a page it is printed from the figures themselves, with numbers aligned.
+    // The HTML page is printed from the figures, to align numbers.
     const printed =
       format === 'html' ? printHtml(document) : await formatted(format, title, content)
     const file = { format, content: printed }
@@ -85,13 +85,13 @@ function wanted(parameters: WorkRun['parameters']): Wanted {
   return { days, format }
 }
 
-/** Whole local days and today so far, so that reports that follow one another leave nothing out. */
+/** Whole local days and today so far, so that consecutive reports have no gap. */
 function startOf(to: Date, days: number, timezone: string): Date {
   const zone = zoneOf(timezone)
   return new Date(dayBounds(zone, localDay(zone, to.getTime()) - days).from)
 }
 
-/** Intents that wait for a condition have no time to tell. */
+/** Intents with a condition have no scheduled time. */
 function soonest(rows: readonly Standing[]) {
   return rows
     .flatMap((row) => {
@@ -109,7 +109,7 @@ function fireOf(row: Happening): Fire {
   const { outcome, reason, verdicts } = judgeOccasion(row)
   const are = (...states: readonly string[]) =>
     row.messages.filter((status) => states.includes(status)).length
-  // A message that was given up is told as such: its turn did not fail.
+  // A message that could not be delivered is reported as such: its turn did not fail.
   const failed = outcome === 'failed' && row.status === 'failed'
   return {
     kind: row.type,

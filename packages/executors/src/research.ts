@@ -1,6 +1,6 @@
 /**
- * `research`: looks first, then answers. With a chat model the answer is written from what was found, and names its sources;
- * without one the output is the list of what was found, and says so.
+ * `research`: searches first, then answers. A chat model writes the answer from the findings and names its sources;
+ * without a model the output is the list of findings.
  */
 
 import type { Executor, WorkResult, WorkRun } from '../../../src/agents/executor.ts'
@@ -88,7 +88,7 @@ function listed(run: WorkRun, brief: Brief, looked: Looked, places: Places): Pro
 }
 
 function findingLine({ title, url, at }: Finding, timezone: string): string {
-  // Within <…> an address may hold anything but these.
+  // Characters that a URL within <…> must not contain.
   const href = url?.replaceAll(/[<>\s]/g, encodeURIComponent)
   const named = href === undefined ? markdownText(title) : `[${markdownText(title)}](<${href}>)`
   return `${named}, ${at === null ? 'without a date' : formatLocal(at.getTime(), timezone)}`

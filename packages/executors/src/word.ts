@@ -1,9 +1,9 @@
-/** Markdown as a Word document. As in the page, nothing of it is more than text: links lead only to the web or to mail, pictures are links. */
+/** Markdown as a Word document. As on the HTML page, links lead only to the web or to mail, and pictures become links. */
 import type { ParagraphChild } from 'docx'
 import { lexer, type Token, type Tokens } from 'marked'
 import { SAFE } from './page.ts'
 
-/** The library is large and seldom wanted. */
+/** Loaded on demand: the library is large and rarely used. */
 const library = () => import('docx')
 type Library = Awaited<ReturnType<typeof library>>
 interface Style {
@@ -18,7 +18,7 @@ const BULLETS = 'bullets'
 const NUMBERS = 'numbers'
 const LEVELS = 6
 const INDENT = 360
-/** What a word processor refuses to open: characters that XML cannot hold. */
+/** Characters that XML does not allow; Word refuses a file that has them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const UNPRINTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu
 
@@ -91,7 +91,7 @@ class Printer {
   }
 
   #list(list: Tokens.List, level: number): InstanceType<Library['Paragraph'] | Library['Table']>[] {
-    // Each list counts from one of its own.
+    // Each list starts at one.
     const instance = level === 0 ? ++this.#lists : this.#lists
     const numbering = {
       reference: list.ordered ? NUMBERS : BULLETS,

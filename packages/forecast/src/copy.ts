@@ -1,15 +1,15 @@
-/** What a forecast knows of somebody: their rows that can still become something, read in one statement and so as of one instant. */
+/** Copies the rows of a person that can still have an effect. One statement reads them, so they are from one instant. */
 import { Refusal } from '../../../src/core/errors.ts'
 import { bucketOf } from '../../../src/core/session.ts'
 import { tickerKey } from '../../../src/features/intents/signal.ts'
 import type { Db } from '../../../src/store/db.ts'
 
-/** What can become due, of one person. */
+/** Triggers of one person. */
 const TRIGGERS_MAX = 1_000
 const SESSIONS_MAX = 5_000
-/** Of a session, for agents that run and look back. */
+/** Events per session, for agents that read the history. */
 const HISTORY_MAX = 50
-/** As many facts as conditions look at: of everybody's, and of the person's own. */
+/** As many signals as conditions read, global ones and the person's own. */
 const SHARED_MAX = 2_000
 const OWN_MAX = 200
 
@@ -18,13 +18,13 @@ const mine = (t: string) => `${t}.bucket = $1::smallint and ${t}.user_id = $2::t
 const mySessions = (t: string) =>
   `${t}.bucket = $1::smallint and ${t}.session_key >= $2::text || ':' and ${t}.session_key < $2::text || ';'`
 const enabledIntent = `exists (select 1 from wakeful.scheduled_intents i where i.bucket = t.bucket and i.id = t.intent_id and i.enabled)`
-/** Deferred and not yet said. */
+/** Deferred slots that are not delivered yet. */
 const openDeferred = `(select p.* from wakeful.deferred p join wakeful.sessions s on s.bucket = p.bucket and s.session_key = p.session_key
   where ${mine('p')} and (p.status = 'waiting' or p.status = 'released' and p.released_seq > s.done_seq))`
 const few = `limit ${TRIGGERS_MAX + 1}`
 const open = `status in ('pending', 'running')`
 
-/** Facts for everybody, and the person's own. */
+/** Global signals, and the person's own. */
 function facts(kind: 'news' | 'event' | 'calendar', order: string): string {
   const of = (owner: string, most: number) =>
     `select * from (select * from wakeful.signals where kind = '${kind}' and coalesce(user_id, '') = ${owner}
@@ -32,14 +32,14 @@ function facts(kind: 'news' | 'event' | 'calendar', order: string): string {
   return `${of("''", SHARED_MAX)} union all ${of('$2::text', OWN_MAX)}`
 }
 
-/** In an order in which each finds those that it refers to. */
+/** Ordered so that foreign keys find their rows. */
 export const COPIED: Readonly<Record<string, string>> = {
   people: `select * from wakeful.people t where ${mine('t')}`,
   sessions: `select * from wakeful.sessions t where ${mine('t')} order by updated_at desc limit ${SESSIONS_MAX}`,
   scheduled_intents: `select * from wakeful.scheduled_intents t where ${mine('t')} and enabled ${few}`,
   intent_watches: `select * from wakeful.intent_watches t where ${mine('t')} and ${enabledIntent}`,
   intent_used: `select * from wakeful.intent_used t where ${mine('t')} and ${enabledIntent}`,
-  // The row in which looks that saw the same are counted.
+  // The row that counts repeated checks with the same result.
   intent_executions: `select t.* from wakeful.scheduled_intents i join wakeful.intent_executions t on t.bucket = i.bucket and t.id = i.quiet_execution
     where ${mine('i')} and i.enabled`,
   alarms: `select * from wakeful.alarms t where ${mine('t')} and status = 'active' ${few}`,
@@ -50,7 +50,7 @@ export const COPIED: Readonly<Record<string, string>> = {
   deferred: `select * from ${openDeferred} p ${few}`,
   questions: `select * from wakeful.questions t where ${mine('t')} and status = 'open' ${few}`,
   budgets: `select * from wakeful.budgets t where ${mine('t')} and day >= ($5::timestamptz at time zone 'UTC')::date`,
-  // Of what has had its turn only the words are history: it is no slot of the days to come.
+  // Past events are history only: their slots are not part of the forecast.
   events: `select e.* from ${openDeferred} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq
     union all
     select e.bucket, e.session_key, e.seq, e.id, e.type, e.payload, e.client_id, e.trigger_id,
@@ -80,7 +80,7 @@ const READ = Object.entries(COPIED)
 /** Their rows as JSON, by table. */
 export type Copy = ReadonlyMap<string, readonly string[]>
 
-/** `tickers`: what is to be forecast asks for prices of these, too. `history`: agents run, and may look back. */
+/** `tickers`: also needed by the draft. `history`: agents run and may read past events. */
 export async function readCopy(
   db: Db,
   userId: string,
@@ -104,7 +104,7 @@ export async function readCopy(
   return copy
 }
 
-/** The events of those slots that something may still come of. */
+/** Events of slots that are still open. */
 export function openEvents(copy: Copy): Set<string> {
   const read = <R>(table: string) => (copy.get(table) ?? []).map((row) => JSON.parse(row) as R)
   const done = new Map(
@@ -120,8 +120,8 @@ export function openEvents(copy: Copy): Set<string> {
 }
 
 /**
- * A condition that has seen nothing sees nothing until a signal comes, and a signal fires it at once. So its checks in between, one every
- * five minutes, are left out: 4,000 in two weeks for each of them.
+ * A condition without signals stays false until a signal arrives, which evaluates it at once. So the checks in between, one every
+ * five minutes, are skipped: 4,000 in two weeks for each condition.
  */
 export async function skipIdleChecks(db: Db, until: Date): Promise<void> {
   await db.query(
@@ -132,7 +132,7 @@ export async function skipIdleChecks(db: Db, until: Date): Promise<void> {
   )
 }
 
-/** Leases are those of processes that do not work here, and nothing is pushed; without history nobody looks at a state. */
+/** Clears leases of other processes and pushes; without history the agents' state is not needed. */
 const FREED = (
   history: boolean,
 ) => `update wakeful.sessions set leased_until = null, claim_token = null, claimed_at = null,

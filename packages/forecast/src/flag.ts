@@ -1,7 +1,7 @@
-/** What a forecast is told while it is played: bits in memory that both threads see. */
+/** Flags in memory shared by both threads, set while a forecast runs. */
 
 export const BROKEN_OFF = 1
-/** Somebody else waits for their turn. */
+/** Another forecast is waiting. */
 export const OTHERS_WAIT = 2
 
 export function newFlag(): Int32Array {

@@ -1,7 +1,7 @@
 /**
- * Where forecasts happen: one store in memory, in a thread of its own, opened by the first of them (a second), emptied after each (some
- * milliseconds), and closed when nobody has forecast for a while, since it holds some 250 MB. They are played in that thread, unless
- * agents of this one run. One at a time, one of each person, and few wait. While others wait it ends sooner.
+ * Runs forecasts on one in-memory store in its own thread. The first forecast opens it (one second), each one empties it (some
+ * milliseconds), and it is closed after a while without forecasts, since it holds about 250 MB. A forecast runs in that thread, unless it
+ * runs agents of the main thread. One runs at a time, one per person, and few may wait. While others wait, it ends sooner.
  */
 import { Refusal } from '../../../src/core/errors.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
@@ -23,13 +23,13 @@ export const PLAYER: Beside = {
 export interface ForecastRun {
   /** Empty. */
   readonly store: Store
-  /** Its time is the store's. */
+  /** The clock of the store. */
   readonly clock: Clock
-  /** In the thread of the store, with recorders in the place of agents. */
+  /** Runs in the store's thread, with recorders instead of agents. */
   readonly play: (stretch: Stretch, signal: AbortSignal) => Promise<Played>
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
-  /** Somebody else waits for their turn. */
+  /** Another forecast is waiting. */
   readonly othersWait: () => boolean
 }
 
@@ -38,7 +38,7 @@ export class ForecastPool {
   readonly #clock: Clock = { now: new Date(0) }
   #apart: Promise<WorkerStore> | null = null
   #last: Promise<unknown> = Promise.resolve()
-  /** Whose forecasts are held or wait, the one that is held first. */
+  /** People whose forecast runs or waits, the running one first. */
   readonly #people = new Set<string>()
   #flag = newFlag()
   #idle: NodeJS.Timeout | null = null
@@ -48,7 +48,7 @@ export class ForecastPool {
     this.#trouble = trouble
   }
 
-  /** When those before have ended. */
+  /** Resolves when the earlier forecasts have ended. */
   async forecast<T>(userId: string, work: (room: ForecastRun) => Promise<T>): Promise<T> {
     if (this.#closing.signal.aborted)
       throw new Refusal('unavailable', 'this process is about to stop')
@@ -94,7 +94,7 @@ export class ForecastPool {
 
   readonly #onError = (error: unknown) => this.#trouble('forecasts', error)
 
-  /** One that cannot be emptied is not used again. */
+  /** A store that cannot be emptied is discarded. */
   async #empty(store: Store): Promise<void> {
     try {
       const filled = await filledTables(store)
@@ -111,7 +111,7 @@ export class ForecastPool {
     await (await apart)?.store.close().catch(this.#onError)
   }
 
-  /** The caller of the forecast hears of it. */
+  /** Reported to the caller of the forecast. */
   async close(): Promise<void> {
     this.#closing.abort()
     if (this.#idle !== null) clearTimeout(this.#idle)
@@ -129,7 +129,7 @@ async function openHouse(clock: Clock, onError: (error: unknown) => void): Promi
   return apart
 }
 
-/** Checks are read and prepared again for each statement, a seventh of its time; what is written here is kept by nobody. */
+/** PostgreSQL prepares check constraints for every statement, a seventh of its time; rows here are temporary, so drop them. */
 const UNCHECKED = `do $$ declare t record; begin
   for t in select c.conrelid::regclass as name, string_agg('drop constraint ' || quote_ident(c.conname), ', ') as checks
     from pg_constraint c where c.contype = 'c' and c.connamespace = 'wakeful'::regnamespace and c.conislocal and c.conparentid = 0
@@ -137,7 +137,7 @@ const UNCHECKED = `do $$ declare t record; begin
   loop execute format('alter table %s %s', t.name, t.checks); end loop;
 end $$`
 
-/** A stretch as the thread plays it. A process may end while the thread waits, and not while it plays. */
+/** Runs one stretch in the thread. The process may exit while the thread is idle, but not while it runs. */
 async function played(
   { port, ended }: WorkerStore,
   order: Order,

@@ -1,4 +1,4 @@
-/** One forecast: the copy put on a stage, the draft set, and the clock moved from one instant to the next until the end or a bound. */
+/** One forecast: loads the copy, applies the draft, and moves the clock from instant to instant until the end or a limit. */
 import type { Context, Operation } from '../../../src/api/contract.ts'
 import { perform } from '../../../src/api/perform.ts'
 import type { PackApp } from '../../../src/app/pack.ts'
@@ -11,18 +11,18 @@ import type { ForecastRun } from './forecast-pool.ts'
 import { type Clock, type Played, play, type Stretch } from './play.ts'
 import { agentSetOf, rolesOf } from './recorder.ts'
 
-/** What comes every second would be a million of them in two weeks. */
+/** A trigger that fires every second would be a million slots in two weeks. */
 export const OCCURRENCES_MAX = 2_000
 /** By the machine's clock. */
 const TIME_MAX_MS = 20_000
-/** The same while others wait for their turn. */
+/** The time limit while other forecasts wait. */
 const SHARED_MAX_MS = 3_000
 
-/** An operation with what it is asked, as `prepare` gives it. */
+/** An operation with its checked input. */
 export interface Asked {
   readonly op: Operation
   readonly body: unknown
-  /** Where the request says it, for errors. */
+  /** The path in the request, for errors. */
   readonly where: string
 }
 
@@ -41,7 +41,7 @@ export interface Held {
   /** How far it came. */
   readonly to: Date
   readonly cut: 'occurrences' | 'time' | null
-  /** The triggers that the draft has made. */
+  /** The triggers that the draft created. */
   readonly drafted: ReadonlySet<string>
 }
 
@@ -80,7 +80,7 @@ export async function hold(
   }
 }
 
-/** Agents of this thread run in this thread, and all else where the store is. */
+/** Forecasts with agents run in this thread; all others in the store's thread. */
 function playerOf(app: PackApp, ctx: Context, room: ForecastRun, run: boolean): Player {
   const signal = AbortSignal.any([ctx.signal(), room.signal])
   if (!run) return (stretch) => room.play(stretch, signal)
@@ -95,7 +95,7 @@ function playerOf(app: PackApp, ctx: Context, room: ForecastRun, run: boolean): 
 
 type Player = (stretch: Stretch) => Promise<Played>
 
-/** As the person's own service: who may forecast may say what if, also where setting it for good takes another key. */
+/** Applies the draft with the rights of a service: a caller that may forecast may try a change that it may not store. */
 function insideOf(
   ctx: Context,
   kernel: Context['kernel'],
@@ -133,7 +133,7 @@ function idIn(body: unknown): string {
   return id ?? work?.id ?? ''
 }
 
-/** Moves the clock from where it stands, as far as the bounds of the whole forecast allow. */
+/** Moves the clock on, within the limits of the whole forecast. */
 function bounded(
   player: Player,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** `POST /v1/people/{user_id}/forecast`: what would happen in the next days, or would if this were added. Nothing is stored, nobody is called. */
+/** `POST /v1/people/{user_id}/forecast`: what would happen in the next days, optionally with a draft added. Stores nothing and calls nobody. */
 import { z } from 'zod'
 import { type Context, type Operation, operation } from '../../../src/api/contract.ts'
 import { wrapOpaque } from '../../../src/api/shape.ts'
@@ -29,7 +29,7 @@ const named = (table: readonly Operation[], name: string): Operation & { body: z
   return found as Operation & { body: z.ZodObject }
 }
 
-/** The operations that a draft is made of, by what the request calls them. */
+/** The operations that a draft can contain, by their name in the request. */
 const DRAFTED = {
   alarms: named(alarms, 'set_alarm'),
   intents: named(intents, 'create_intent'),
@@ -37,7 +37,7 @@ const DRAFTED = {
 } as const
 const TELLING = named(signals, 'post_signal')
 
-/** A body as its own operation takes it. */
+/** A body, checked by its own operation. */
 function bodyOf({ opaque, body }: Operation & { body: z.ZodObject }) {
   return z.preprocess((item) => wrapOpaque(opaque, item), body)
 }
@@ -135,7 +135,7 @@ const output = z.object({
   notes: z.array(z.string()),
 })
 
-/** All that is wrong with the instants of facts, and the facts in their order. */
+/** Errors in the times of signals, and the signals in order. */
 function factsOf({ facts }: Body, from: Date, to: Date, zone: string): Plan['facts'] {
   const told = facts.map(({ at, signal }, place) => ({
     ...{ op: TELLING, body: signal, where: `facts[${place}].signal` },
@@ -154,7 +154,7 @@ function draftOf({ draft }: Body, userId: string): Asked[] {
   return Object.entries(DRAFTED).flatMap(([name, op]) =>
     (draft?.[name as keyof typeof DRAFTED] ?? []).map((item, place) => ({
       op,
-      // Whatever it says: a forecast is about one person.
+      // Overrides the body: a forecast is about one person.
       body: name === 'alarms' ? item : { ...item, user_id: userId },
       where: `draft.${name}[${place}]`,
     })),
@@ -201,7 +201,7 @@ export const operations = [
     async run(ctx, { body }) {
       const plan = await planOf(ctx, ctx.owner ?? '', body)
       const { forecasts } = ctx.kernel.app.packs.own as { forecasts: Forecasts }
-      // What is played has nothing to ask of the transaction it was read in.
+      // The forecast does not need the transaction that read the copy.
       return {
         body: null,
         later: async () => ({ body: await forecasts.hold(ctx, plan, body.limit) }),

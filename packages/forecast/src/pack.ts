@@ -1,4 +1,4 @@
-/** Forecasts: what the next days would bring, on a copy of somebody's state and a clock of its own. */
+/** Forecasts: a simulation of the next days on a copy of a person's rows, with its own clock. */
 import type { Context } from '../../../src/api/contract.ts'
 import type { Pack } from '../../../src/app/pack.ts'
 import type { Copy } from './copy.ts'
@@ -7,7 +7,7 @@ import { ForecastPool } from './forecast-pool.ts'
 import { operations } from './operations.ts'
 import { toldOf } from './told.ts'
 
-/** What the operation asks for. */
+/** What the operation uses. */
 export interface Forecasts {
   hold(ctx: Context, plan: Plan & { readonly timezone: string }, limit: number): Promise<object>
 }

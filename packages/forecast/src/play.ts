@@ -1,4 +1,4 @@
-/** One stretch of a forecast: the clock is moved from one instant to the next until its end or a bound, wherever the store is. */
+/** One stretch of a forecast: moves the clock from instant to instant until its end or a limit, in either thread. */
 
 import type { Store } from '../../../src/store/open.ts'
 import { skipIdleChecks } from './copy.ts'
@@ -11,16 +11,16 @@ export interface Clock {
   now: Date
 }
 
-/** Plain, so that it can be told to another thread. */
+/** Plain data, so that it can be sent to another thread. */
 export interface Stretch {
   readonly from: Date
   readonly to: Date
   readonly roles: AgentRoles
   readonly setting: Setting
-  /** So many slots may become events, and so long it may take by the machine's clock. */
+  /** Limits: slots that become events, and milliseconds of real time. */
   readonly promotedMax: number
   readonly timeMaxMs: number
-  /** So long while others wait for their turn. */
+  /** Milliseconds while other forecasts wait. */
   readonly sharedMaxMs: number
 }
 
@@ -31,10 +31,10 @@ export interface Played {
   readonly cut: 'occurrences' | 'time' | 'broken off' | null
 }
 
-/** Where it is played. */
+/** The engine that runs it. */
 export interface Scene {
   readonly store: Store
-  /** Its time is the store's. */
+  /** The clock of the store. */
   readonly clock: Clock
   readonly cast: AgentSet
   readonly brokenOff: () => boolean

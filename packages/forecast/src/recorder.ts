@@ -1,10 +1,9 @@
-/** Who takes the turns of a forecast: a recorder in the place of each agent, or the agent itself where that was asked for and may be. */
+/** The agents of a forecast: a recorder for each agent, or the agent itself if the request asks for it and the agent allows it. */
 import type { Agent } from '../../../src/agents/agent.ts'
 import { executorAgent } from '../../../src/agents/executor.ts'
 import { withNotices } from '../../../src/agents/messages.ts'
 import { removedAgent } from '../../../src/agents/registry.ts'
 
-/** As the engine asks for them. */
 export interface AgentSet {
   get(id: string): Agent | undefined
   keys(): Iterable<string>
@@ -12,7 +11,7 @@ export interface AgentSet {
 
 const TIMEOUT_MS = 10_000
 
-/** Says one message to whatever it is woken for, so that gates and preferences have something to judge. */
+/** Sends one message for each event, so that gates and preferences apply. */
 const recorder: Agent = {
   kind: 'recorder',
   timeoutMs: TIMEOUT_MS,
@@ -33,14 +32,14 @@ const runRecorder = executorAgent(
   },
 )
 
-/** Who is there to take turns; plain, so that it can be told to another thread. */
+/** The agents by name; plain data, so that it can be sent to another thread. */
 export interface AgentRoles {
   readonly names: readonly string[]
   readonly removed: readonly string[]
   readonly executors: readonly string[]
 }
 
-/** `named`: by the rows of the person; they may run in other processes. Those that are switched off wait here, too. */
+/** `named`: agents named in the person's rows, which may run in other processes. Events of disabled agents wait here, too. */
 export function rolesOf(
   real: AgentSet,
   named: readonly string[],
@@ -53,7 +52,7 @@ export function rolesOf(
   return { names, removed, executors: [...executors] }
 }
 
-/** `real`: agents that may run here themselves do. Those that were removed fail. */
+/** `real`: agents that allow it run themselves. Turns of removed agents fail. */
 export function agentSetOf(
   { names, removed, executors }: AgentRoles,
   real: AgentSet | null,

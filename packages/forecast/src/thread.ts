@@ -1,4 +1,4 @@
-/** In the thread of the store that forecasts have: plays what it is told, beside the store. */
+/** The entry point of the forecast thread: runs stretches beside its store. */
 
 import { embeddedStore, PgliteSocket } from '../../../src/store/pglite.ts'
 import type { Begin } from '../../../src/store/worker-store.ts'
@@ -8,11 +8,11 @@ import { agentSetOf } from './recorder.ts'
 
 export interface Order {
   readonly stretch: Stretch
-  /** `BROKEN_OFF`, `OTHERS_WAIT`. Shared, since nobody here has time to listen meanwhile. */
+  /** `BROKEN_OFF`, `OTHERS_WAIT`. Shared memory, since the thread cannot receive messages while it runs. */
   readonly flag: Int32Array
 }
 
-/** All of them may come in one stretch; the one that is not `trouble` ends it. */
+/** Messages of one stretch; any but `trouble` ends it. */
 export type Report =
   | { readonly played: Played }
   | { readonly failed: unknown }

@@ -1,4 +1,4 @@
-/** What a forecast came to, read from the ledger of its store: what would be said, deferred, gathered and dropped, when and why. */
+/** The result of a forecast, read from the ledger of its store: what would be sent, deferred, gathered and dropped, when and why. */
 import { entryOf } from '../../../src/features/ledger/entry-operations.ts'
 import { grouped } from '../../../src/features/ledger/event-operations.ts'
 import { readLedger } from '../../../src/features/ledger/page-operations.ts'
@@ -13,7 +13,7 @@ const PAGE = 1000
 
 type Entry = ReturnType<typeof entryOf>
 
-/** Where a slot waited, and the event it came as. */
+/** How a slot was deferred, and the event that released it. */
 interface DeferredRow {
   readonly id: string
   readonly rule: string
@@ -23,7 +23,7 @@ interface DeferredRow {
   readonly together: number
 }
 
-/** By the ids of the events that the slots were first. */
+/** By the ids of the slots' first events. */
 async function deferredRows(db: Db): Promise<Map<string, DeferredRow>> {
   const rows = await db.query<DeferredRow>(
     `select p.id, p.rule, p.deferred_at, e.id as event_id, e.created_at as event_at,
@@ -34,14 +34,14 @@ async function deferredRows(db: Db): Promise<Map<string, DeferredRow>> {
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** What a run of work was told with, which is no slot of its own. */
+/** The event that announces a run of work; not a slot of its own. */
 interface NoticeRow {
   readonly id: string
   readonly run: string
   readonly said_at: Date | null
 }
 
-/** The first of each run; where it was deferred it is said when it is released. */
+/** The first event of each run; a deferred one counts when it is released. */
 async function noticeRows(db: Db): Promise<Map<string, NoticeRow>> {
   const rows = await db.query<NoticeRow>(
     `select e.id, (e.payload ->> 'work_id') || ' ' || (e.payload ->> 'run_number') as run,
@@ -53,7 +53,7 @@ async function noticeRows(db: Db): Promise<Map<string, NoticeRow>> {
   return new Map(rows.map((row) => [row.run, row]))
 }
 
-/** Every slot that was taken up in the forecast, or was open when it began; oldest first. */
+/** Every slot that was promoted in the forecast, or open at its start, oldest first. */
 async function slotsIn(db: Db, { userId, from, copy }: Plan): Promise<Slot[]> {
   const open = openEvents(copy)
   const all: Slot[] = []
@@ -137,7 +137,7 @@ function countsOf(all: readonly Occurrence[]) {
   }
 }
 
-/** Days are the person's. A slot counts on the day of its time, a message on the day it is said. */
+/** Days in the person's zone. A slot counts on the day of its time, a message on the day it is sent. */
 function byDay(all: readonly Occurrence[], timezone: string) {
   const dayOf = (at: Date) => formatLocal(at.getTime(), timezone).slice(0, 10)
   const said = all.flatMap(({ said_at }) => (said_at === null ? [] : [dayOf(said_at)]))
@@ -148,7 +148,7 @@ function byDay(all: readonly Occurrence[], timezone: string) {
   }))
 }
 
-/** The trigger that came most often: who is cut wants to know. */
+/** The most frequent trigger, reported when the forecast hits a limit. */
 function busiest(all: readonly Occurrence[]) {
   const counts = [...grouped(all, ({ trigger }) => trigger.id ?? '')]
   const [first] = counts.toSorted(([, a], [, b]) => b.length - a.length)

@@ -39,7 +39,7 @@ export interface GraphEvent {
   readonly payload: unknown
   /** RFC 3339: state is kept as JSON. */
   readonly created_at: string
-  /** It is run once more before anything is written: what was amiss with its first answer. */
+  /** Set when the turn runs again before anything is written: what was wrong with the first answer. */
   readonly remark?: string
 }
 
@@ -62,13 +62,13 @@ export type GraphEffect =
   /** A question to the person; its answer comes as `question` in the payload of an event. */
   | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
 
-/** For the graph's state: what nodes return is appended; each turn starts with none. */
+/** For the graph's state: nodes append to it; each turn starts with an empty list. */
 export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
   reducer: (before, more) => before.concat(more),
   default: () => [],
 })
 
-/** A compiled `StateGraph`, of whatever state. */
+/** A compiled `StateGraph` with any state. */
 export interface CompiledGraph {
   readonly channels: object
   invoke(...args: never[]): Promise<unknown>
@@ -97,7 +97,7 @@ interface Graph {
   ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
 }
 
-/** A checkpointer the graph was compiled with is set aside: the session's state belongs to its turns. */
+/** Ignores the checkpointer that the graph was compiled with: turns commit the session's state. */
 export function langGraphAgent(
   graph: GraphBuilder | CompiledGraph,
   options: LangGraphOptions = {},
@@ -137,7 +137,7 @@ function compile(graph: unknown): Graph {
 
 const kindOf = (channel: unknown) => (channel as { lc_graph_name?: unknown } | null)?.lc_graph_name
 
-/** Look where it stands, run, look what came of it. */
+/** Reads the graph's state, runs it, and reads the result. */
 async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
   const { key, bucket } = input.session
   const saver = new GraphSaver(input.db, {
@@ -165,7 +165,7 @@ async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
   return spending({ ...rows, wishes: wishesOf(input, before, after) }, before, after)
 }
 
-/** With what the models say they have used up for the messages that are new. */
+/** Includes the usage that models report on new messages. */
 function spending(result: TurnResult, before: Standing, after: Standing): TurnResult {
   const old = messagesOf(before)
   const known = new Set(old.map(({ id }) => id))
@@ -193,7 +193,7 @@ function spending(result: TurnResult, before: Standing, after: Standing): TurnRe
 /** A graph between two runs. */
 interface Standing {
   readonly values: Readonly<Record<string, unknown>>
-  /** It stopped on the way, at an interrupt or a breakpoint. */
+  /** Stopped at an interrupt or a breakpoint. */
   readonly unfinished: boolean
   readonly interrupts: readonly Interrupt[]
 }
@@ -239,7 +239,7 @@ function inputOf(
   const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
   const update: Record<string, unknown> = Object.fromEntries(given)
   if (EVENT in graph.channels) update[EVENT] = seen
-  // Several slots at once are told in words, too.
+  // A digest also gets its text.
   const said = type === 'user_message' || type === 'digest'
   const text = said ? (payload as { text?: unknown }).text : undefined
   // The event's id, so that a message reducer that meets it twice keeps one.
@@ -276,7 +276,7 @@ function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResu
     )
   const reply = effects.length > 0 ? null : newReply(messagesOf(before), messagesOf(after))
   const question = questionOf(after.interrupts[0]?.value)
-  // The function agent's turn knows what may be asked for, and how.
+  // The function agent's turn validates each effect.
   const turn = new Turn({ ...input, state: null })
   for (const effect of effects) strictly(effect, () => ask(turn, effect))
   if (reply !== null) strictly('reply', () => turn.reply(reply))
@@ -320,7 +320,7 @@ function given<T extends object>(wanted: object): T {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) as T
 }
 
-/** The same graph would ask for the same again: there is no use in a retry. */
+/** Not retried: the same graph would return the same effect. */
 function strictly(effect: unknown, work: () => void): void {
   try {
     work()

@@ -1,9 +1,9 @@
-/** What a cron of LangGraph's API asks of a run of its graph: the payload of its alarm carries it. */
+/** The input of a cron's run, carried in the payload of its alarm. */
 import type { RunnableConfig } from '@langchain/core/runnables'
 import type { TurnEvent } from '../../../src/agents/agent.ts'
 
 export interface CronRun {
-  /** For the channels of the graph, but for those that are ours. */
+  /** For the channels of the graph, except Wakeful's own. */
   readonly input: Fields
   readonly config: RunnableConfig & { readonly context?: unknown }
 }
@@ -11,7 +11,7 @@ export interface CronRun {
 type Fields = Readonly<Record<string, unknown>>
 
 const NONE: CronRun = { input: {}, config: {} }
-/** Where the run stands is its session's affair; what the graph asks for is its own. */
+/** Thread and checkpoint come from the session; other settings from the cron. */
 const OURS = /^(?:thread_id|checkpoint.*|__.*)$/
 const OUR_CHANNELS: ReadonlySet<string> = new Set(['event', 'effects'])
 

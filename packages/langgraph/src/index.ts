@@ -1,4 +1,4 @@
-/** `wakeful/langgraph`: agents that are LangGraph graphs, and their checkpoints. The only door that loads LangGraph. */
+/** `wakeful/langgraph`: agents that are LangGraph graphs, and their checkpoints. The only entry point that loads LangGraph. */
 
 export {
   type CompiledGraph,

@@ -1,4 +1,4 @@
-/** What a run of a graph has put and no commit has written yet: rows in memory, newest last. */
+/** Rows that a run has put and no commit has written yet, in memory, newest last. */
 
 import type { Point, TurnResult } from '../../../src/agents/agent.ts'
 import type {
@@ -20,7 +20,7 @@ export class Kept {
   add({ points, blobs, writes }: GraphRows): void {
     for (const point of points) {
       const key = joined(point.ns, point.id)
-      // Put again, it is the newest again.
+      // A repeated put makes it the newest.
       this.#points.delete(key)
       this.#points.set(key, point)
     }
@@ -69,5 +69,5 @@ export class Kept {
   }
 }
 
-/** Parts of a key; none of them holds a line break but a channel's name, which stands before a version. */
+/** Joins the parts of a key. Only a channel's name can hold a line break, and a version follows it. */
 export const joined = (...parts: readonly (string | number)[]) => parts.join('\n')

@@ -1,4 +1,4 @@
-/** For graphs that run outside of turns: the saver, and what turns have written into checkpoints. */
+/** For graphs that run outside of turns: the saver, which also reads checkpoints of turns. */
 import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint'
 import type { Db } from '../../../src/store/db.ts'
 import { GraphSaver } from './saver.ts'
@@ -11,7 +11,7 @@ export {
 
 /**
  * LangGraph's checkpointer on an app's store: `graph.compile({ checkpointer: graphSaver(app) })`. Each put is written at once.
- * It reads the threads of sessions, too; writing those is their turns' affair.
+ * It can read the threads of sessions, but only their turns write them.
  */
 export function graphSaver(app: { readonly db: Db }): BaseCheckpointSaver {
   // `compile` is typed for versions that are numbers; LangGraph itself takes whatever its saver counts in.

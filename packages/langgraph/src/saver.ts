@@ -55,7 +55,7 @@ type Place = Omit<PointRef, 'id'>
 type StoredCheckpoint = Omit<Checkpoint, 'channel_values'>
 type Cell = Pick<PendingWrite, 'taskId' | 'idx' | 'channel' | 'type' | 'blob'>
 
-/** Rows of a list read at once. */
+/** Rows per page of a list. */
 const PAGE = 100
 /** From this format on, pending sends live in the checkpoint itself, not in its parent's writes. */
 const SENDS_WITHIN = 4
@@ -164,7 +164,7 @@ export class GraphSaver extends BaseCheckpointSaver<string> {
     return this.#db.shards?.ofBucket(bucket) ?? this.#db
   }
 
-  /** Null where there is nothing to see: no thread is named, or not the turn's own. */
+  /** Null if no thread is named, or a thread other than the turn's. */
   #placeOf(config: RunnableConfig): Place | null {
     const threadId: unknown = config.configurable?.thread_id
     if (typeof threadId !== 'string') return null

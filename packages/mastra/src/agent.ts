@@ -1,6 +1,6 @@
 /**
- * Agents of Mastra. Of the package itself nothing is loaded here. A run that waits for leave lies in the storage of the Mastra it
- * belongs to; where that has forgotten it, the model is told to ask again.
+ * Agents of Mastra. Loads nothing of the package. A run that waits for approval is in Mastra's own storage; if it is gone, the
+ * model is told to ask again.
  */
 import type { Agent } from '../../../src/agents/agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
@@ -28,7 +28,7 @@ interface MastraResume {
   readonly toolCallId: string
 }
 
-/** With how many calls of the model were reported of it: a run that goes on counts from its beginning. */
+/** `calls`: already reported; a resumed run counts from its beginning. */
 interface Pending extends MastraResume {
   readonly calls?: number
 }
@@ -44,7 +44,7 @@ export interface MastraResult {
     readonly inputTokens?: number | undefined
     readonly outputTokens?: number | undefined
   }
-  /** One for each time the model was asked. */
+  /** One for each model call. */
   readonly steps?: readonly unknown[] | undefined
 }
 
@@ -96,7 +96,7 @@ function ranOf(messages: readonly unknown[], result: MastraResult, before = 0): 
   const usage: Usage = result.totalUsage ?? {}
   const { toolName, toolCallId, args } = (result.suspendPayload ?? {}) as Record<string, unknown>
   const isAsking = finishReason === 'suspended' && typeof toolCallId === 'string'
-  // Of one that waits for leave nothing is told yet, and it was asked all the same.
+  // A suspended run reports no steps, but the model was called.
   const calls = Math.max(1, (result.steps?.length ?? 1) - before)
   return {
     text: text ?? '',

@@ -1,4 +1,4 @@
-/** An event of another server, as the fact that conditions look at. */
+/** Converts an event of another server to a signal. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { storableText } from '../../../src/core/text.ts'
@@ -19,8 +19,8 @@ export const eventShape = z.looseObject({
 export type McpEvent = z.output<typeof eventShape>
 
 /**
- * Told twice it is one: by its own id within the subscription. It is so from when we heard of it, since a condition looks at what is new;
- * its own time is part of what it says.
+ * Deduplicated by its id within the subscription. Its time is when we received it, since conditions use new signals; the event's own time
+ * is part of its text.
  */
 export function signalOf(
   source: string,
@@ -35,7 +35,7 @@ export function signalOf(
   return { ...signal, fact }
 }
 
-/** By bytes, as it is stored; half a character at the end becomes none. */
+/** Cuts to a number of bytes, without a partial character at the end. */
 function cut(text: string, maxBytes: number): string {
   const whole = storableText(text, text.length)
   const bytes = Buffer.from(whole)

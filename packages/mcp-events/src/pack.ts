@@ -1,4 +1,4 @@
-/** The events of other MCP servers as facts for intents (`trigger_type: "event"`). A draft of the protocol: it may change. */
+/** Events of other MCP servers as signals for intents (`trigger_type: "event"`). The protocol is a draft and may change. */
 import type { Pack } from '../../../src/app/pack.ts'
 import type { Reader } from '../../../src/core/variables.ts'
 import { type McpEventsSettings, readMcpEvents } from './settings.ts'

@@ -1,6 +1,6 @@
 /**
- * What other servers post to us. The raw body is verified before it is read; an answer of 2xx means that the fact is kept. Until
- * their answer to our question is written down they are asked to come again.
+ * Webhook requests of other servers. The raw body is verified before it is parsed; 2xx means that the signal is stored. Until
+ * our subscription is stored, they are asked to retry.
  */
 import { z } from 'zod'
 import type { PackApp, Receive } from '../../../src/app/pack.ts'
@@ -30,7 +30,7 @@ const message = z.union([
 
 export interface ReceiverOptions {
   readonly app: Pick<PackApp, 'store' | 'takeSignals' | 'meter'>
-  /** By the name in the address that they call. */
+  /** Finds the source by the name in the URL. */
   readonly sources: ReadonlyMap<string, { readonly key: string; readonly wanted: Wanted }>
 }
 
@@ -63,7 +63,7 @@ async function taken(
   app: ReceiverOptions['app'],
 ): Promise<ChannelAnswer> {
   if (said.type === 'verification') return { status: 200, body: { challenge: said.challenge } }
-  // They may call before their answer has reached us: then this is not known to be ours yet.
+  // They may call before their answer to our subscription has arrived.
   if (state.subscription_id === null) return status(503)
   if (said.type === 'terminated') {
     const why = said.error?.message.slice(0, ENDED_MAX) ?? 'no reason given'
@@ -82,7 +82,7 @@ async function taken(
   return status(204)
 }
 
-/** Signed with the secret of this source, of now, and for the subscription we know, once we know it. */
+/** Signed with this source's secret, recent, and for our subscription if its id is known. */
 function isTheirs(request: ChannelRequest, text: string, state: McpSource): boolean {
   const id = header(request, 'x-mcp-subscription-id')
   if (id === '' || (state.subscription_id !== null && id !== state.subscription_id)) return false

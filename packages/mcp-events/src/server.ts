@@ -1,4 +1,4 @@
-/** Asks somebody else's MCP server: checked addresses, no redirects, bounded in time and bytes, either generation of the protocol. */
+/** Calls another MCP server: checked addresses, no redirects, limits on time and bytes, both generations of the protocol. */
 import { lookup } from 'node:dns'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Agent, fetch as call } from 'undici'
@@ -23,7 +23,7 @@ export class McpServers {
     })
   }
 
-  /** One conversation; what goes wrong is told without the address, which may hold a key. */
+  /** One connection; errors do not contain the URL, which may hold a key. */
   async talk<T>(
     { url, token }: Wanted,
     signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Which events of which MCP servers are heard, as the environment names them. */
+/** The events of MCP servers to subscribe to, from the environment. */
 import { z } from 'zod'
 import { keyPart } from '../../../src/core/fields.ts'
 import { isHttpUrl, type Reader } from '../../../src/core/variables.ts'
@@ -12,7 +12,7 @@ const wanted = z.strictObject({
   arguments: z.record(z.string(), z.unknown()).default({}),
   /** Bearer token for that server. */
   token: z.string().min(1).optional(),
-  /** Whose facts they are; everybody's if not said. */
+  /** Owner of the signals; default: everyone. */
   user_id: keyPart.optional(),
 })
 const list = z.array(wanted).max(WANTED_MAX)
@@ -22,7 +22,7 @@ export type Wanted = z.output<typeof wanted>
 export interface McpEventsSettings {
   readonly mcpEvents: {
     readonly wanted: readonly Wanted[]
-    /** Where others reach this server, without a slash at its end; null: nowhere, so they are polled. */
+    /** Public URL of this server, without a trailing slash; null: poll instead. */
     readonly publicUrl: string | null
   }
 }

@@ -1,7 +1,7 @@
 /**
- * One event of one server as a source of facts. Where this server can be reached the other one calls us, and a visit only keeps
- * the subscription alive; else a visit polls. Facts are taken before the cursor moves: a death in between makes them be told
- * again, and a fact told twice is one.
+ * One event of one server as a source of signals. If this server has a public URL, the other one calls us and a poll only renews
+ * the subscription; otherwise a poll fetches events. Signals are stored before the cursor moves, so a crash in between delivers them
+ * again, and they are deduplicated.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -24,15 +24,14 @@ export interface McpSourceOptions {
   readonly publicUrl: string | null
 }
 
-/** Names it. */
 export function keyOf({ url, name, arguments: args }: Wanted): string {
   return sourceKey('mcp', url, name, canonicalJson(args))
 }
 
-/** The parameter of the address that they call. */
+/** The query parameter of the URL that they call. */
 export const SOURCE = 'source'
 
-/** Its value: says nothing of the server or its arguments. */
+/** Its value; reveals nothing of the server or its arguments. */
 export function routeOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 32)
 }
@@ -48,7 +47,7 @@ export function mcpSource(wanted: Wanted, options: McpSourceOptions): Source {
       const { publicUrl } = options
       if (publicUrl === null) await readAll(wanted, state, visit, options)
       else if (isDue(state, visit.now)) await subscribe(wanted, state, visit, publicUrl, options)
-      // What was new has been taken already.
+      // New events are stored already.
       return []
     },
   }
@@ -65,7 +64,7 @@ const subscribed = z.looseObject({
   truncated: z.boolean(),
 })
 
-/** The secret is there already: their challenge comes while they are being asked. */
+/** The secret is stored first: their challenge arrives during our request. */
 async function subscribe(
   wanted: Wanted,
   state: McpSource,
@@ -92,7 +91,7 @@ async function subscribe(
   await renewMcpSource(app.store.commits, renewed)
 }
 
-/** Well before it ends, whatever goes wrong at the first try. */
+/** Early enough for several attempts before it expires. */
 function halfway(now: Date, end: Date): Date {
   return new Date((now.getTime() + Math.max(now.getTime(), end.getTime())) / 2)
 }
@@ -102,7 +101,7 @@ const catalog = z.looseObject({
   nextCursor: z.string().nullish(),
 })
 
-/** Found in their catalogue, with the way we want it delivered. */
+/** The event from their catalogue, with its delivery mode. */
 async function requireEvent(ask: Ask, name: string, way: string): Promise<void> {
   let cursor: string | null = null
   for (let pages = 0; pages < PAGES_MAX; pages++) {

@@ -1,4 +1,4 @@
-/** What is known of our subscriptions at other servers. */
+/** State of our subscriptions at other servers. */
 import { newWebhookSecret } from '../../../src/core/calls/signature.ts'
 import type { Db } from '../../../src/store/db.ts'
 import { NOW } from '../../../src/store/due.ts'
@@ -29,7 +29,7 @@ const ENSURE = statement(
     values (${key}, ${secret}, ${NOW}, ${NOW}) on conflict (key) do nothing`,
 )
 
-/** With a secret, before anybody is told of it. */
+/** Stored with its secret before the other server is called. */
 export async function ensureMcpSource(db: Db, key: string): Promise<McpSource> {
   await ENSURE.run(db, { key, secret: newWebhookSecret() })
   const row = await findMcpSource(db, key)
@@ -44,7 +44,7 @@ const RENEW = statement(
     where key = ${p.key}`,
 )
 
-/** They answered. How far they told us is known better here than there, once they have. */
+/** Stores their answer. An existing cursor of ours takes precedence over theirs. */
 export async function renewMcpSource(
   db: Db,
   renewed: { key: string; id: string; cursor: string | null; renewAt: Date | null },

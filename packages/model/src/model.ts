@@ -1,6 +1,6 @@
 /**
- * A chat model behind an OpenAI-compatible endpoint, asked once per call over plain HTTP. What it is busy with is
- * tried again as it asks to be; time and length are bounded; an error says what to change, and never holds the key.
+ * A chat model behind an OpenAI-compatible endpoint, over plain HTTP. Honours `Retry-After`, with limits on time and
+ * length. Errors say what to change and never contain the key.
  */
 import { Agent, type Dispatcher, request } from 'undici'
 import { BodyTooLong, readBody } from '../../../src/core/calls/address.ts'
@@ -37,7 +37,7 @@ export interface Message {
   readonly content: string
 }
 
-/** What a model wants done: arguments are JSON text, as it wrote them. */
+/** A tool call; `arguments` is the JSON text of the model. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
@@ -53,30 +53,30 @@ export interface ToolSpec {
 
 export type ChatMessage =
   | Message
-  /** What the model said before, with what it wanted done then. */
+  /** An earlier answer of the model, with its tool calls. */
   | { readonly role: 'assistant'; readonly content: string; readonly calls?: readonly ToolCall[] }
   | { readonly role: 'tool'; readonly callId: string; readonly content: string }
 
 export interface Asked {
   readonly signal: AbortSignal
   readonly tools?: readonly ToolSpec[]
-  /** Told before each wait for another attempt. */
+  /** Called before each retry. */
   readonly onRetry?: (waitMs: number, reason: string) => void
 }
 
 export interface ModelAnswer {
   readonly text: string
   readonly model: string
-  /** The model stopped because its own limit was reached. */
+  /** The model stopped at its length limit. */
   readonly cutOff: boolean
   readonly inputTokens: number | null
   readonly outputTokens: number | null
-  /** Only where tools were offered and some are wanted; then the text may be empty. */
+  /** Present if the model calls tools; then the text may be empty. */
   readonly calls?: readonly ToolCall[]
 }
 
 export interface ChatModel {
-  /** What must be set before it can be asked; null when all is. */
+  /** The missing settings; null if complete. */
   readonly missing: string | null
   ask(messages: readonly ChatMessage[], asked: Asked): Promise<ModelAnswer>
   close(): Promise<void>
@@ -188,7 +188,7 @@ export class HttpModel implements ChatModel {
     }
   }
 
-  /** Some endpoints repeat the key they were given in what they say. */
+  /** Some endpoints repeat the key in their errors. */
   #withoutKey(text: string): string {
     const { key } = this.#settings
     return key === null || key === '' ? text : text.replaceAll(key, '[key]')
@@ -280,7 +280,7 @@ function readAnswer(text: string, name: string): Attempt {
   }
 }
 
-/** Those that can be answered; some endpoints give the arguments as an object. */
+/** Valid tool calls; some endpoints send the arguments as an object. */
 function callsOf(wanted: unknown): ToolCall[] {
   if (!Array.isArray(wanted)) return []
   return (wanted as (Loose | null)[]).slice(0, CALLS_MAX).flatMap((each, index) => {
@@ -294,7 +294,7 @@ function callsOf(wanted: unknown): ToolCall[] {
   })
 }
 
-/** A text, or parts of which some are text. */
+/** A text, or a list of parts. */
 function contentOf(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -303,7 +303,7 @@ function contentOf(content: unknown): string {
     .join('')
 }
 
-/** Local reasoning models put what they think before what they say. */
+/** Removes the thinking that local reasoning models put before the answer. */
 function withoutThoughts(text: string): string {
   const end = text.indexOf('</think>')
   return text.trimStart().startsWith('<think>') && end >= 0 ? text.slice(end + 8) : text
@@ -323,7 +323,7 @@ function parsed(text: string): Loose | null {
   }
 }
 
-/** What the other side said in words, where it did. */
+/** The error text of the endpoint, if any. */
 function quoted(text: string): string {
   const body = parsed(text)
   const error = (body?.error ?? body?.message ?? body?.detail) as Loose | string | undefined

@@ -1,19 +1,19 @@
 /**
- * A span around one call of a language model. It goes by the process-wide tracer, since a model's client is often
- * made where the app is not known yet; within a turn it belongs under that turn. Without tracing it only calls.
+ * A span around one call of a language model. It uses the process-wide tracer, since a model's client is often created
+ * before the app; within a turn it is a child of that turn. Without tracing it only makes the call.
  */
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { errorText } from '../../../src/core/errors.ts'
 
 export interface ModelCall {
-  /** Who is asked, such as `openai`. */
+  /** The provider, such as `openai`. */
   readonly provider: string
   readonly model: string
-  /** What is done: `chat` if not said. */
+  /** The operation; default: `chat`. */
   readonly operation?: string
 }
 
-/** What the answer said about itself. */
+/** Taken from the answer. */
 export interface ModelUsage {
   readonly inputTokens?: number
   readonly outputTokens?: number

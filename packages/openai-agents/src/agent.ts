@@ -15,17 +15,17 @@ import {
 export type AnyOpenAiAgent = OpenAiAgent<any, any>
 
 export interface OpenAiAgentOptions extends FrameworkOptions {
-  /** Unless given, one of its own, with the defaults of the SDK. */
+  /** Default: a new `Runner`. */
   readonly runner?: Runner
 }
 
-/** Where a run stands that wants leave: the SDK's own words for it, and what was reported of its usage. */
+/** A run that waits for approval: the SDK's serialized state, and the usage reported so far. */
 interface Pending {
   readonly state: string
   readonly used: Used
 }
 
-/** Of a run from its beginning; `requests` is not there where it has waited since before they were counted. */
+/** Usage of a run from its beginning; runs stored by an older version have no `requests`. */
 interface Used extends Usage {
   readonly requests?: number
 }
@@ -67,7 +67,7 @@ function ranOf(result: RunResult<any, AnyOpenAiAgent>, used: Used): Ran {
   return {
     text: asks.length > 0 ? '' : textOf(result.finalOutput),
     messages: history,
-    // A run that goes on counts from its beginning.
+    // A resumed run counts from its beginning.
     usage: {
       inputTokens: inputTokens - used.inputTokens,
       outputTokens: outputTokens - used.outputTokens,
@@ -82,6 +82,6 @@ function textOf(output: unknown): string {
   if (output === undefined || output === null) return ''
   if (typeof output === 'string') return output
   const text = JSON.stringify(output)
-  if (text === undefined) throw new TerminalError('the output of the agent is no JSON')
+  if (text === undefined) throw new TerminalError('the output of the agent is not JSON')
   return text
 }

@@ -1,13 +1,13 @@
 /**
- * An agent whose announcements are looked at: a message that says something will come, in a turn that sets nothing for it, goes back to
- * the agent once. What still has nothing behind it is sent and marked: a person would rather hear it than nothing. The model that is
- * asked decides nothing else, and one that is away or slow holds back nobody.
+ * Checks promises: if a message announces something and the turn schedules nothing for it, the agent runs once more with a remark. If the
+ * promise is still not backed, the message is sent and marked. The judging model decides nothing else; if it is slow or
+ * unavailable, the message is sent.
  */
 import type { Agent, Spent, TurnInput, TurnResult } from '../../../src/agents/agent.ts'
 import { setsTrigger, type TurnAction } from '../../../src/features/sessions/turn.ts'
 import type { ChatModel } from '../../model/src/model.ts'
 
-/** So long it may take to judge one answer, all attempts together. */
+/** Time limit for judging one answer, including retries. */
 const JUDGE_MS = 5_000
 const SHOWN_MAX = 4_000
 
@@ -20,7 +20,7 @@ export const REMARK =
 
 export interface Backing {
   readonly model: Pick<ChatModel, 'ask'>
-  /** Hears why an answer could not be judged. */
+  /** Called when an answer could not be judged. */
   readonly trouble: (error: unknown) => void
   readonly judgeMs?: number
 }
@@ -28,10 +28,10 @@ export interface Backing {
 export function backed(agent: Agent, backing: Backing): Agent {
   return {
     kind: agent.kind,
-    // Twice itself, and the judge after each.
+    // The agent runs twice, with the judge after each run.
     timeoutMs: 2 * (agent.timeoutMs + JUDGE_MS),
     concurrency: agent.concurrency,
-    // It asks a model, which is outside.
+    // It calls a model, so it does not run in forecasts.
     runsInForecasts: false,
     async run(input) {
       const first = await agent.run(input)
@@ -44,7 +44,7 @@ export function backed(agent: Agent, backing: Backing): Agent {
   }
 }
 
-/** Null where it failed: what it said first is better than nothing. */
+/** Null if it failed: then the first answer is sent. */
 async function again(
   agent: Agent,
   input: TurnInput,
@@ -59,7 +59,7 @@ async function again(
   }
 }
 
-/** Not a copy: what is asked for on demand stays so. */
+/** Not a copy, so that lazy properties stay lazy. */
 function withRemark(input: TurnInput): TurnInput {
   return Object.assign(Object.create(input) as TurnInput, { remark: REMARK })
 }

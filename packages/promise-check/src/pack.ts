@@ -1,4 +1,4 @@
-/** Looks whether what agents announce is set, too, where that is wanted and a chat model is there to ask. */
+/** Checks that agents schedule what they announce, if enabled and a chat model is configured. */
 import type { Pack } from '../../../src/app/pack.ts'
 import { wallClock } from '../../../src/clock.ts'
 import type { Reader } from '../../../src/core/variables.ts'

@@ -1,4 +1,4 @@
-/** Times that passed while nobody looked: which of them fire, and which are given up. Pure. */
+/** Slots that passed during downtime: which of them fire, and which are skipped. Pure. */
 import { missed } from './count.ts'
 import { next } from './index.ts'
 import type { Schedule } from './schedule.ts'
@@ -13,9 +13,9 @@ export interface CatchUpTerms {
   readonly catch_up_within_seconds?: number | null
 }
 
-/** A slot is on time until then: who skips what was missed does not mean that of a busy second. */
+/** Up to this late a slot counts as on time, so that `skip` does not drop slots of a busy second. */
 export const ON_TIME_MS = 60_000
-/** So many slots are made up for one by one; older ones are given up. */
+/** At most this many missed slots fire one by one; older ones are skipped. */
 export const CATCH_UP_MAX = 100
 
 export interface GivenUp {
@@ -71,7 +71,7 @@ export function catchUp(
   }
 }
 
-/** Slots before this are given up. */
+/** Slots before this are skipped. */
 function oldest(
   { catch_up, catch_up_within_seconds: within = null }: CatchUpTerms,
   now: number,
@@ -122,7 +122,7 @@ class Line {
   }
 }
 
-/** Slots that passed without an event of their own: what an agent is told of them. */
+/** Slots without their own event, as the agent sees them. */
 export interface MissedSpan {
   readonly count: number
   readonly from: Date

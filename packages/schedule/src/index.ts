@@ -38,7 +38,7 @@ export function next(
   return found.filter((at) => at <= until)
 }
 
-/** How many times ahead are told unless somebody asks for more. */
+/** Default number of upcoming times in answers. */
 export const NEXT_TIMES = 3
 
 /** The times of something that waits for `first`: that one, then those that follow. Null: nothing follows. */

@@ -32,7 +32,7 @@ export function parsedOf({
   return parsed
 }
 
-/** Null for what cannot be read any more. */
+/** Null if it can no longer be parsed. */
 export function cronSchedule(row: {
   readonly cron_expr: string
   readonly timezone: string

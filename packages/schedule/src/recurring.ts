@@ -18,7 +18,7 @@ import {
 } from './tokens.ts'
 
 export interface Slots {
-  /** Something says that it repeats: every, each, daily, mondays. */
+  /** A word says that it repeats: every, each, daily, mondays. */
   recurring: boolean
   cadence: Unit | null
   interval: { count: number; unit: Unit } | null
@@ -85,7 +85,7 @@ function readWeekdays(cursor: Cursor, slots: Slots): number[] | null {
     return end?.length === 1 ? end : null
   })
   if (range !== null) {
-    // Nobody says "monday to friday" of one week only.
+    // "monday to friday" never means a single week.
     slots.recurring = true
     for (let day = found[0] ?? 0; day !== range[0]; day = (day + 1) % 7) days.add(day)
     days.add(range[0] ?? 0)

@@ -1,4 +1,4 @@
-/** The shapes every file of this folder speaks of, and the one error it throws. */
+/** The types of this package, and its one error. */
 
 /** `until`: the last instant it may fire at. */
 export type Schedule =

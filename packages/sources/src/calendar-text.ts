@@ -1,6 +1,6 @@
 /**
- * The text of an iCalendar file as blocks with their properties. Each entry is parsed by itself, so that a
- * wrong one costs only itself.
+ * The text of an iCalendar file as blocks with their properties. Each entry is parsed by itself, so that an
+ * invalid one does not affect the others.
  */
 import ICAL from 'ical.js'
 import { SourceError } from '../../../src/features/intents/source.ts'
@@ -52,7 +52,7 @@ export function readCalendarText(text: string): CalendarText {
 const isLine = (line: string, text: string) =>
   line.length < 64 && line.trimEnd().toUpperCase() === text
 
-/** Line by line, once: what begins and does not end costs nobody else anything. */
+/** Reads line by line, once; an entry without an end does not affect the others. */
 function blocksOf(lines: readonly string[]): { blocks: string[]; broken: number } {
   const blocks: string[] = []
   let broken = 0
@@ -66,7 +66,7 @@ function blocksOf(lines: readonly string[]): { blocks: string[]; broken: number 
       alarm = false
     }
     if (open === null) continue
-    // Alarms within an entry are not read, and may be as they like.
+    // Alarms within an entry are ignored, valid or not.
     if (isLine(line, 'BEGIN:VALARM')) alarm = true
     if (!alarm) {
       open.lines.push(line)

@@ -48,7 +48,7 @@ interface Change {
   readonly after: number
 }
 
-/** Descriptions of zones repeat each year: so far back the change that holds now is found. */
+/** Zone descriptions repeat each year: looking back this far finds the current offset. */
 const BACK_MS = 400 * DAY
 
 /** The zones of one calendar, by the names its entries use. */
@@ -69,7 +69,7 @@ export class CalendarZones {
     this.#budget = budget
   }
 
-  /** A zone that nobody describes counts as none: the calendar's own. */
+  /** An unknown zone is replaced by the calendar's own. */
   zone(name: string | null, written: Written): ToInstant {
     if (written.isUtc) return utc
     if (name === null || written.isDate) return this.#floating
@@ -121,7 +121,7 @@ export class CalendarZones {
   }
 }
 
-/** Some programs write a path of their own before the name. */
+/** Some programs put a path before the name. */
 function ianaName(name: string): string | null {
   if (isZone(name)) return name
   const parts = name.split('/')

@@ -20,15 +20,15 @@ import { type Budget, occurrences, readRule, TooMuchError } from './recurrence.t
 
 export interface CalendarSourceOptions {
   readonly url: string
-  /** Whose calendar it is; everybody's if not said. */
+  /** Owner of the signals; default: everyone. */
   readonly userId?: string
-  /** For whole days and times without a zone, where the calendar does not say. UTC if not said. */
+  /** For whole days and times without a zone, if the calendar names none. Default: UTC. */
   readonly timezone?: string
   readonly everySeconds?: number
 }
 
 const EVERY_MS = 15 * 60_000
-/** Conditions look a week ahead; an answer found unchanged may be a day old. */
+/** Conditions read a week ahead; a cached answer may be a day old. */
 const AHEAD_MS = 8 * DAY
 const WHOLE_EVERY_MS = DAY
 const ENTRIES_MAX = 500
@@ -73,11 +73,11 @@ async function poll(
     ...calendarSignal({ uid, title }, startsAt, endsAt, userId),
     fact,
   }))
-  // Of a calendar that was read only in part, nobody knows what is gone.
+  // After a partial read it is unknown which entries were removed.
   return complete ? [...signals, ...goneFrom(signals, visit, userId)] : signals
 }
 
-/** What was told and is to come, but stands in the calendar no more. */
+/** Future entries that were reported and are no longer in the calendar. */
 function goneFrom(
   signals: readonly NewSignal[],
   { told, now }: Visit,
@@ -126,7 +126,7 @@ export function entriesWithin(
   const found: Entry[] = []
   let refused: TooMuchError | null = null
   for (const series of seriesOf(entries)) {
-    // Its own share, so that one endless series does not use up what all the others need.
+    // A budget per entry, so that one endless series does not use up the others' share.
     const share = { left: Math.min(budget.left, SERIES_BUDGET) }
     budget.left -= share.left
     try {
@@ -208,7 +208,7 @@ function expand(series: Series, window: Window): Entry[] {
 const isRecurring = (block: Block) =>
   propertiesOf(block, 'rrule').length + propertiesOf(block, 'rdate').length > 0
 
-/** One entry, if it starts in the window and was not called off. */
+/** One entry, if it starts in the window and is not cancelled. */
 function within(
   block: Block,
   uid: string,

@@ -1,4 +1,4 @@
-/** The text of an answer, whichever way it says how it is written: a mark at its beginning, HTTP, or XML. */
+/** Decodes an answer by its byte order mark, its HTTP charset, or its XML declaration. */
 import { SourceError } from '../../../src/features/intents/source.ts'
 
 const MARKS: readonly (readonly [string, readonly number[]])[] = [
@@ -6,10 +6,10 @@ const MARKS: readonly (readonly [string, readonly number[]])[] = [
   ['utf-16be', [0xfe, 0xff]],
   ['utf-16le', [0xff, 0xfe]],
 ]
-/** So far into the text an XML declaration is looked for. */
+/** An XML declaration is searched in this many bytes. */
 const DECLARATION_MAX = 200
 
-/** Bytes that do not fit the charset become �: one wrong letter does not cost the whole answer. */
+/** Bytes that do not fit the charset become �: one invalid character does not fail the whole answer. */
 export function textOf(body: Buffer, contentType: string): string {
   const label = markOf(body) ?? charsetOf(contentType) ?? declared(body) ?? 'utf-8'
   try {

@@ -5,7 +5,7 @@ import type { Source } from '../../../src/features/intents/source.ts'
 
 const KEY_MAX = 256
 
-/** Throws a `TypeError` that says which source is wrong. One set up twice is asked once. */
+/** Throws a `TypeError` that names the invalid source. Duplicates are polled once. */
 export function checkedSources(all: readonly Source[], allowPrivate: boolean): Source[] {
   for (const source of all) checkSource(source, allowPrivate)
   return [...new Map(all.map((source) => [source.key, source])).values()]
@@ -27,7 +27,7 @@ function checkSource(source: Source, allowPrivate: boolean): void {
     )
 }
 
-/** Throws unless it is a URL that could be called; whether its address may be is checked where that is known. */
+/** Throws if it is not an HTTP URL. Whether the address is allowed is checked later. */
 export function checkUrl(factory: string, url: unknown): string {
   const right = typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)
   // Not repeated: it may hold a key.

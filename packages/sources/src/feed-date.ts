@@ -23,7 +23,7 @@ const RFC_822 =
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i
 
-/** Null for what is no date. */
+/** Null if it is not a date. */
 export function feedDate(text: string): Date | null {
   const trimmed = text.trim().slice(0, 64)
   const [, y, m, d, hour, minute, second, zone] = ISO.exec(trimmed) ?? []

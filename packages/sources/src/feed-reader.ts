@@ -7,7 +7,7 @@ import { SourceError } from '../../../src/features/intents/source.ts'
 import { ENTITIES } from './plain.ts'
 
 export interface FeedItem {
-  /** What the feed itself calls it. */
+  /** The feed's own id. */
   id?: string
   title?: string
   link?: string
@@ -27,7 +27,7 @@ const RSS = new Set([
   'http://my.netscape.com/rdf/simple/0.9/',
   'http://backend.userland.com/rss2',
 ])
-/** Mistakes that real feeds make, after which the rest still reads well: an unknown letter name, an undeclared prefix. */
+/** Errors of real feeds that are tolerated: an unknown entity, an undeclared prefix. */
 const FORGIVEN = /entity|unbound namespace|namespace prefix/i
 const ROOTS = new Set(['rss', 'RDF', 'feed'])
 

@@ -25,9 +25,9 @@ export interface FeedSourceOptions {
 
 const EVERY_MS = 15 * 60_000
 const HEADLINES_MAX = 500
-/** Of a character at most four bytes. */
+/** A character takes at most four bytes. */
 const BODY_MAX = BODY_MAX_BYTES / 4
-/** What a feed seen for the first time does not date may be of any age: it is not news. */
+/** Undated items of a new feed may be of any age, so they are not reported. */
 const UNDATED_AGE_MS = 86_400_000
 const ACCEPT =
   'application/rss+xml, application/atom+xml, application/rdf+xml, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1'
@@ -57,7 +57,7 @@ async function poll(url: string, visit: Visit): Promise<NewSignal[] | null> {
     .slice(0, HEADLINES_MAX)
 }
 
-/** Null for what has no headline, and for what is older than facts are kept. */
+/** Null for items without a headline, and for items older than the retention of signals. */
 function signalOf(item: FeedItem, feedUrl: string, { now, told }: Visit): NewSignal | null {
   const headline = plainHtml(item.title ?? '', TITLE_MAX)
   if (headline === '') return null
@@ -71,7 +71,7 @@ function signalOf(item: FeedItem, feedUrl: string, { now, told }: Visit): NewSig
   return now.getTime() - at.getTime() > SIGNAL_KEPT_MS ? null : { ...undated, at }
 }
 
-/** A date ahead of time is a mistake of the feed's: the headline is here now. */
+/** A date in the future is an error of the feed: use the current time. */
 function datedAt(item: FeedItem, fact: string, now: Date, told: Visit['told']): Date {
   const dated = item.date === undefined ? null : feedDate(item.date)
   if (dated !== null)
@@ -82,7 +82,7 @@ function datedAt(item: FeedItem, fact: string, now: Date, told: Visit['told']): 
 /** A URL, a URN or a tag URI means the same everywhere. */
 const isName = (id: string) => /^[a-z][a-z\d+.-]*:\S{4,}$/i.test(id)
 
-/** Where an entry leads, on the web alone. */
+/** The entry's link, if it is an HTTP URL. */
 export function linkOf(link: string | undefined, base: string): string | null {
   const text = plain(link ?? '', URL_MAX)
   if (text === '' || !URL.canParse(text, base)) return null

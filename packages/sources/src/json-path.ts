@@ -54,7 +54,7 @@ export function namesTicker(path: JsonPath): boolean {
 
 export type Found = { readonly value: unknown } | { readonly missing: string }
 
-/** The value, or words that say where the way ended and what was there instead. */
+/** The value, or an error that says where the path ended and what was there. */
 export function findIn(json: unknown, path: JsonPath, ticker: string): Found {
   let value = json
   let way = 'the answer'

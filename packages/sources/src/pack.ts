@@ -1,4 +1,4 @@
-/** Feeds, calendars and prices that the environment names. */
+/** Feeds, calendars and prices from the environment, and their state. */
 
 import { z } from 'zod'
 import { operation, page, pageOf } from '../../../src/api/contract.ts'
@@ -8,7 +8,7 @@ import { namesTicker, readJsonPath } from './json-path.ts'
 import { listSources, type SourceState } from './rows.ts'
 
 export interface SourcesSettings {
-  /** Where facts are pulled from. */
+  /** Sources to poll. */
   readonly sources: {
     readonly price: { readonly url: string; readonly path: string } | null
     readonly feeds: readonly string[]

@@ -1,6 +1,6 @@
-/** Text from outside, as one line of plain words that every store can hold. */
+/** Converts outside text to one line of plain text that the store accepts. */
 
-/** The names that feeds use; XML knows only five of them. */
+/** Entities that feeds use; XML defines only five. */
 export const ENTITIES: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', shy: '' },
   ...{ ndash: '–', mdash: '—', hellip: '…', middot: '·', bull: '•', laquo: '«', raquo: '»' },
@@ -29,20 +29,20 @@ export function plain(text: string, max: number): string {
     .replaceAll(LINE, ' ')
     .trim()
   if (line.length <= max) return line
-  // Never half of a pair.
+  // Never half of a surrogate pair.
   return `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** More than this is not looked at: a headline's text is far shorter. */
+/** Longer text is cut first: a headline is far shorter. */
 const HTML_MAX = 256 * 1024
 
-/** What a reader would see of a piece of HTML. What opens and never ends swallows the rest. */
+/** The visible text of HTML. An unclosed tag hides the rest. */
 export function plainHtml(html: string, max: number): string {
   const bare = withoutTags(html.slice(0, HTML_MAX))
   return plain(bare.replaceAll(/&(#x[\da-f]{1,6}|#\d{1,7}|[a-z]{2,8});/gi, entity), max)
 }
 
-/** One pass, whatever is written: patterns would go over hostile text again and again. */
+/** One pass: regular expressions would backtrack on hostile text. */
 function withoutTags(html: string): string {
   let text = ''
   let from = 0
@@ -50,14 +50,14 @@ function withoutTags(html: string): string {
     text += html.slice(from, at)
     const end = endOfTag(html, at)
     if (end === null) return text
-    // A bare "<" is a letter like any other.
+    // A bare "<" is text.
     text += end === at ? '<' : ' '
     from = end === at ? at + 1 : end
   }
   return text + html.slice(from)
 }
 
-/** Where what begins at `at` ends; `at` itself if it is no tag, null if it never ends. */
+/** The end of the tag at `at`; `at` if it is not a tag, null if it is not closed. */
 function endOfTag(html: string, at: number): number | null {
   if (html.startsWith('<!--', at)) return after(html, '-->', at + 4)
   const name = /^<\/?([a-z][a-z\d]{0,15})/i.exec(html.slice(at, at + 18))?.[1]?.toLowerCase()

@@ -1,4 +1,4 @@
-/** One poll of one source: what it asked, what its server wished for, and what is to be remembered of it. */
+/** One poll of one source: the request, the server's caching headers, and the state to store. */
 import { createHash } from 'node:crypto'
 import {
   FetchError,
@@ -83,12 +83,12 @@ export class SourceVisit implements Visit {
     this.warning = all.slice(0, WARNING_MAX)
   }
 
-  /** What is new among everything the source knows. */
+  /** The new signals among all that the source returned. */
   news(signals: readonly NewSignal[]): NewSignal[] {
     return signals.filter((each) => this.#tokens.get(each.fact) !== tokenOf(each))
   }
 
-  /** Of a source that is read as a whole; prices are always new and need no memory. */
+  /** State of sources that return everything each time; prices are always new and need none. */
   memory(signals: readonly NewSignal[]): PolledSource['read'] {
     if (this.#validators === null) return null
     const { etag, lastModified } = this.#validators

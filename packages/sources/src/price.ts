@@ -13,9 +13,9 @@ import { findIn, type JsonPath, namesTicker, readJsonPath } from './json-path.ts
 export interface PriceSourceOptions {
   /** With `{ticker}`, or with `{tickers}` for a list separated by commas. */
   readonly url: string
-  /** Where the price stands in the answer, such as `quote.price` or `data.{ticker}.usd`. */
+  /** The path of the price in the answer, such as `quote.price` or `data.{ticker}.usd`. */
   readonly path: string
-  /** Where its time stands: RFC 3339, or seconds or milliseconds since 1970. Without it, when it was asked. */
+  /** The path of its time: RFC 3339, or seconds or milliseconds since 1970. Default: the time of the request. */
   readonly atPath?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly everySeconds?: number
@@ -30,7 +30,7 @@ interface Plan {
 }
 
 const EVERY_MS = 60_000
-/** Of more tickers, those whose price is oldest have their turn. */
+/** With more tickers, those with the oldest price come first. */
 const TICKERS_MAX = 500
 const BATCH = 50
 const AT_ONCE = 4
@@ -49,7 +49,7 @@ export function priceSource(options: PriceSourceOptions): Source {
   }
 }
 
-/** One of the addresses it stands for, to be checked. */
+/** One of its URLs, for the address check. */
 const addressOf = (url: string) => url.replaceAll('{ticker}', 'X').replaceAll('{tickers}', 'X')
 
 function planOf(options: PriceSourceOptions): Plan {
@@ -81,7 +81,7 @@ function pathOf(name: string, text: string): JsonPath {
   )
 }
 
-/** Asks for all, a few at once; a server that refuses is not asked on. What came before it counts. */
+/** Requests all tickers, a few at once; stops at the first refusal and keeps the prices so far. */
 async function poll(plan: Plan, visit: Visit): Promise<NewSignal[]> {
   const tickers = await visit.tickers(TICKERS_MAX)
   const groups: string[][] = []
@@ -96,7 +96,7 @@ async function poll(plan: Plan, visit: Visit): Promise<NewSignal[]> {
       try {
         signals.push(...(await ask(plan, visit, group, wrong)))
       } catch (error) {
-        // An unknown symbol is that ticker's own affair; anything else would meet the next one too.
+        // An unknown symbol affects only its ticker; any other error would repeat.
         const own = error instanceof SourceError && (error.status === 404 || error.status === 400)
         if (own && plan.batch === 1) wrong.push(`${group[0]}: ${error.message}`)
         else stopped ??= error
@@ -149,7 +149,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** The price, or what is wrong with it. Digits in quotes are taken: many servers write them so. */
+/** The price, or an error. Quoted digits are accepted: many servers send them. */
 function priceIn(json: unknown, path: JsonPath, ticker: string): number | string {
   const found = findIn(json, path, ticker)
   if ('missing' in found) return found.missing

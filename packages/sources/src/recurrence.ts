@@ -54,7 +54,7 @@ const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA']
 const FREQUENCIES: readonly string[] = ['HOURLY', 'DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY']
 const RULE_MAX = 4096
 
-/** Null for what is no rule, and for rules by the minute or second: no calendar of people has them. */
+/** Null for invalid rules, and for rules by the minute or second. */
 export function readRule(text: string): RecurrenceRule | null {
   if (text.length > RULE_MAX) return null
   const parts = new Map<string, string>()
@@ -148,7 +148,7 @@ function spend(budget: Budget, cost: number): void {
   if (budget.left < 0) throw new TooMuchError('the calendar asks for too many recurrences')
 }
 
-/** What the rule leaves open is as in its start. */
+/** Parts that the rule leaves open are taken from its start. */
 function completed(rule: RecurrenceRule, start: number): RecurrenceRule {
   const day = Math.floor(start / DAY)
   const date = civil(day)

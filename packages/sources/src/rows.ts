@@ -1,4 +1,4 @@
-/** When each source of facts is asked next, under whose lease, and what its server said to remember. */
+/** Rows of sources: the next poll, the lease, and the caching state of the server. */
 import { bucketOf } from '../../../src/core/session.ts'
 import type { Db } from '../../../src/store/db.ts'
 import {
@@ -31,7 +31,7 @@ const ENSURE = statement(
     order by bucket, key on conflict (bucket, key) do nothing`,
 )
 
-/** Makes the rows that are missing, due at once. What is known of the others stays. */
+/** Creates missing rows, due at once. Existing rows stay. */
 export async function ensureSources(db: Db, sources: readonly KnownSource[]): Promise<void> {
   await ENSURE.run(db, { i: sources })
 }
@@ -80,7 +80,7 @@ export interface PolledSource {
   readonly waitMs: number
   readonly failures: number
   readonly error: string | null
-  /** What to remember of a whole answer; null where there was none, and what was known stays. */
+  /** The state to store; null keeps the old one. */
   readonly read: {
     readonly etag: string | null
     readonly lastModified: string | null
@@ -149,7 +149,7 @@ export interface SourceState {
   readonly next_poll_at: Date
 }
 
-/** A source that was due a week ago is asked by nobody any more. */
+/** Removes sources that no process has polled for a week. */
 export async function listSources(db: Db, limit: number): Promise<SourceState[]> {
   return db.query<SourceState>(
     `select key, kind, failures, last_ok_at, last_error, due_at as next_poll_at from wakeful.source_polls

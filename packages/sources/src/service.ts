@@ -1,7 +1,6 @@
 /**
- * The sources service: asks those that are due, each under a lease of its own so that one process asks at a
- * time, and hands on what is new. The facts are taken before the poll is settled: a process that dies in
- * between makes the next poll post them again, and a fact posted twice counts once.
+ * The sources service: polls due sources, each under its own lease, and stores new signals. Signals are stored before the
+ * poll is settled, so a crash in between stores them again, and they are deduplicated.
  */
 import { errorText } from '../../../src/core/errors.ts'
 import { newToken } from '../../../src/core/ids.ts'
@@ -27,13 +26,13 @@ import {
 export interface SourcesOptions {
   readonly sources: readonly Source[]
   readonly fetch: Fetch
-  /** Keeps facts, and fires what waits for them. */
+  /** Stores signals and evaluates the intents that watch them. */
   readonly take: (signals: readonly NewSignal[]) => Promise<unknown>
   readonly db: Db
   readonly leaseMs: number
   readonly meter: Meter
   readonly moments: TestSignals
-  /** AUTONOMY_ENABLED: false asks nobody, since nobody would act on it. */
+  /** AUTONOMY_ENABLED: false polls nothing. */
   readonly enabled: boolean
 }
 
@@ -44,13 +43,13 @@ interface Running {
 }
 
 const CONCURRENCY = 4
-/** A source that takes longer is cut off; what it told by then is lost. */
+/** A longer poll is aborted and its result is lost. */
 const VISIT_MAX_MS = 120_000
 const STOP_GRACE_MS = 2_000
 
 export class SourcesService implements Service {
   readonly name = 'sources'
-  /** Called when a place is free after there was none. */
+  /** Called when capacity becomes free. */
   onFree: () => void = () => undefined
   readonly #options: SourcesOptions
   readonly #sources: ReadonlyMap<string, Source>
@@ -90,7 +89,7 @@ export class SourcesService implements Service {
     return this.#running.settle()
   }
 
-  /** Polls under way may finish; those that do not in time are cut and their rows given back. */
+  /** Waits for running polls; those that take too long are aborted and their leases released. */
   async close(): Promise<void> {
     const left = await this.#running.end(STOP_GRACE_MS)
     if (left.length > 0) await releaseClaims(this.#options.db, SOURCES, left.map(leaseOf))
@@ -113,7 +112,7 @@ export class SourcesService implements Service {
     })
   }
 
-  /** Poll, take, settle. */
+  /** Polls, stores the signals, settles. */
   async #visit({ row, token, controller }: Running): Promise<void> {
     const { db, fetch, take, meter, moments } = this.#options
     const source = this.#sources.get(row.key)

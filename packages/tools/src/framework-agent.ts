@@ -1,9 +1,8 @@
 /**
- * What agents of other frameworks share: they know messages and tools, a turn knows events and state. Each event becomes a
- * message, the conversation is kept in `turn.state`, and what the model says becomes the reply. Nothing of it is written
- * before the turn's commit, so a turn that dies is asked again from where the last good one ended.
+ * What agents of other frameworks share. Each event becomes a message, the conversation is kept in `turn.state`, and the model's
+ * text becomes the reply. Nothing is written before the turn commits, so a crashed turn restarts from the last committed one.
  *
- * Where a tool wants leave first, the turn ends with the question; "yes" lets it, anything else does not.
+ * If a tool needs approval, the turn ends with the question; "yes" approves it, anything else does not.
  */
 
 import type { Agent, AgentLimits } from '../../../src/agents/agent.ts'
@@ -16,7 +15,7 @@ import { storableText } from '../../../src/core/text.ts'
 import { yesOrNo } from '../../../src/features/questions/rules.ts'
 
 const REMEMBERED = 200
-/** Of a state's megabyte, so that there is room for what else the agent keeps. */
+/** A state holds 1 MB; this leaves room for the agent's own data. */
 const REMEMBERED_MAX_BYTES = 512 * 1024
 const REFUSED_MAX = 5
 const QUESTION_INPUT_MAX = 500
@@ -26,41 +25,41 @@ export interface Usage {
   readonly outputTokens: number
 }
 
-/** A tool that wants leave before it runs. */
+/** A tool call that needs approval. */
 export interface AskedCall {
   readonly tool: string
   readonly input: unknown
 }
 
 export interface FrameworkOptions extends AgentLimits {
-  /** What the model is told of an event; null: it is not asked, and nothing is said. */
+  /** The message to the model for an event; null: skip the model and stay silent. */
   readonly words?: (event: PastEvent) => string | null
-  /** What the person is asked before tools run that want leave. */
+  /** The question to the person about tool calls that need approval. */
   readonly question?: (calls: readonly AskedCall[]) => string
-  /** How many messages are kept, the newest; 200 by default. */
+  /** How many of the newest messages are kept; 200 by default. */
   readonly remember?: number
-  /** What tokens cost; the turn reports it beside their number. */
+  /** The cost of the tokens, which the turn reports. */
   readonly usd?: (usage: Usage) => number
 }
 
-/** What one run of a framework came to. */
+/** The result of one run of a framework. */
 export interface Ran {
   readonly text: string
   /** The whole conversation, as the framework takes it back. */
   readonly messages: readonly unknown[]
   readonly usage: Usage
-  /** How often the model was asked; once where the framework does not tell. */
+  /** Model calls; 1 if the framework does not report them. */
   readonly calls: number
-  /** Tools that want leave; none where it has finished. */
+  /** Tool calls that need approval; empty if the run is finished. */
   readonly asks: readonly AskedCall[]
   /** JSON that `resume` needs beside the messages. */
   readonly pending?: unknown
 }
 
-/** A framework's own way to run, for one turn. */
+/** A framework's agent, for one turn. */
 export interface Runs {
   run(messages: readonly unknown[]): Promise<Ran>
-  /** Goes on where it asked for leave. */
+  /** Continues after the approval question. */
   resume(messages: readonly unknown[], pending: unknown, approved: boolean): Promise<Ran>
 }
 
@@ -99,7 +98,7 @@ async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Prom
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
   let ran = spend(await runs.resume(messages, pending, answer === 'yes'))
   if (answer !== null) return conclude(turn, ran, options)
-  // Something else has come between: what was asked for is not done, and the conversation goes on from there.
+  // Another event came first: decline the tool calls and continue the conversation.
   for (let refused = 1; ran.asks.length > 0; refused++) {
     if (refused === REFUSED_MAX)
       throw new TerminalError(`the agent asked for leave ${refused} times and was not given it`)
@@ -118,13 +117,13 @@ function conclude(turn: Turn, ran: Ran, options: FrameworkOptions): void {
   if (asks.length > 0) turn.reply(sayable((options.question ?? questionOf)(asks)))
 }
 
-/** How a model that was not asked says that it has nothing to say. */
+/** A model answers this to an unprompted event to stay silent. */
 const NOTHING = /^\W*nothing\W*$/i
 
-/** A quarter of the limit in characters fits in bytes whatever they are. */
+/** A character takes at most four bytes. */
 const sayable = (text: string) => storableText(text, TEXT_MAX_BYTES / 4)
 
-/** As JSON that can be kept. */
+/** Valid JSON for the store: no NUL, no lone surrogates. */
 function keepable<T>(value: T): T {
   const text = JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'string' ? each.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') : each,
@@ -132,7 +131,7 @@ function keepable<T>(value: T): T {
   return JSON.parse(text) as T
 }
 
-/** The newest, from a message of the user on: an answer without its question, or a result without its call, would be refused. */
+/** The newest messages, starting with one of the user: models refuse a tool result without its call. */
 export function remembered(messages: readonly unknown[], most: number): unknown[] {
   const kept = keepable([...messages])
   const sizes = kept.map((message) => Buffer.byteLength(JSON.stringify(message)))
@@ -150,7 +149,7 @@ export function remembered(messages: readonly unknown[], most: number): unknown[
 
 type Payload = Readonly<Record<string, unknown>>
 
-/** What an event says to a model that knows messages alone. What is not the user's stands in brackets. */
+/** An event as a message to the model. Text that is not the user's is in brackets. */
 function wordsOf({ type, payload }: PastEvent): string {
   const said = (payload ?? {}) as Payload
   switch (type) {
@@ -184,9 +183,9 @@ function questionOf(calls: readonly AskedCall[]): string {
   return `May I do this? ${each.join('; ')}\nAnswer yes or no.`
 }
 
-/** What a failed call of a model means for the turn: never again, not before a while, or as any error. */
+/** Maps an error of a model call: not retryable, retry later, or any other error. */
 function steering(thrown: unknown, now: Date): unknown {
-  // After several tries the last error counts.
+  // After several attempts the last error counts.
   const { lastError: error = thrown } = (thrown ?? {}) as { lastError?: unknown }
   const {
     statusCode,

@@ -19,7 +19,7 @@ import { type RemoteOptions, remoteDoor } from '../../mcp-stdio/src/remote.ts'
 export type ToolSource = { door(actAs?: string): Door } | Omit<RemoteOptions, 'now' | 'actAs'>
 
 export interface ToolOptions {
-  /** Only these, by name. */
+  /** Only the tools with these names. */
   readonly only?: readonly string[]
   /** The owner to act for: a user id or a DID. The app that binds the tools sets it, never the model. */
   readonly actAs?: string
@@ -36,7 +36,7 @@ export interface PlainTool<A = ToolAnswer> {
   execute(args: unknown, options?: { readonly abortSignal?: AbortSignal }): Promise<A>
 }
 
-/** By name; each answers in words. */
+/** By name; each returns text. */
 export type TurnTools = Record<string, PlainTool<string>>
 
 /** Plain objects by name, as the AI SDK takes them: `generateText({ model, tools: aiTools(app) })`. */
@@ -78,7 +78,7 @@ export function turnTools(turn: Turn): TurnTools {
   return { ...Object.fromEntries(own), follow_up: followUp(turn) }
 }
 
-/** Unlike an alarm it is called off by the next message of the user. */
+/** Unlike an alarm, the next message of the user cancels it. */
 function followUp(turn: Turn): PlainTool<string> {
   return {
     description: FOLLOW_UP,

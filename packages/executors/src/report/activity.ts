@@ -7,7 +7,7 @@ import { type Counts, type Fire, firedOf, KINDS, type Kind, tally } from './tall
 
 const FAILURES_MAX = 30
 const ROWS_MAX = 60
-/** So much of a name or an error is shown: a report is to be read, and has to fit into an output. */
+/** Names and errors are cut to this length, so that the report fits into an output. */
 const CELL_MAX = 160
 
 export interface ActivityFigures {
@@ -16,7 +16,7 @@ export interface ActivityFigures {
   readonly timezone: string
   readonly task: string
   readonly fires: readonly Fire[]
-  /** What a trigger is called, by the name it has in `fires`. */
+  /** Display names of trigger kinds. */
   readonly names: ReadonlyMap<string, string>
   readonly checks: readonly CheckFigure[]
   readonly runs: readonly OutputFigure[]
@@ -26,7 +26,7 @@ export interface ActivityFigures {
     readonly name: string
     readonly due_at: Date
   }[]
-  /** There was more than is counted. */
+  /** More events existed than were counted. */
   readonly cut: boolean
 }
 
@@ -79,7 +79,7 @@ export function activityReport(figures: ActivityFigures): Activity {
 const short = (cell: string | number) =>
   typeof cell === 'string' && cell.length > CELL_MAX ? `${cell.slice(0, CELL_MAX - 1)}…` : cell
 
-/** All rows but those of days, of which there are never too many, are cut; what is left out is told. */
+/** Limits all tables except the days, and reports how many rows are left out. */
 function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): Block[] {
   const shown = rows.slice(0, ROWS_MAX).map((row) => row.map(short))
   const rest = rows.length - shown.length

@@ -1,4 +1,4 @@
-/** A small document that can be printed as Markdown or as one HTML page; every text in it is somebody's, so all is escaped. */
+/** A small document that prints as Markdown or as one HTML page. All text in it is user input and is escaped. */
 
 export interface Table {
   readonly head: readonly string[]
@@ -17,7 +17,7 @@ export interface Section {
 
 export interface Document {
   readonly title: string
-  /** Stands under the title. */
+  /** Below the title. */
   readonly intro: readonly string[]
   readonly sections: readonly Section[]
 }

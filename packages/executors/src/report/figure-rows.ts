@@ -1,4 +1,4 @@
-/** What the report on one person tells beside what fired: checks, runs, alarms in trouble. All reads are by keys and bounded. */
+/** Rows for a person's report beyond the fires: checks, runs, failing alarms. All reads use keys and limits. */
 
 import { bucketOf } from '../../../../src/core/session.ts'
 import { HAPPENINGS_MAX, type Span } from '../../../../src/features/ledger/occasion-rows.ts'
@@ -59,7 +59,7 @@ export interface TroubledAlarm {
   readonly last_error: string
 }
 
-/** Alarms that failed or are being tried again; those delivered by a call have no turns to tell of it. */
+/** Alarms that failed or are being retried; alarms delivered by HTTP have no turns that record it. */
 export async function troubledAlarms(db: Db, span: Span): Promise<TroubledAlarm[]> {
   return db.query<TroubledAlarm>(
     `select left(case when label <> '' then label else wake_message end, 200) as name, status, failure_count,

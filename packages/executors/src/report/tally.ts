@@ -6,16 +6,16 @@ import { localDay, zoneOf } from '../../../schedule/src/zone.ts'
 export const KINDS = ['alarm', 'timer', 'intent', 'work'] as const
 export type Kind = TriggerKind
 
-/** One event that nobody typed, and what came of it. */
+/** One event from a trigger, and its outcome. */
 export interface Fire {
   readonly kind: Kind
-  /** What makes two fires fires of one trigger. */
+  /** The same for all fires of one trigger. */
   readonly trigger: string
   readonly at: Date
   readonly delivered: number
   readonly undelivered: number
   readonly lost: number
-  /** Rules by which messages were held back. */
+  /** Rules that blocked messages. */
   readonly heldBack: readonly string[]
   /** Why its turn failed for good; null when it did not. */
   readonly error: string | null
@@ -32,7 +32,7 @@ export interface Counts {
 
 export interface Tally {
   readonly total: Counts
-  /** Every local day of the span, also those on which nothing happened. */
+  /** Every local day of the span, including empty ones. */
   readonly days: readonly { readonly day: string; readonly counts: Counts }[]
   /** Most fires first. */
   readonly triggers: readonly {

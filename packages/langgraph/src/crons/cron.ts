@@ -1,4 +1,4 @@
-/** What a cron of LangGraph's API asks for, and the alarm that it is here. Pure. */
+/** Crons of LangGraph's API, and the alarms that implement them. Pure. */
 import { z } from 'zod'
 import { Refusal } from '../../../../src/core/errors.ts'
 import { cron, instant, opaqueJson, timezone } from '../../../../src/core/fields.ts'
@@ -26,7 +26,7 @@ const LABEL = 'LangGraph cron'
 /** Null is absent: clients in other languages write it. */
 const json = opaqueJson.optional()
 
-/** What LangGraph has and is not kept here: which values are what happens anyway, and why the others are refused. */
+/** Fields of LangGraph that are not supported: the values that equal our behaviour, and why others are refused. */
 const FOREIGN = {
   webhook: [[], 'nobody is called when a run has ended; read its session instead'],
   interrupt_before: [[], 'an agent says itself where it waits, by interrupt()'],
@@ -58,7 +58,7 @@ export const changeFields = {
 }
 export type CronChange = z.output<z.ZodObject<typeof changeFields>>
 
-/** All that is asked for and not kept here. */
+/** Errors for unsupported fields. */
 export function foreignErrors(asked: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(FOREIGN).flatMap(([name, [same, why]]) => {
     const value = asked[name] ?? null
@@ -119,7 +119,7 @@ export function changedCron(before: KeptCron, asked: CronChange): KeptCron {
     end_time:
       end === undefined ? before.end_time : end === null ? null : instantIn(end, zone ?? 'UTC'),
     payload: writeJson({ ...members(before.payload), ...runOf(asked) }),
-    // As there: merged with what it had.
+    // Merged, as LangGraph does.
     metadata: writeJson({ ...members(before.metadata), ...members(asked.metadata?.text ?? '{}') }),
   }
   if (Buffer.byteLength(after.payload) + Buffer.byteLength(after.metadata) > OPAQUE_BYTES_MAX)
@@ -142,7 +142,7 @@ function runOf(asked: CronChange): Record<string, RawJson> {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The members of an object's text, each as its own text; none of what is no object. */
+/** The members of a JSON object, each as its original text; empty if it is not an object. */
 function members(text: string): Readonly<Record<string, RawJson>> {
   const read = readLevel(text)
   return isObject(read) ? (read as Record<string, RawJson>) : {}
@@ -175,7 +175,7 @@ function timingOf({ schedule, end_time }: KeptCron): Pick<AlarmDraft, 'timing'> 
   return { timing: { type: 'cron', expr: `${schedule}${end}` } }
 }
 
-/** Throws what its schedule has against it, in the words of a cron. */
+/** Throws the errors of its schedule, with the field names of a cron. */
 export function checkSchedule(kept: KeptCron, now: Date): void {
   try {
     planAlarm({ ...timingOf(kept), timezone: kept.timezone ?? 'UTC' }, now)
@@ -188,7 +188,7 @@ export function checkSchedule(kept: KeptCron, now: Date): void {
   }
 }
 
-/** For agents that are told in words: the last message of the input, else the input itself. */
+/** For agents that take text: the last message of the input, else the whole input. */
 function wordsOf({ payload, schedule }: KeptCron): string {
   const { input } = JSON.parse(payload) as { input?: unknown }
   const messages = isObject(input) && Array.isArray(input.messages) ? input.messages : []

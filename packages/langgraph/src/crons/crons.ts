@@ -1,4 +1,4 @@
-/** Crons as rows. What runs is the alarm of an enabled one; the row keeps what the cron was made with. */
+/** Rows of crons. An enabled cron has an alarm, which runs it; the row keeps the cron's own fields. */
 import { listOf, type RowOf, typesOf, visible } from '../../../../src/core/columns.ts'
 import { type AlarmScope, within } from '../../../../src/features/alarms/rows.ts'
 import type { Db } from '../../../../src/store/db.ts'
@@ -23,7 +23,7 @@ const CRON = {
 }
 
 export interface CronRow extends RowOf<typeof CRON> {
-  /** When its alarm rings next; null where it has none that does. */
+  /** The next time of its alarm; null without an active alarm. */
   readonly next_run_date: Date | null
 }
 /** As it is written. */
@@ -50,7 +50,7 @@ const CHANGE = statement(
 
 type Written = Pick<CronRow, 'created_at' | 'updated_at'>
 
-/** A new one, or with `change` one that is there. */
+/** Inserts a cron, or updates it with `change`. */
 export async function keepCron(db: Db, cron: KeptCron, change = false): Promise<Written> {
   const [written] = await (change ? CHANGE : KEEP).run<Written>(db, { c: [cron] })
   if (written === undefined) throw new Error(`cron ${cron.id} was not written`)
@@ -62,7 +62,7 @@ export interface CronFilter {
   readonly assistantId: string | null
   readonly threadId: string | null
   readonly enabled: boolean | null
-  /** JSON text: all of it must be found in the cron's own. */
+  /** JSON text that the cron's metadata must contain. */
   readonly metadata: string | null
 }
 
@@ -117,7 +117,7 @@ export async function countCrons(db: Db, filter: CronFilter): Promise<number> {
   return row?.n ?? 0
 }
 
-/** Locked, until the transaction ends. */
+/** Locks the row until the transaction ends. */
 export async function lockCron(
   tx: Db,
   scope: AlarmScope,

@@ -79,7 +79,7 @@ function viewOf(row: CronRow) {
     user_id: row.user_id,
     next_run_date: row.next_run_date,
     metadata: new RawJson(row.metadata),
-    // Also one that has ended, or whose alarm was cancelled, runs no more.
+    // A cron that has ended, or whose alarm was cancelled, is disabled too.
     enabled: row.next_run_date !== null,
   }
 }
@@ -93,7 +93,7 @@ const createFields = {
   schedule: cron.describe('Five fields.'),
 }
 
-/** Sets its alarm, if it is to have one. */
+/** Creates its alarm if it is enabled. */
 async function put(ctx: Context, kept: KeptCron, enabled: boolean, change: boolean) {
   const alarm = enabled ? await ctx.kernel.writes.setAlarm(draftOf(kept, newId()), ctx.db) : null
   const cron: KeptCron = { ...kept, alarm_id: alarm?.row.id ?? null }
@@ -181,7 +181,7 @@ const updateOp = operation({
     const enabled = body.enabled ?? alarm?.status === 'active'
     const isTimed = body.schedule !== undefined || body.timezone !== undefined
     if (enabled || isTimed) checkSchedule(kept, await databaseNow(ctx.db))
-    // An alarm never changes: a new one takes the place of the old, in this transaction.
+    // Alarms are immutable: replace the old one in this transaction.
     if (id !== null) await cancelAlarm(ctx.db, scope, id)
     return put(ctx, kept, enabled, true)
   },
@@ -241,7 +241,7 @@ const search = z.object({
 })
 type Search = z.output<typeof search>
 
-/** Of each, what is wanted. */
+/** Selects the requested fields. */
 function selected(rows: readonly Row[], { select }: Search): Row[] {
   const wanted = select ?? null
   if (wanted === null) return [...rows]
@@ -249,7 +249,7 @@ function selected(rows: readonly Row[], { select }: Search): Row[] {
 }
 type Row = Readonly<Record<string, unknown>>
 
-/** Those of all shards as one list. */
+/** Merges the lists of all shards. */
 const searchAcross: Across = async (shards, ask, input) => {
   const asked = input.body as Search
   const { offset, limit, sort_by, sort_order } = asked
@@ -262,7 +262,7 @@ const searchAcross: Across = async (shards, ask, input) => {
   return { body: selected(rows.slice(offset, offset + limit), asked) }
 }
 
-/** What has no such value comes last, whichever way it goes. */
+/** Rows without a value come last in both directions. */
 function compared(a: unknown, b: unknown, sign: number): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null)
   const [mine, other] = [a, b].map((each) => (each instanceof Date ? each.getTime() : String(each)))
