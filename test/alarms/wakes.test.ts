@@ -146,6 +146,31 @@ eachStore('wakes by HTTP', (store) => {
     ])
   })
 
+  it('rule 6: slots that pass while a call is under way are told with the next one, also when that is tried again', async () => {
+    const { s, hook } = shared()
+    let fails = false
+    hook.answer = (_, response) => {
+      s.sleep(25 * MINUTE)
+      response.writeHead(fails ? 500 : 200).end()
+    }
+    const alarm = await s.set({ kind: 'cron', cron_expr: '@every 10m' })
+    const told = () =>
+      hook.received.map(({ body }) => [body.scheduled_for.slice(11, 16), body.missed_count])
+    s.sleep(12 * MINUTE)
+    await s.app.engine.home.round()
+    expect(told()).toEqual([['00:10', 0]])
+    fails = true
+    s.sleep(3 * MINUTE)
+    await s.app.engine.home.round()
+    expect(told().slice(1)).toEqual([['00:40', 2]])
+    fails = false
+    s.sleep(MINUTE)
+    await s.app.engine.home.round()
+    // While the second call was under way 00:50 and 01:00 passed as well.
+    expect(told().slice(2)).toEqual([['00:40', 4]])
+    await s.call('DELETE', `/v1/alarms/${alarm.id}`)
+  })
+
   it('fire-now calls at once, for a once and beside a cron', async () => {
     const { s, hook } = shared()
     const one = await s.set({ kind: 'once', delay_seconds: 3600 })

@@ -248,6 +248,48 @@ eachStore('work', (store) => {
     expect(after.next_run_at).toBe('2026-01-01T04:00:00.000Z')
   })
 
+  it('rule 6: slots that pass during a run are told with the next one, but not those of a pause', async () => {
+    let open = () => {}
+    const hold = () => {
+      gate = new Promise((done) => {
+        open = done
+      })
+    }
+    const { work } = await make({ frequency: 'every hour', run_first: false })
+    const told = () =>
+      SEEN.map(({ scheduledFor, missedCount }) => [scheduledFor.getUTCHours(), missedCount])
+    const runFor = async (ms: number) => {
+      const before = SEEN.length
+      hold()
+      const settling = get().settle()
+      while (SEEN.length === before) await new Promise((done) => setImmediate(done))
+      get().sleep(ms)
+      open()
+      await settling
+    }
+    get().sleep(HOUR)
+    await runFor(2.5 * HOUR)
+    get().sleep(HOUR / 2)
+    await runFor(1.5 * HOUR)
+    expect(told()).toEqual([
+      [1, 0],
+      [4, 2],
+    ])
+    const set = (is_active: boolean) => get().call('PATCH', `/v1/work/${work.id}`, { is_active })
+    await set(false)
+    get().sleep(5 * HOUR)
+    await set(true)
+    get().sleep(HOUR)
+    await runFor(0)
+    expect(told().at(-1)).toEqual([11, 0])
+    const events = await get().query<Row>(
+      `select payload from wakeful.events where type = 'work' and payload ->> 'missed' is not null`,
+    )
+    expect(events.map(({ payload }) => JSON.parse(payload).missed)).toEqual([
+      { count: 2, from: '2026-01-01T02:00:00.000Z', to: '2026-01-01T03:00:00.000Z' },
+    ])
+  })
+
   it('progress is shown while it runs, and the note stays', async () => {
     let open = () => {}
     gate = new Promise((done) => {

@@ -284,7 +284,8 @@ function whyGivenUp(wake: ClaimedWake, deaths: number): string | null {
 
 /** Written by hand around the payload, which stays the text that was posted. */
 function bodyOf(wake: ClaimedWake): string {
-  const missedCount = missedBy(wake, wake.scheduled_for, wake.now)
+  // Those that passed while the slot before was delivered are told with this one.
+  const missedCount = wake.missed_count + missedBy(wake, wake.scheduled_for, wake.now)
   const conversation =
     wake.conversation_id === '' ? '' : `,"conversation_id":${JSON.stringify(wake.conversation_id)}`
   return (
@@ -299,8 +300,13 @@ interface SettledWake extends SettledSlot {
   readonly attempt: Attempt
 }
 
-function settledWake(slot: AlarmSlot | undefined, { attempt }: WakeResult): SettledWake[] {
-  return slot === undefined ? [] : [{ slot, state: settleAlarm(slot, attempt, slot.now), attempt }]
+function settledWake(slot: AlarmSlot | undefined, { attempt, call }: WakeResult): SettledWake[] {
+  if (slot === undefined) return []
+  const state = settleAlarm(slot, attempt, slot.now)
+  if (state.delivery_id === slot.delivery_id) return [{ slot, state, attempt }]
+  // The call has told what had passed when it began; the next one tells what passed since.
+  const missed_count = missedBy(slot, call.now, slot.now)
+  return [{ slot, state: { ...state, missed_count }, attempt }]
 }
 
 /** A slot that is to be tried again keeps its delivery id. */

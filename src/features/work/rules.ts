@@ -193,6 +193,13 @@ export function planCatchUp(work: WorkSchedule, now: Date): CatchUpPlan {
   return catchUp(work, schedule, slot, now, work.anchor_at)
 }
 
+/** Whether the slot that waits is the first one after this instant: none was passed over, and no pause lies between. */
+export function isNextAfter(work: WorkSchedule, at: Date): boolean {
+  const parsed = parsedSchedule(work)
+  if (parsed instanceof ScheduleError || work.next_run_at === null) return true
+  return firstAfter(parsed, at, work.anchor_at)?.getTime() === work.next_run_at.getTime()
+}
+
 /** A slot's run has ended, well or not. Times that passed while it ran are coalesced into it, unless each of them is wanted. */
 export function afterRun(work: WorkSchedule, now: Date): Advance {
   const { next_run_at: due } = work

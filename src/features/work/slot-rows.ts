@@ -28,8 +28,8 @@ export interface QueuedRun extends SlotEvent {
     readonly at: Date
     readonly nextRunAt: Date | null
     readonly missedCount: number
-    /** JSON text for its executor; null where it is on time and stands for no other. */
-    readonly missed: string | null
+    /** What its executor is told: those, and the ones that passed while the slot before ran. JSON text where there are any. */
+    readonly told: { readonly missedCount: number; readonly missed: string | null }
   } | null
   /** The trace it was asked for in, if any; else it goes on in that of its work. */
   readonly traceparent: string | null
@@ -61,7 +61,8 @@ const TAKE = statement(
       slot: ['timestamptz?', ({ event }) => event.slot?.at ?? null],
       next_run_at: ['timestamptz?', ({ event }) => event.slot?.nextRunAt ?? null],
       missed_count: ['int', ({ event }) => event.slot?.missedCount ?? 0],
-      missed: ['json?', ({ event }) => event.slot?.missed ?? null],
+      told_count: ['int', ({ event }) => event.slot?.told.missedCount ?? 0],
+      missed: ['json?', ({ event }) => event.slot?.told.missed ?? null],
       traceparent: ['text?', ({ event }) => event.traceparent],
     }),
   },
@@ -76,12 +77,12 @@ const TAKE = statement(
     where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')}
     returning w.bucket, w.id as work_id, w.user_id, w.agent_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent, w.lineage,
-      i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count, i.missed,
+      i.event_id, i.output_id, i.session_key, i.seq, i.slot, i.missed_count as covered, i.told_count as missed_count, i.missed,
       coalesce(i.slot, ${NOW_MS}) as scheduled_for),
   made as (
     insert into wakeful.work_outputs (bucket, id, work_id, user_id, agent_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent,
       created_at, updated_at)
-    select bucket, output_id, work_id, user_id, agent_id, run_number, event_id, slot, scheduled_for, missed_count, traceparent, ${NOW}, ${NOW}
+    select bucket, output_id, work_id, user_id, agent_id, run_number, event_id, slot, scheduled_for, covered, traceparent, ${NOW}, ${NOW}
     from taken),
   ${appendTaken('work', ['work_id', 'run_number', 'task', 'parameters', 'timezone', 'scheduled_for', 'missed_count', 'missed'])}
   select id from appended`,
@@ -95,6 +96,27 @@ export async function queueRuns(tx: Db, runs: readonly QueuedRun[]): Promise<Set
   if (runs.length === 0) return new Set()
   const made = await TAKE.run<{ id: string }>(tx, { i: await assignSeq(tx, runs) })
   return new Set(made.map((row) => row.id))
+}
+
+const LAST = statement(
+  { i: rows({ bucket: 'smallint', id: 'uuid' }) },
+  ({ i }) => `select i.id, o.created_at, o.completed_at from ${i}
+    cross join lateral (select o.created_at, o.completed_at from wakeful.work_outputs o
+      where o.bucket = i.bucket and o.work_id = i.id and o.slot is not null and o.missed_count > 0
+      order by o.run_number desc limit 1) o
+    where o.completed_at is not null`,
+)
+
+/** Of works some of whose slots have passed, when the last run that covers slots was made and when it ended. */
+export async function lastCovering(
+  tx: Db,
+  works: readonly { bucket: number; id: string }[],
+): Promise<Map<string, { readonly created_at: Date; readonly completed_at: Date }>> {
+  if (works.length === 0) return new Map()
+  const found = await LAST.run<{ id: string; created_at: Date; completed_at: Date }>(tx, {
+    i: works,
+  })
+  return new Map(found.map((row) => [row.id, row]))
 }
 
 const SKIP = statement(

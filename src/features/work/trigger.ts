@@ -16,7 +16,14 @@ import {
 import { claimTx, WORK } from '../../store/due.ts'
 import { recordMissed } from '../people/missed-rows.ts'
 import { writeWorkAsks } from './command-trigger.ts'
-import { afterRun, ERROR_MAX, type FinishedRun, notifySession, planCatchUp } from './rules.ts'
+import {
+  afterRun,
+  ERROR_MAX,
+  type FinishedRun,
+  isNextAfter,
+  notifySession,
+  planCatchUp,
+} from './rules.ts'
 import {
   appendNotices,
   type EndedRun,
@@ -31,6 +38,7 @@ import {
 import {
   beginRuns,
   dueSlots,
+  lastCovering,
   type QueuedRun,
   queueRuns,
   skipSlots,
@@ -50,7 +58,13 @@ export const workTrigger: Trigger = {
     claimTx(db, async (tx) => {
       const { taken, nextMs } = await dueSlots(tx, BATCH)
       const slots = taken.map((slot) => ({ slot, caught: planCatchUp(slot, slot.now) }))
-      const runs = slots.flatMap(({ slot, caught }) => runOf(slot, caught))
+      const before = await lastCovering(tx, taken.filter(hasPassed))
+      const runs = slots.flatMap(({ slot, caught }) => {
+        const last = before.get(slot.id)
+        const since =
+          last !== undefined && isNextAfter(slot, last.completed_at) ? last.created_at : null
+        return runOf(slot, caught, since)
+      })
       const skipped = slots.filter(({ caught }) => caught.slot === null)
       await queueRuns(tx, runs)
       await skipSlots(
@@ -109,13 +123,17 @@ function rowOf(slot: WorkSlot): PromotedRow {
   return promotedRow(latenessMs, { traceparent, session, triggerId, scheduledFor })
 }
 
-function runOf(work: WorkSlot, caught: CatchUpPlan): QueuedRun[] {
+/** Its slot is not the one after the last that ran. */
+const hasPassed = (work: WorkSlot) =>
+  work.scheduled_for !== null && !isNextAfter(work, work.scheduled_for)
+
+function runOf(work: WorkSlot, caught: CatchUpPlan, since: Date | null): QueuedRun[] {
   const { slot: at, nextAt: nextRunAt, missedCount } = caught
   if (at === null) return []
   const { anchor_at: anchor, now } = work
   const schedule = cronSchedule({ ...work, cron_expr: work.frequency_cron ?? '' })
-  const { missed } = toldMissed(caught, { schedule, anchor, since: null, now })
-  const slot = { at, nextRunAt, missedCount, missed }
+  const told = toldMissed(caught, { schedule, anchor, since, now })
+  const slot = { at, nextRunAt, missedCount, told }
   const ids = { workId: work.id, eventId: newId(), outputId: newId() }
   return [{ session: sessionOfSlot(work), ...ids, slot, traceparent: null }]
 }
