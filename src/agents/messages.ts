@@ -8,7 +8,7 @@ import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { TEXT_MAX_BYTES } from '../core/session.ts'
 import { hasUnstorableText, storableText } from '../core/text.ts'
-import { promiseIn } from '../features/alarms/promise.ts'
+import { promiseIn } from '../features/alarms/draft.ts'
 import {
   type AnsweredQuestion,
   type QuestionDraft,

@@ -1,8 +1,8 @@
 /** What a turn may read: alarms and intents of this agent, all work of its user, what is ahead and what came of it, and the person's preferences. */
 
 import { z } from 'zod'
-import { parsedOf, ScheduleError } from '../../packages/schedule/src/index.ts'
 import { listAlarms } from '../features/alarms/rows.ts'
+import { cronWords } from '../features/alarms/rules.ts'
 import { type IntentRow, listIntents } from '../features/intents/rows.ts'
 import { scheduleWords, termsOf } from '../features/intents/rules.ts'
 import { newestChecks, unaskedTurns } from '../features/ledger/occasion-rows.ts'
@@ -48,20 +48,11 @@ export async function ownAlarms({ db, session }: Reads): Promise<OwnAlarm[]> {
   return rows
     .filter(({ agent_id }) => agent_id === session.agentId)
     .map((row) => ({
-      id: row.id,
-      label: row.label,
-      wake_message: row.wake_message,
-      status: row.status,
-      timezone: row.timezone,
-      description: row.cron_expr === '' ? null : rhythmWords(row.cron_expr, row.timezone),
+      ...pick(row, ['id', 'label', 'wake_message', 'status', 'timezone']),
+      description: row.cron_expr === '' ? null : cronWords(row),
       next_fire_at: row.status === 'active' ? row.next_fire_at : null,
       last_fired_at: row.last_fired_at,
     }))
-}
-
-function rhythmWords(cron_expr: string, timezone: string): string {
-  const parsed = parsedOf({ cron_expr, timezone })
-  return parsed instanceof ScheduleError ? parsed.message : parsed.description
 }
 
 const INTENT_FIELDS = [

@@ -1,6 +1,6 @@
 /** The channel of open sockets: it records receipts on the shard of the session. */
 import { backToPending, positionOf } from '../features/sessions/effect-rows.ts'
-import { deliveryOf } from '../kernel/delivery.ts'
+import { deliveryOf } from '../kernel/outbox.ts'
 import { WebSocketChannel } from '../kernel/websocket.ts'
 import type { App } from './app.ts'
 

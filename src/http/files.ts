@@ -9,7 +9,7 @@ import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
 import { attachment, mediaType } from '../features/work/file.ts'
-import { findFile } from '../features/work/file-rows.ts'
+import { findFile } from '../features/work/rows.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { refuseRest, routePath } from './methods.ts'
 

@@ -4,7 +4,6 @@
  * of it for each process; limits up to 100 are asked of the database each time (`isExact`), and what waits is counted in the transaction that adds to it. What is said to use money is added up the same way; while a turn runs, as much as the last one took is reserved.
  */
 import type { Spent } from '../agents/agent.ts'
-import { Refusal } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { SessionRef } from '../core/session.ts'
 import {
@@ -22,16 +21,15 @@ import {
   judgeFire,
   judgeSetting,
   type Limits,
+  NOTHING_USED,
   noticeText,
   type Over,
-  overWords,
-  refusedText,
   stepOf,
   type Used,
 } from '../features/limits/rules.ts'
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
-import type { Failure } from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
+import type { Finished } from './commit.ts'
 import { IDLE, type Service, type Tick } from './service.ts'
 
 /** People and agents that are remembered at once; the one that was quiet longest is forgotten first. */
@@ -137,8 +135,8 @@ export class Budgets implements Service {
 
   /** What stands against setting one more trigger in the turn over this event. Null counts it. */
   set(claim: ClaimedTurn): Over | null {
-    const child = childOf(lineageOf(bornAs(claim)))
-    if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, claim.now)
+    const child = childOfEvent(claim)
+    if (!isSelfMade(child)) return judgeSetting(child, NOTHING_USED, this.limits, claim.now)
     const entry = this.#entry(whomOf(claim), claim.now)
     const over = judgeSetting(child, usedBy(entry), this.limits, claim.now)
     if (over !== null) this.#isOver(entry, over, claim)
@@ -154,7 +152,7 @@ export class Budgets implements Service {
 
   /** The same for callers outside of a turn, but for what waits: `keep` counts that. */
   judge(child: Lineage, whom: Whom, now: Date): Over | null {
-    if (!isSelfMade(child)) return judgeSetting(child, NOTHING, this.limits, now)
+    if (!isSelfMade(child)) return judgeSetting(child, NOTHING_USED, this.limits, now)
     const entry = this.#entry(whom, now)
     const over = judgeSetting(child, { ...usedBy(entry), pending: 0 }, this.limits, now)
     if (over !== null) return over
@@ -248,10 +246,7 @@ export class Budgets implements Service {
 
   async #lookAtPending(entries: readonly Entry[]): Promise<void> {
     const before = entries.map(({ made, fired }) => ({ made, fired }))
-    const whom = entries.map(({ bucket, userId, agentId }) => ({
-      ...{ bucket, user_id: userId, agent_id: agentId },
-    }))
-    const rows = await countPending(this.#db, whom, this.limits.pendingMax)
+    const rows = await countPending(this.#db, entries.map(rowOf), this.limits.pendingMax)
     const of = new Map(rows.map((row) => [`${row.user_id} ${row.agent_id}`, row.pending]))
     entries.forEach((entry, index) => {
       entry.pending = of.get(`${entry.userId} ${entry.agentId}`) ?? 0
@@ -312,8 +307,6 @@ export class Budgets implements Service {
   }
 }
 
-const NOTHING: Used = { fires: 0, pending: 0, calls: 0, usd: 0 }
-
 /** What waits and what is reserved goes on into the next day. */
 function freshEntry(whom: Whom, day: string, before: Entry | undefined): Entry {
   return {
@@ -342,8 +335,8 @@ function usedBy(entry: Entry): Used {
 }
 
 function addedOf({ bucket, userId, agentId, day, fresh, over }: Entry): BudgetAdded {
-  const whom = { bucket, user_id: userId, agent_id: agentId, day }
-  return { ...whom, ...fresh, over_limit: over?.limit ?? null }
+  const whom = rowOf({ bucket, userId, agentId })
+  return { ...whom, day, ...fresh, over_limit: over?.limit ?? null }
 }
 
 /** Told without asking an agent: that a limit was reached must be, too. */
@@ -353,11 +346,17 @@ function isNotice({ type, trigger_id, scheduled_for }: ClaimedTurn): boolean {
 
 const nameOf = ({ userId, agentId }: Pick<Whom, 'userId' | 'agentId'>) => `${userId}:${agentId}`
 
+const rowOf = ({ bucket, userId: user_id, agentId: agent_id }: Whom) => ({
+  bucket,
+  user_id,
+  agent_id,
+})
+
 function whomOf({ bucket, user_id: userId, agent_id: agentId }: ClaimedTurn): Whom {
   return { bucket, userId, agentId }
 }
 
-function sessionOf(claim: ClaimedTurn): SessionRef {
+export function sessionOf(claim: ClaimedTurn): SessionRef {
   return { ...whomOf(claim), key: claim.session_key, threadId: claim.thread_id }
 }
 
@@ -365,13 +364,32 @@ function bornAs({ type, event_id: id, event_created_at: at, lineage }: ClaimedTu
   return { type, id, at, lineage }
 }
 
-/** A fire that a limit keeps from its agent. It is recorded, and not tried again. */
-export function overFailure(over: Over): Failure {
-  const text = `not run: over_budget, ${overWords(over)}`
-  return { cause: 'over_budget', terminal: true, retryAfterMs: 0, text }
+/** Of what the turn over this event sets. */
+export function childOfEvent(claim: ClaimedTurn): Lineage {
+  return childOf(lineageOf(bornAs(claim)))
 }
 
-/** What a turn is told at the call; uncaught, it ends the turn for good. */
-export function settingRefusal(over: Over | null, claim: ClaimedTurn): Refusal | null {
-  return over === null ? null : new Refusal('over_budget', refusedText(over, whomOf(claim)))
+/** A turn that is being committed, as far as it sets something. */
+type Setting = { turn: Pick<Finished, 'claim' | 'result'>; now: Date }
+
+/** After what they set is written. Throws where more waits than may; a shared commit is parted until the one to blame hears it. */
+export async function keepPendingOf(
+  tx: Db,
+  settled: readonly Setting[],
+  max: number | undefined,
+): Promise<void> {
+  if (max === undefined || !isExact(max)) return
+  const whom = new Map(
+    settled.filter(setsItself).map((each) => [nameOf(whomOf(each.turn.claim)), each]),
+  )
+  for (const [, each] of [...whom].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    await keepPending(tx, whomOf(each.turn.claim), each.now, max)
+  }
+}
+
+function setsItself({ turn: { claim, result } }: Setting): boolean {
+  const sets = result?.wishes.some(
+    ({ type }) => type === 'trigger_command' || type === 'schedule_timer',
+  )
+  return sets === true && isSelfMade(childOfEvent(claim))
 }

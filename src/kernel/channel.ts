@@ -2,7 +2,7 @@
 import type { Origin } from '../features/limits/lineage.ts'
 import type { Reached, Receipt, Undelivered, Wanted } from '../features/sessions/effect-rows.ts'
 import type { EventRow } from '../features/sessions/event-rows.ts'
-import type { Reason } from '../features/sessions/reason.ts'
+import type { Reason } from '../features/sessions/gate.ts'
 
 export interface Channel {
   readonly name: string

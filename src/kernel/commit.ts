@@ -15,8 +15,16 @@ import {
   writeBlobs,
   writePendingWrites,
 } from '../features/sessions/checkpoint-rows.ts'
-import type { Decision, EffectRow, Failure, Policy } from '../features/sessions/turn.ts'
-import { afterFailure, decide, heldDecision, openingCounters } from '../features/sessions/turn.ts'
+import {
+  afterFailure,
+  type Decision,
+  decide,
+  type EffectRow,
+  type Failure,
+  heldDecision,
+  openingCounters,
+  type Policy,
+} from '../features/sessions/turn.ts'
 import {
   HeadMovedError,
   lockHeads,
@@ -26,7 +34,7 @@ import {
 } from '../features/sessions/turn-rows.ts'
 import type { Db } from '../store/db.ts'
 import { commitTx, databaseNow } from '../store/due.ts'
-import { childOfEvent, keepPendingOf } from './pending.ts'
+import { childOfEvent, keepPendingOf, sessionOf } from './budgets.ts'
 import {
   type Counted,
   countSpoken,
@@ -318,20 +326,13 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
 function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): PendingCommand[] {
   const { claim, result } = turn
   const { traceparent, decision } = row
-  const session = {
-    key: claim.session_key,
-    userId: claim.user_id,
-    agentId: claim.agent_id,
-    threadId: claim.thread_id,
-    bucket: claim.bucket,
-  }
   const wishes = (result?.wishes ?? []).slice(0, EFFECTS_PER_TURN_MAX)
   const plain = wishes.filter((wish) => wish.type === 'trigger_command')
   const wanted = [...plain, ...(decision.along ?? [])].filter((wish) => wish.trigger === trigger)
   if (wanted.length === 0) return []
   const lineage = lineageText(childOfEvent(claim))
   return wanted.map(({ ask }) => ({
-    session,
+    session: sessionOf(claim),
     wish: { type: 'trigger_command', trigger, ask },
     eventSeq: claim.seq,
     traceparent,

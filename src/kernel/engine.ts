@@ -5,20 +5,26 @@ import { DEFAULT_LIMITS } from '../features/limits/rules.ts'
 import type { Policy } from '../features/sessions/turn.ts'
 import type { Store } from '../store/open.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
-import { aheadService } from './ahead.ts'
 import { Budgets } from './budgets.ts'
 import type { Channel } from './channel.ts'
-import { clockService } from './clock.ts'
-import { guardExit } from './guard.ts'
+import { aheadService, clockService } from './clock.ts'
 import { LocalHints, type Topic } from './hints.ts'
 import type { Meter } from './meter.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
-import { round, together } from './round.ts'
-import { IDLE, Loop, type Service, type Tick } from './service.ts'
+import { guardExit } from './run.ts'
+import {
+  IDLE,
+  Loop,
+  round,
+  type Service,
+  SILENT,
+  type TestSignals,
+  type Tick,
+  together,
+} from './service.ts'
 import { Stops } from './stops.ts'
-import { SILENT, type TestSignals } from './test-signals.ts'
 import type { Trigger } from './trigger.ts'
 import { type Agents, TurnsService } from './turns.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'

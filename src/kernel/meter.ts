@@ -1,6 +1,5 @@
 /** What the engine reports about itself. The engine only calls; who counts, and how, is decided at the door. */
-import type { Verdict } from '../features/sessions/gate.ts'
-import type { Reason } from '../features/sessions/reason.ts'
+import type { Reason, Verdict } from '../features/sessions/gate.ts'
 
 export interface TurnRecord {
   readonly agentId: string

@@ -2,6 +2,7 @@
  * The outbox service: brings undelivered effects to the channels that hold connections for them. It
  * looks at once where a hint says so, and at everybody connected to this process on every poll.
  */
+
 import { performance } from 'node:perf_hooks'
 import {
   type Receipt,
@@ -10,11 +11,41 @@ import {
   wentBack,
 } from '../features/sessions/effect-rows.ts'
 import { eventsOf } from '../features/sessions/event-rows.ts'
+import type { Reason } from '../features/sessions/gate.ts'
 import type { Db } from '../store/db.ts'
 import { GroupCommit } from '../store/group.ts'
 import type { Channel } from './channel.ts'
-import type { Meter } from './meter.ts'
+import type { DeliveryRecord, Meter } from './meter.ts'
 import type { Service, Tick } from './service.ts'
+
+interface Message {
+  readonly id: string
+  readonly session_key: string
+  readonly event_seq: number
+  readonly reason: Reason
+  /** JSON text. */
+  readonly origin: string | null
+  readonly checkpoint_id?: string
+  readonly traceparent?: string | null
+}
+
+type Result = Pick<DeliveryRecord, 'channel' | 'result' | 'durationMs' | 'error'>
+type More = Partial<Pick<DeliveryRecord, 'attempt' | 'traceparent'>>
+
+export function deliveryOf(message: Message, result: Result, more: More = {}): DeliveryRecord {
+  const { id, session_key, event_seq, reason, checkpoint_id, traceparent, origin } = message
+  const from = origin === null ? null : (JSON.parse(origin) as { kind: string; id?: string })
+  return {
+    ...{ id, reason, sessionKey: session_key, eventSeq: event_seq },
+    ...{ checkpointId: checkpoint_id ?? null, traceparent: traceparent ?? null },
+    trigger: from?.kind ?? 'user_message',
+    triggerId: from?.id ?? null,
+    slot: null,
+    attempt: null,
+    ...result,
+    ...more,
+  }
+}
 
 export interface OutboxOptions {
   readonly reads: Db

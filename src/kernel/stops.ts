@@ -2,7 +2,6 @@
  * The switch in this process: what is stopped, as it was read last. Looked up twice a second and at every hint, so that a stop bites
  * everywhere within one second. Services ask before they begin something and are told when it changes.
  */
-
 import { currentStops, letGo } from '../features/limits/stop-rows.ts'
 import {
   HELD_UNTIL,

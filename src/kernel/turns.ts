@@ -6,8 +6,7 @@ import { performance } from 'node:perf_hooks'
 import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
-import { type DeferredRow, lateWith } from '../features/people/deferred-rows.ts'
-import type { Deferral } from '../features/people/speak.ts'
+import type { DeferredRow } from '../features/people/deferred-rows.ts'
 import { type ClaimedTurn, claimTurns } from '../features/sessions/rows.ts'
 import type { Policy } from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
@@ -20,25 +19,32 @@ import {
   SESSIONS,
 } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
-import { abortLate, abortStopped, abortWithdrawn } from './aborts.ts'
-import { BatchLeases, type BatchLeasesOptions } from './batch-leases.ts'
-import { type Budgets, overFailure } from './budgets.ts'
+import type { Budgets } from './budgets.ts'
 import { Capacity, type ClaimPlan } from './capacity.ts'
 import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
-import { failureOf, LeaseLostError, neverRun, Run, StoppedError } from './guard.ts'
+import { type Due, type Ending, failed, type Gate, gatesOf, HELD, Stopping } from './gates.ts'
 import type { Hints } from './hints.ts'
-import { inputOf } from './input.ts'
-import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
+import {
+  BatchLeases,
+  type BatchLeasesOptions,
+  LeasedRuns,
+  retryWhileUnavailable,
+} from './leased-runs.ts'
 import type { Meter } from './meter.ts'
-import { heldBack, isRelease } from './preferences.ts'
-import { reportTurn } from './record.ts'
-import type { Service, Tick } from './service.ts'
-import { notifyStarted, releasedSlots, withdrawnTurns } from './slots.ts'
+import { isRelease } from './preferences.ts'
+import { failureOf, inputOf, LeaseLostError, Run, reportTurn, StoppedError } from './run.ts'
+import type { Service, TestSignals, Tick } from './service.ts'
+import {
+  abortLate,
+  abortStopped,
+  abortWithdrawn,
+  notifyStarted,
+  releasedSlots,
+  withdrawnTurns,
+} from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
-import { HELD, Stopping } from './stopping.ts'
 import type { Stops } from './stops.ts'
-import type { TestSignals } from './test-signals.ts'
 import { type CapacityGrant, soonest } from './trigger.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
@@ -64,14 +70,7 @@ export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
   readonly limited?: Map<string, number>
 }
 
-interface Running {
-  readonly claim: ClaimedTurn
-  readonly token: string
-  /** Its slot was cancelled before the turn began. */
-  readonly withdrawn: boolean
-  /** What was deferred and is released by its event, as far as it was not cancelled since. */
-  readonly slots: readonly DeferredRow[] | undefined
-  readonly run: Run
+interface Running extends Due {
   readonly span: Span
   /** By the monotonic clock, when its claim had come back. */
   readonly claimedMs: number
@@ -109,6 +108,8 @@ export class TurnsService implements Service, Runner {
   /** Leased under a clock that is moved by hand: they begin with those that are claimed, so that all of an instant are in one order. */
   readonly #waiting: Pick<Running, 'claim' | 'token'>[] = []
 
+  readonly #gates: readonly Gate[]
+
   constructor(options: TurnsOptions) {
     this.#options = options
     this.#tracer = options.tracer ?? UNTRACED
@@ -121,6 +122,7 @@ export class TurnsService implements Service, Runner {
       meter: options.meter,
     })
     this.#stopping = new Stopping(options.claims, options.stops)
+    this.#gates = gatesOf(options, this.#stopping)
     options.stops.onChange(() => {
       abortStopped(this.#running.runs(), options.stops)
       for (const topic of ['turns', 'clock'] as const) options.hints.local(topic)
@@ -314,62 +316,44 @@ export class TurnsService implements Service, Runner {
     )
   }
 
+  /** Null: there is nothing to commit. */
   async #run(running: Running): Promise<Finished | null> {
-    const { claim, token, withdrawn, run, span } = running
+    const ending = await this.#ending(running)
+    if (ending === HELD) return null
+    const { claim, token, span, slots } = running
     const { traceparent } = span
-    const slots = running.slots === undefined ? {} : { slots: running.slots }
-    const stopped = await this.#stopping.of({ ...running, traceparent })
-    if (stopped !== null) return stopped === HELD ? null : { ...stopped, ...slots }
-    const never = neverRun(claim, withdrawn)
-    if (never !== null) return { claim, token, traceparent, result: null, failure: never, ...slots }
-    const held = await this.#heldBack(running)
-    if (held !== null)
-      return { claim, token, traceparent, result: null, failure: null, held, ...slots }
-    const { budgets } = this.#options
-    const over = await this.#whileAway(run, () => budgets.fire(claim))
-    if (over !== null)
-      return { claim, token, traceparent, result: null, failure: overFailure(over), ...slots }
+    return { claim, token, traceparent, ...(slots === undefined ? {} : { slots }), ...ending }
+  }
+
+  async #ending(running: Running): Promise<Ending> {
+    for (const gate of this.#gates) {
+      const ending = await gate(running)
+      if (ending !== null) return ending
+    }
+    return this.#enter(running)
+  }
+
+  async #enter(running: Running): Promise<Ending> {
+    const { claim, run, span } = running
+    const { agents, budgets, stops, meter } = this.#options
     const settle = budgets.reserve(claim)
     try {
-      const agent = this.#options.agents.get(claim.agent_id)
+      const agent = agents.get(claim.agent_id)
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
       const result = await span.run(() =>
         run.start(() => agent.run(inputOf(claim, run, this.#options))),
       )
       settle(result.spent, false)
-      if (this.#options.stops.turn(claim, running.slots) !== 'run') throw new StoppedError()
-      return { claim, token, traceparent, result, failure: null, ...slots }
+      if (stops.turn(claim, running.slots) !== 'run') throw new StoppedError()
+      return { result, failure: null }
     } catch (error) {
       settle(undefined, true)
-      if (error instanceof LeaseLostError) {
-        this.#options.meter.leasesLost(1)
-        return null
-      }
-      if (error instanceof StoppedError) {
-        const stopped = await this.#stopping.of({ ...running, traceparent }, 'hold')
-        return stopped === HELD || stopped === null ? null : { ...stopped, ...slots }
-      }
-      return { claim, token, traceparent, result: null, failure: failureOf(error), ...slots }
+      if (error instanceof StoppedError) return (await this.#stopping.of(running, 'hold')) ?? HELD
+      if (!(error instanceof LeaseLostError)) return failed(failureOf(error))
+      meter.leasesLost(1)
+      return HELD
     }
-  }
-
-  #heldBack({ claim, slots, run }: Running): Promise<Deferral | null> {
-    const { claims, policy } = this.#options
-    const { bucket, session_key: key, user_id: userId, event_id: eventId } = claim
-    const turn = { claim, result: null, ...(slots === undefined ? {} : { slots }) }
-    return heldBack(turn, policy.timezone ?? 'UTC', () =>
-      this.#whileAway(run, () => lateWith(claims, { bucket, key, userId, eventId })),
-    )
-  }
-
-  /** Asked until the database answers: one that is away costs no turn. */
-  #whileAway<T>(run: Run, ask: () => Promise<T>): Promise<T | null> {
-    const { meter } = this.#options
-    return retryWhileUnavailable(ask, {
-      trouble: (error) => meter.trouble('turns', error),
-      over: () => run.aborted,
-    })
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {

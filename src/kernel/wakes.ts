@@ -21,10 +21,9 @@ import {
   SLOW_SWEEP_MS,
 } from './leased-runs.ts'
 import type { DeliveryRecord, Meter } from './meter.ts'
-import { IDLE, type Service, type Tick } from './service.ts'
+import { IDLE, type Service, type TestSignals, type Tick } from './service.ts'
 import { batchSpan, endDelivery, wakeSpan } from './spans.ts'
 import { DROPPED, type Stops } from './stops.ts'
-import type { TestSignals } from './test-signals.ts'
 import type { WakeCall, WakeResult, WakeSource } from './trigger.ts'
 
 export interface WakesOptions {

@@ -21,7 +21,7 @@ import { readWord } from '../../packages/channels/hub/src/text.ts'
 import { heardOf } from '../../packages/channels/slack/src/payload.ts'
 import { encrypted } from '../../packages/channels/web-push/src/crypto.ts'
 import { postedOf } from '../../packages/channels/whatsapp/src/payload.ts'
-import { REASONS } from '../../src/features/sessions/reason.ts'
+import { REASONS } from '../../src/features/sessions/gate.ts'
 
 const HOUR = 3_600_000
 const WINDOWS: Record<string, Window> = {

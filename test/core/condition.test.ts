@@ -3,13 +3,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type Fact,
+  holdsPhrase,
   indexFacts,
   judgeCondition,
   type Memory,
   matchFacts,
   watchesOf,
+  wordsOf,
 } from '../../src/features/intents/condition.ts'
-import { holdsPhrase, wordsOf } from '../../src/features/intents/keywords.ts'
 import { OPERATORS, type TriggerCondition } from '../../src/features/intents/rules.ts'
 import { newsSignal, priceSignal } from '../../src/features/intents/signal.ts'
 

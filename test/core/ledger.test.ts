@@ -14,7 +14,7 @@ import {
   type TurnFact,
 } from '../../src/features/ledger/rules.ts'
 import { slotWords, type Told } from '../../src/features/ledger/sentence.ts'
-import type { Reason } from '../../src/features/sessions/reason.ts'
+import type { Reason } from '../../src/features/sessions/gate.ts'
 
 const AT = new Date('2026-01-01T21:04:00Z')
 const LATER = new Date('2026-01-01T21:09:00Z')

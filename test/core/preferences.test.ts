@@ -10,7 +10,7 @@ import {
   unaskedToday,
 } from '../../src/features/people/preferences.ts'
 import { quietErrors, quietUntil, WEEKDAYS } from '../../src/features/people/quiet.ts'
-import { REASONS } from '../../src/features/sessions/reason.ts'
+import { REASONS } from '../../src/features/sessions/gate.ts'
 
 const NIGHT = [{ from: '22:00', to: '07:30' }]
 const NEW_YORK = 'America/New_York'

@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EVENT_TYPES, type EventType } from '../../src/core/session.ts'
-import { type Counters, QUIET } from '../../src/features/sessions/gate.ts'
-import { REASONS, reasonOf } from '../../src/features/sessions/reason.ts'
+import { type Counters, QUIET, REASONS, reasonOf } from '../../src/features/sessions/gate.ts'
 import {
   type Decision,
   decide,

@@ -21,7 +21,7 @@ import { workTrigger } from '../../src/features/work/trigger.ts'
 import { callsOf } from '../../src/index.ts'
 import type { Channel } from '../../src/kernel/channel.ts'
 import { Engine, type EngineOptions } from '../../src/kernel/engine.ts'
-import type { Moment, TestSignals } from '../../src/kernel/test-signals.ts'
+import type { Moment, TestSignals } from '../../src/kernel/service.ts'
 import { databaseEnv } from '../setup/stores.ts'
 
 export const START = Date.UTC(2026, 0, 1)

@@ -1,7 +1,7 @@
 /** Whatever an agent throws is recorded as the failure of its turn, and its conversation goes on (invariant 14). */
 import { expect, it } from 'vitest'
 import { errorText, RetryableError } from '../../src/core/errors.ts'
-import { failureOf } from '../../src/kernel/guard.ts'
+import { failureOf } from '../../src/kernel/run.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
 

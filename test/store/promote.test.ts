@@ -1,8 +1,7 @@
 /** Timers whose sessions are leased with their promotion: as if they had been promoted and then claimed. */
 import { expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { endLeases, markHeld } from '../../src/features/sessions/lease-rows.ts'
-import { claimTurns } from '../../src/features/sessions/rows.ts'
+import { claimTurns, endLeases, markHeld } from '../../src/features/sessions/rows.ts'
 import { promoteTimers, putTimer } from '../../src/features/timers/rows.ts'
 import type { Db } from '../../src/store/db.ts'
 import { eachStore } from '../setup/stores.ts'

@@ -5,7 +5,7 @@
 
 import type { Fetched, FetchRequest } from '../../../src/calls/fetcher.ts'
 import { errorText } from '../../../src/core/errors.ts'
-import { wordsOf } from '../../../src/features/intents/keywords.ts'
+import { wordsOf } from '../../../src/features/intents/condition.ts'
 import { type Got, SourceError } from '../../../src/features/intents/source.ts'
 import { textOf } from '../../sources/src/charset.ts'
 import { linkOf } from '../../sources/src/feed.ts'

@@ -1,6 +1,6 @@
 /** Headlines from RSS and Atom feeds. */
 
-import { fold } from '../../../src/features/intents/keywords.ts'
+import { fold } from '../../../src/features/intents/condition.ts'
 import { sourceKey } from '../../../src/features/intents/polling.ts'
 import {
   BODY_MAX_BYTES,

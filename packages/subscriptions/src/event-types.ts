@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { keyPart, shortName } from '../../../src/core/fields.ts'
-import { REASONS } from '../../../src/features/sessions/reason.ts'
+import { REASONS } from '../../../src/features/sessions/gate.ts'
 
 export const EVENT_NAMES = [
   'alarm.due',

@@ -2,8 +2,13 @@
  * From what was asked for to an alarm that can be kept. Needs the database's time ("in 20 minutes",
  * "in the future"), so it runs where the row is written. Refuses with all reasons at once.
  */
-
 import type { z } from 'zod'
+import {
+  type RawJson,
+  readJson,
+  readLevel,
+  writeJson,
+} from '../../../packages/exact-json/src/index.ts'
 import {
   formatLocal,
   instantIn,
@@ -18,7 +23,7 @@ import {
 import { MAX_FAILURES } from '../../core/backoff.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { bucketOf } from '../../core/session.ts'
+import { bucketOf, type EventType } from '../../core/session.ts'
 import type { AuditHead } from '../identity/audit.ts'
 import type { AlarmFields, alarmTimes } from './fields.ts'
 import type { AlarmKind } from './rules.ts'
@@ -162,3 +167,26 @@ function attempt(field: string, errors: string[], read: () => Planned): Planned 
 
 /** What a turn may ask of alarms. */
 export type AlarmAsk = { readonly set: AlarmDraft } | { readonly cancel: string }
+
+const MARK = '{"tool_id":"promise","promise":{'
+const OPAQUE: ReadonlySet<string> = new Set(['payload'])
+
+/** What is said, and the fields of its alarm, whose id is known already. */
+export interface MadePromise extends Readonly<Record<string, unknown>> {
+  readonly id: string
+  readonly content: string
+}
+
+/** The alarm's own payload stays the text it was posted in. */
+export function promisePayload(promise: MadePromise): string {
+  return writeJson({ tool_id: 'promise', promise })
+}
+
+export function promiseIn(event: {
+  readonly type: EventType
+  readonly payload: string
+}): MadePromise | null {
+  if (event.type !== 'tool_result' || !event.payload.startsWith(MARK)) return null
+  const { promise } = readLevel(event.payload) as { promise: RawJson }
+  return readJson(promise.text, OPAQUE) as MadePromise
+}

@@ -10,13 +10,14 @@ import { Refusal, TerminalError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf, sessionOf } from '../../core/session.ts'
 import { storableText } from '../../core/text.ts'
-import { givenUp, toldMissed } from '../../kernel/missed.ts'
 import {
   BATCH,
+  givenUp,
   type PromotedRow,
   promotedRow,
   type SlotOutcome,
   type Trigger,
+  toldMissed,
   type WakeCall,
   type WakeResult,
   type WakeSource,
@@ -30,7 +31,14 @@ import { recordMissed } from '../people/missed-rows.ts'
 import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from './draft.ts'
 import { alarmsByKey, cancelOwnAlarms, insertAlarms, keyOf, type SetAlarm } from './rows.ts'
 import { type Attempt, missedBy, planCatchUp, settleAlarm, skippedAlarm } from './rules.ts'
-import { lockByEvent, lockByToken, type SettledSlot, settleSlots } from './settle-rows.ts'
+import {
+  lockByEvent,
+  lockByToken,
+  recordWakes,
+  type SettledSlot,
+  settleSlots,
+  type WakeRecord,
+} from './settle-rows.ts'
 import {
   type AlarmEvent,
   type AlarmSlot,
@@ -40,7 +48,6 @@ import {
   promoteSlots,
   withdrawnEvents,
 } from './slot-rows.ts'
-import { recordWakes, type WakeRecord } from './wake-rows.ts'
 
 const ERROR_MAX = 2000
 

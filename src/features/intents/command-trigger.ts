@@ -3,8 +3,7 @@
 import type { PendingCommand } from '../../kernel/trigger.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
-import { changeIntent } from './change.ts'
-import { type IntentDraft, type IntentSaid, intentWish, planIntent } from './draft.ts'
+import { changeIntent, type IntentDraft, type IntentSaid, intentWish, planIntent } from './draft.ts'
 import {
   deleteOwnIntents,
   getIntent,

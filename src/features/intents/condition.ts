@@ -2,8 +2,6 @@
  * Conditions: what an intent waits for, judged by what was seen. Pure, and data only: no code and no patterns
  * of a user's are run here.
  */
-
-import { holdsPhrase, wordsOf } from './keywords.ts'
 import {
   CALENDAR_MINUTES,
   type IntentTrigger,
@@ -11,6 +9,30 @@ import {
   type TriggerCondition,
 } from './rules.ts'
 import { type SignalKind, tickerKey } from './signal.ts'
+
+/** One spelling for all cases of a text: also ß and SS, ς and σ, and full-width letters. */
+export function fold(text: string): string {
+  return text.normalize('NFKC').toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
+}
+
+/** Scripts that write without spaces: there each letter is a word, and a keyword is a sequence of them. */
+const UNSPACED =
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
+const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+
+export function wordsOf(text: string): string[] {
+  return fold(text).match(WORD) ?? []
+}
+
+/** Whether the words of `phrase` stand one after another in `words`. */
+export function holdsPhrase(words: readonly string[], phrase: readonly string[]): boolean {
+  const [first] = phrase
+  if (first === undefined) return false
+  for (let at = words.indexOf(first); at >= 0; at = words.indexOf(first, at + 1)) {
+    if (phrase.every((word, offset) => words[at + offset] === word)) return true
+  }
+  return false
+}
 
 export interface Watch {
   readonly kind: SignalKind

@@ -1,9 +1,16 @@
 /** An intent on its way to a row: what was asked for, in the words of its columns, JSON as text. Pure. */
-
 import { instantIn } from '../../../packages/schedule/src/index.ts'
 import type { RowOf } from '../../core/columns.ts'
+import { validateIntent } from './checks.ts'
 import type { INTENT_PLAN, IntentFields } from './fields.ts'
-import { firstCheck, type IntentTerms, onceAt, termsOf } from './rules.ts'
+import {
+  firstCheck,
+  type IntentTerms,
+  isConditionType,
+  isExpired,
+  onceAt,
+  termsOf,
+} from './rules.ts'
 
 /** What an owner says of an intent, as it is kept, with when it is looked at next. */
 export type IntentPlan = RowOf<typeof INTENT_PLAN>
@@ -79,4 +86,46 @@ export function planIntent(wish: IntentWish, now: Date, anchor = now): IntentPla
   const late = wish.trigger_type === 'once' ? onceAt(terms) : null
   const next_check = wish.enabled ? (firstCheck(terms, now) ?? late) : null
   return { ...wish, anchor_at: anchor, next_check }
+}
+
+export interface IntentChange {
+  readonly plan: IntentPlan
+  /** What it remembers of its condition begins again. */
+  readonly fresh: boolean
+  /** It counts against the limit from now on, and did not before. */
+  readonly enabling: boolean
+}
+
+/** What another trigger, zone or a new start makes to be reckoned again. */
+function touches(row: IntentPlan, wish: IntentWish, now: Date) {
+  const schedule = row.trigger_schedule !== wish.trigger_schedule
+  const condition = row.trigger_condition !== wish.trigger_condition
+  const type = row.trigger_type !== wish.trigger_type
+  const waitsAnew = condition && isConditionType(wish.trigger_type)
+  const timing = schedule || type || row.timezone !== wish.timezone || waitsAnew
+  // What has expired does not count against the limit, so to give it more time is to enable it again.
+  const revived = isExpired(row, now) && !isExpired(wish, now)
+  const enabling = wish.enabled && (!row.enabled || revived)
+  // A grid of its own begins with a schedule of its own; a pause keeps it.
+  return { timing, condition, enabling, grid: schedule || type }
+}
+
+/** What is wrong with the wish goes to `errors`. */
+export function changeIntent(
+  row: IntentPlan,
+  wish: IntentWish,
+  now: Date,
+  errors: string[],
+): IntentChange {
+  const { timing, condition, enabling, grid } = touches(row, wish, now)
+  const anchor = grid ? now : row.anchor_at
+  // Whatever its times are by now, it can be renamed.
+  if (timing || condition || enabling) errors.push(...validateIntent(termsFrom(wish, anchor), now))
+  const again = timing || enabling
+  const kept = { ...wish, anchor_at: anchor, next_check: wish.enabled ? row.next_check : null }
+  return {
+    plan: again ? planIntent(wish, now, anchor) : kept,
+    fresh: again || condition,
+    enabling,
+  }
 }

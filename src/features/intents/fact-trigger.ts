@@ -1,8 +1,7 @@
 /** Facts as conditions read them: their words, and what is told of them when they fire. */
 
 import { storableText } from '../../core/text.ts'
-import type { Fact } from './condition.ts'
-import { wordsOf } from './keywords.ts'
+import { type Fact, wordsOf } from './condition.ts'
 import type { CalendarFact, EventFact, NewsFact, SignalKind } from './signal.ts'
 
 /** What an agent is told of a long text. */

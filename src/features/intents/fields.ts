@@ -17,7 +17,7 @@ import {
   words,
 } from '../../core/fields.ts'
 import { UNATTENDED, unattended } from '../questions/rules.ts'
-import { wordsOf } from './keywords.ts'
+import { wordsOf } from './condition.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './rules.ts'
 
 const NAME_MAX = 256

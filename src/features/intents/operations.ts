@@ -18,9 +18,8 @@ import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
 import { asPerson } from '../../store/owned.ts'
 import { zoneFor } from '../people/zone-operations.ts'
-import { changeIntent } from './change.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from './checks.ts'
-import { intentWish, planIntent, termsFrom } from './draft.ts'
+import { changeIntent, intentWish, planIntent, termsFrom } from './draft.ts'
 import {
   deleteIntent,
   getIntent,

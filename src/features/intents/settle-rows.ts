@@ -4,8 +4,7 @@ import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
 import { lockingByEvent } from '../../store/slots.ts'
 import { rows, rowsOf, statement } from '../../store/statement.ts'
-import type { ExecutionStatus } from './rules.ts'
-import type { AfterTurn } from './slot.ts'
+import type { AfterTurn, ExecutionStatus } from './rules.ts'
 import { type IntentSlot, SLOT } from './slot-rows.ts'
 
 export const lockByEvent = lockingByEvent<IntentSlot>('wakeful.scheduled_intents', SLOT)

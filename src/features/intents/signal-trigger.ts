@@ -9,8 +9,8 @@ import { commitTx } from '../../store/due.ts'
 import type { AuditEntry } from '../identity/audit.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
 import type { Policy } from '../sessions/turn.ts'
+import { wordsOf } from './condition.ts'
 import { LOOK_AGAIN, type Look, lookAtSignals, type Told } from './evaluation-trigger.ts'
-import { wordsOf } from './keywords.ts'
 import { type NewSignal, tickerKey } from './signal.ts'
 import {
   dropSignals,

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { AuditHead } from '../identity/audit.ts'
-import { fold } from './keywords.ts'
+import { fold } from './condition.ts'
 
 export const SIGNAL_KINDS = ['price', 'news', 'event', 'calendar'] as const
 export type SignalKind = (typeof SIGNAL_KINDS)[number]

@@ -7,14 +7,15 @@ import { type Schedule, ScheduleError } from '../../../packages/schedule/src/ind
 import { newId } from '../../core/ids.ts'
 import { MAIN_THREAD, parseSessionKey, type SessionRef, sessionOf } from '../../core/session.ts'
 import { storableText } from '../../core/text.ts'
-import { givenUp, toldMissed } from '../../kernel/missed.ts'
 import {
   BATCH,
   type CapacityGrant,
+  givenUp,
   type PromotedRow,
   promotedRow,
   type SlotOutcome,
   type Trigger,
+  toldMissed,
 } from '../../kernel/trigger.ts'
 import type { Db } from '../../store/db.ts'
 import { claimTx, INTENTS } from '../../store/due.ts'
@@ -26,11 +27,13 @@ import { writeIntentAsks } from './command-trigger.ts'
 import { evaluateDue, type Look } from './evaluation-trigger.ts'
 import {
   afterReport,
+  afterTurn,
   EXPIRED,
   type IntentTerms,
   isConditionType,
   PRIORITIES,
   scheduleOf,
+  slotOf,
   termsOf,
 } from './rules.ts'
 import {
@@ -42,7 +45,6 @@ import {
   settleSlots,
 } from './settle-rows.ts'
 import { useFacts } from './signal-rows.ts'
-import { afterTurn, slotOf } from './slot.ts'
 import {
   type Check,
   dueSlots,

@@ -3,8 +3,7 @@
  * facts are read from the tables that hold them anyway; nothing here is kept a second time.
  */
 import type { DeferRule } from '../people/preferences.ts'
-import type { Verdict } from '../sessions/gate.ts'
-import type { Reason } from '../sessions/reason.ts'
+import type { Reason, Verdict } from '../sessions/gate.ts'
 import type { TurnCause } from '../sessions/turn.ts'
 
 export const TRIGGER_KINDS = ['timer', 'alarm', 'intent', 'work'] as const

@@ -3,7 +3,7 @@
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import { DEFER_RULES } from '../people/preferences.ts'
 import { RULE_WORDS } from '../people/words.ts'
-import type { Reason } from '../sessions/reason.ts'
+import type { Reason } from '../sessions/gate.ts'
 import type { Cause, EventFacts, Judged, LedgerKind, SlotFacts } from './rules.ts'
 
 export interface Told extends Judged {

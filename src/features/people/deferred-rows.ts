@@ -2,14 +2,13 @@
 
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import type { Place } from '../../store/due.ts'
-import { DEFERRED, eqByKey, NOW } from '../../store/due.ts'
+import { DEFERRED, eqByKey, NOW, type Place } from '../../store/due.ts'
 import { type PageQuery, readPage, type Table } from '../../store/page.ts'
 import { dueFrom, NUMBERED, type Numbered, type SlotEvent } from '../../store/slots.ts'
 import { rows, rowsOf, statement } from '../../store/statement.ts'
 import { INTENT_CRON } from '../../store/zoned.ts'
+import type { Reason } from '../sessions/gate.ts'
 import { assignSeq } from '../sessions/number-rows.ts'
-import type { Reason } from '../sessions/reason.ts'
 import type { DeferRule } from './preferences.ts'
 
 export const DEFERRED_KINDS = ['alarm', 'intent', 'work'] as const

@@ -1,7 +1,7 @@
 /** What becomes of a deferred slot when its person's preferences change or its time comes. Pure. */
 
 import { parseSessionKey } from '../../core/session.ts'
-import type { Reason } from '../sessions/reason.ts'
+import type { Reason } from '../sessions/gate.ts'
 import {
   type DeferRule,
   judgePreferences,

@@ -17,7 +17,7 @@ import { KEY_PART, KEY_PART_FORM, LOCAL_USER } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
 import { asPerson } from '../../store/owned.ts'
-import { REASONS } from '../sessions/reason.ts'
+import { REASONS } from '../sessions/gate.ts'
 import { type PreferenceWish, pauseEnd } from './change.ts'
 import {
   askForDeferred,

@@ -4,7 +4,7 @@
  */
 import { DAY, dateText } from '../../../packages/schedule/src/calendar.ts'
 import { dayBounds, localDay, wallAt, zoneOf } from '../../../packages/schedule/src/zone.ts'
-import type { Reason } from '../sessions/reason.ts'
+import type { Reason } from '../sessions/gate.ts'
 import { type QuietWindow, quietUntil } from './quiet.ts'
 
 export const PREFERENCE_RULES = ['quiet_hours', 'day_limit', 'paused', 'agent_muted'] as const

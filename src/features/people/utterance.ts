@@ -1,7 +1,7 @@
 /** What an event would have its agent say, as far as preferences ask: told by its type and payload. Pure. */
 
 import type { EventType } from '../../core/session.ts'
-import { reasonOf } from '../sessions/reason.ts'
+import { reasonOf } from '../sessions/gate.ts'
 import type { Utterance } from './preferences.ts'
 
 /** Facts do not become untrue: their slots are used up when they are deferred, so that the next headline is a slot of its own. */

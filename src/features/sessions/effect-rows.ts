@@ -7,7 +7,7 @@ import type { SessionRef } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
 import { type RowOf, rows, statement } from '../../store/statement.ts'
-import type { Reason } from './reason.ts'
+import type { Reason } from './gate.ts'
 
 export interface Undelivered {
   readonly bucket: number

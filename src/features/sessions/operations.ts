@@ -1,26 +1,52 @@
 /** Sessions: speak to an agent, and see what became of it. */
+
 import { z } from 'zod'
 import { isZone, localInstant, zoneError } from '../../../packages/schedule/src/index.ts'
 import {
   type Context,
   listQuery,
   mergedPages,
+  notify,
   opaqueJson,
   operation,
   pageFrom,
   pageOf,
 } from '../../api/contract.ts'
+import { messageLineage } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
 import { sessionKey, timezone } from '../../core/fields.ts'
-import { bucketOf, TEXT_MAX_BYTES } from '../../core/session.ts'
+import { newId } from '../../core/ids.ts'
+import { bucketOf, type EventType, type SessionRef, TEXT_MAX_BYTES } from '../../core/session.ts'
 import { rememberZone } from '../people/rows.ts'
 import { timerView, timerViewSchema } from '../timers/operations.ts'
 import { listTimers, type TimerRow } from '../timers/rows.ts'
-import { appendEvent } from './append-operations.ts'
+import type { Appended, NewEvent } from './event-rows.ts'
 import { judge } from './gate.ts'
 import { eventSchema, eventView, sessionLists } from './list-operations.ts'
-import { sessionNotFound, sessionOf, sessionParams } from './ref-operations.ts'
+import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './ref-operations.ts'
 import { getSession, listSessions, type SessionHead } from './rows.ts'
+
+export async function appendEvent(
+  ctx: Context,
+  session: SessionRef,
+  type: EventType,
+  payload: string,
+  clientId: string | null,
+  about?: NewEvent['about'],
+): Promise<Appended> {
+  requireAgent(ctx, session)
+  const traceparent = ctx.traceparent ?? null
+  const lineage = await messageLineage(ctx)
+  const event: NewEvent = {
+    ...{ session, id: newId(), type, payload, clientId, traceparent, lineage },
+    ...(about === undefined ? {} : { about }),
+  }
+  if (!ctx.inTransaction) return ctx.kernel.writes.append({ ...event, audit: ctx.entry ?? null })
+  const row = await ctx.kernel.writes.append(event, ctx.db)
+  notify(ctx, 'turns')
+  notify(ctx, 'outbox', [session.key])
+  return row
+}
 
 const CLIENT_ID_MAX = 128
 const TOOL_ID_MAX = 128

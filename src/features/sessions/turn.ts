@@ -14,8 +14,16 @@ import type { PreferenceAsk } from '../people/change.ts'
 import type { QuestionAsk } from '../questions/rules.ts'
 import type { WorkWish } from '../work/draft.ts'
 import type { WorkAsk } from '../work/rules.ts'
-import { type Counters, type GatePolicy, nearsCap, pass, QUIET, type Verdict } from './gate.ts'
-import { type Reason, reasonOf } from './reason.ts'
+import {
+  type Counters,
+  type GatePolicy,
+  nearsCap,
+  pass,
+  QUIET,
+  type Reason,
+  reasonOf,
+  type Verdict,
+} from './gate.ts'
 
 /** One thing a turn asked for, in the order it asked. */
 export type TurnAction =

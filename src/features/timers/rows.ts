@@ -15,8 +15,13 @@ import {
 } from '../../store/due.ts'
 import { statement } from '../../store/statement.ts'
 import { personOf } from '../people/rows.ts'
-import { keepLeases } from '../sessions/lease-rows.ts'
-import { type ClaimedTurn, ensureSession, type SessionLease, stateOf } from '../sessions/rows.ts'
+import {
+  type ClaimedTurn,
+  ensureSession,
+  keepLeases,
+  type SessionLease,
+  stateOf,
+} from '../sessions/rows.ts'
 
 export interface TimerRow {
   readonly id: string

@@ -38,8 +38,14 @@ import {
   waitingRuns,
 } from './rows.ts'
 import { changeWork, notifySession, planWork, WAIT_MAX_SECONDS, WAITING_MAX } from './rules.ts'
-import { queueRun, workRules } from './run-operations.ts'
-import { outputSchema, outputView, workSchema, workView } from './view-operations.ts'
+import {
+  outputSchema,
+  outputView,
+  queueRun,
+  workRules,
+  workSchema,
+  workView,
+} from './run-operations.ts'
 
 const OUTPUTS = { max: 100, default: 20 } as const
 

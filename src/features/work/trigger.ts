@@ -5,13 +5,14 @@ import { cronSchedule } from '../../../packages/schedule/src/index.ts'
 import { newId } from '../../core/ids.ts'
 import { type SessionRef, sessionOf } from '../../core/session.ts'
 import { storableText } from '../../core/text.ts'
-import { givenUp, toldMissed } from '../../kernel/missed.ts'
 import {
   BATCH,
+  givenUp,
   type PromotedRow,
   promotedRow,
   type SlotOutcome,
   type Trigger,
+  toldMissed,
 } from '../../kernel/trigger.ts'
 import { claimTx, WORK } from '../../store/due.ts'
 import { recordMissed } from '../people/missed-rows.ts'

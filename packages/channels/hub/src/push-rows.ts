@@ -4,7 +4,7 @@
  * whichever process sends them. It does not matter here whether a socket has acknowledged the message.
  */
 import { newId } from '../../../../src/core/ids.ts'
-import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { Reason } from '../../../../src/features/sessions/gate.ts'
 import type { Db } from '../../../../src/store/db.ts'
 import {
   claimRows,

@@ -7,8 +7,8 @@ import { TURN_DEATHS_MAX } from '../../../../src/core/backoff.ts'
 import { errorText } from '../../../../src/core/errors.ts'
 import { newId, newToken } from '../../../../src/core/ids.ts'
 import type { ShownQuestion } from '../../../../src/features/sessions/turn.ts'
+import { Shares } from '../../../../src/kernel/capacity.ts'
 import type { PushChannel, PushOutcome } from '../../../../src/kernel/channel.ts'
-import { deliveryOf } from '../../../../src/kernel/delivery.ts'
 import {
   type Call,
   LeasedRuns,
@@ -17,9 +17,8 @@ import {
   SLOW_SWEEP_MS,
 } from '../../../../src/kernel/leased-runs.ts'
 import type { DeliveryRecord, Meter } from '../../../../src/kernel/meter.ts'
-import { IDLE, type Service, type Tick } from '../../../../src/kernel/service.ts'
-import { Shares } from '../../../../src/kernel/shares.ts'
-import type { TestSignals } from '../../../../src/kernel/test-signals.ts'
+import { deliveryOf } from '../../../../src/kernel/outbox.ts'
+import { IDLE, type Service, type TestSignals, type Tick } from '../../../../src/kernel/service.ts'
 import type { Db } from '../../../../src/store/db.ts'
 import { EFFECTS } from '../../../../src/store/due.ts'
 import { getLink, type LinkOutcome, type LinkRow, unlink } from './link-rows.ts'

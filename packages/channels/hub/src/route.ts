@@ -1,6 +1,6 @@
 /** Which of a person's links takes a message now, if any. Pure. */
 
-import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { Reason } from '../../../../src/features/sessions/gate.ts'
 import type { PushOutcome } from '../../../../src/kernel/channel.ts'
 
 /** A link as a claim brings it, in the order in which the person is to be reached. */

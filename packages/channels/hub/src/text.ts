@@ -1,7 +1,7 @@
 /** What people write on a channel, how a long message is cut for one, and how long one that did not go waits. Pure. */
 import { createHash } from 'node:crypto'
 import { ladderMs } from '../../../../src/core/backoff.ts'
-import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { Reason } from '../../../../src/features/sessions/gate.ts'
 
 const WAIT_BASE_MS = 1_000
 const WAIT_MAX_MS = 300_000

@@ -7,7 +7,7 @@ import { askedMs } from '../../../../src/core/backoff.ts'
 import { callError, callRefusal, checkedLookup } from '../../../../src/core/calls/address.ts'
 import { retryAfterOf } from '../../../../src/core/calls/signature.ts'
 import { parseSessionKey } from '../../../../src/core/session.ts'
-import type { Reason } from '../../../../src/features/sessions/reason.ts'
+import type { Reason } from '../../../../src/features/sessions/gate.ts'
 import {
   jsonOf,
   type Push,
