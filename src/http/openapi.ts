@@ -14,7 +14,7 @@ export const IDEMPOTENCY_TEXT =
   'Any 2 to 255 visible ASCII characters, unique per owner. Repeating a request with the same key and body answers as the first time (with `Idempotency-Replayed: true`) and does nothing else; the order of keys and white space in the body do not matter. Another body or another endpoint with the same key is 422; a repetition while the first is being worked on is 409. A request that failed leaves its key unused. Keys are kept for 24 hours.'
 
 export const DESCRIPTION =
-  'Lets AI agents act on their own in time: durable alarms, follow-ups, standing intents and recurring work. JSON is snake_case; instants are RFC 3339 in UTC. Errors are RFC 9457 problems with all reasons in `errors`.'
+  'Durable reminders, follow-ups, recurring work and watches for AI agents. JSON is snake_case; instants are RFC 3339 in UTC. Errors are RFC 9457 problems with all reasons in `errors`.'
 
 export function openApi(operations: readonly Operation[], version: string): object {
   const shared: Record<string, unknown> = { Problem: PROBLEM }

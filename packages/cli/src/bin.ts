@@ -59,7 +59,7 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
 async function programFor(args: readonly string[]): Promise<Command> {
   const asked = args.find((arg) => arg in COMMANDS)
   const program = new Command('wakeful')
-    .description('Lets AI agents act on their own in time')
+    .description('Durable reminders, follow-ups and watches for AI agents')
     .version(VERSION)
     .addHelpText('after', AFTER)
   for (const command of resourceCommands()) program.addCommand(command)
@@ -72,7 +72,7 @@ async function programFor(args: readonly string[]): Promise<Command> {
 
 const AFTER = `
 Commands about alarms, intents, work and sessions talk to a running server (--url, WAKEFUL_URL).
-Exit codes: 0 done, 1 went wrong, 2 asked wrongly, 3 not found, 4 refused, 5 server away.`
+Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 refused, 5 server unreachable.`
 
 /** Errors come to us instead of ending the process half-way; on every level, since commands do not inherit it. */
 function tame(command: Command): Command {

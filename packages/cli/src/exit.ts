@@ -1,5 +1,5 @@
 /**
- * How a command ends. 0 done, 1 it went wrong, 2 it was asked wrongly, 3 there is no such thing, 4 the server refused,
+ * How a command ends. 0 success, 1 failure, 2 usage error, 3 not found, 4 the server refused,
  * 5 the server is away.
  */
 

@@ -14,7 +14,7 @@ const LEVELS = [
 
 export const stop: Resource = {
   name: 'stop',
-  about: 'the switch: what is stopped runs nowhere within a second, and waits',
+  about: 'emergency stop: takes effect within one second on every shard; what becomes due is held',
   rows: LEVELS.map(([level, about, args]) => ({
     verb: level,
     operation: 'stop',
@@ -28,7 +28,7 @@ export const stop: Resource = {
 
 export const stops: Resource = {
   name: 'stops',
-  about: 'what is stopped, what it holds, and letting it go',
+  about: 'list stops and what they hold; resume or drop them',
   rows: [
     {
       verb: 'list',

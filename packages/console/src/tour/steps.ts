@@ -14,7 +14,7 @@ export const STEPS: readonly Step[] = [
   {
     title: 'It writes first',
     words:
-      'Wakeful lets agents act on their own in time. Talk to the demo agent, which needs no model. Send it this sentence, then wait ten seconds.',
+      'Wakeful runs durable reminders, follow-ups and watches for agents. Talk to the demo agent, which needs no model. Send it this sentence, then wait ten seconds.',
     sentence: 'remind me in 10 seconds to stretch',
   },
   {
