@@ -1,4 +1,5 @@
 /** Schedules: what would an expression or a phrase mean, and when would it fire? Nothing is stored. */
+
 import { z } from 'zod'
 import {
   isZone,
@@ -12,7 +13,8 @@ import {
   zoneError,
 } from '../../packages/schedule/src/index.ts'
 import { Refusal } from '../core/errors.ts'
-import { type Context, operation } from './contract.ts'
+import { notesText, sentences, timesText } from '../core/words.ts'
+import { operation } from './contract.ts'
 
 export const getCapabilities = operation({
   name: 'get_capabilities',
@@ -70,6 +72,7 @@ const output = z.object({
   description: z.string(),
   timezone: z.string(),
   next: z.array(z.iso.datetime()),
+  words: z.string(),
   notes: z.array(z.string()).optional(),
 })
 
@@ -91,7 +94,8 @@ export const schedules = [
       if (!isZone(body.timezone)) {
         throw new Refusal('rule', zoneError(body.timezone))
       }
-      const after = await instantAfter(ctx, body)
+      const now = Math.floor(await (ctx.whole ?? ctx.db).time())
+      const after = instantAfter(body) ?? now
       const { schedule, canonical, description, notes } = read(body, after)
       const times = next(schedule, after, { anchor: after, count: body.count })
       return {
@@ -101,6 +105,19 @@ export const schedules = [
           description,
           timezone: body.timezone,
           next: times.map((ms) => new Date(ms).toISOString()),
+          words: sentences(
+            `This means: ${description}.`,
+            times.length === 0
+              ? 'It has no time left to fire.'
+              : `It would fire ${timesText(
+                  times.map((ms) => new Date(ms)),
+                  body.timezone,
+                  new Date(now),
+                )}.`,
+            `Written exactly: ${canonical}.`,
+            notesText(notes),
+            'Nothing was set.',
+          ),
           ...(notes.length > 0 && { notes }),
         },
       }
@@ -108,13 +125,11 @@ export const schedules = [
   }),
 ]
 
-async function instantAfter(ctx: Context, body: Body): Promise<number> {
-  if (body.after !== undefined) {
-    const instant = localInstant(body.after, body.timezone)
-    if (instant !== null) return instant
-    throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
-  }
-  return Math.floor(await (ctx.whole ?? ctx.db).time())
+function instantAfter({ after, timezone }: Body): number | null {
+  if (after === undefined) return null
+  const instant = localInstant(after, timezone)
+  if (instant !== null) return instant
+  throw new Refusal('shape', 'body.after: must be an instant such as 2030-01-31T09:00:00Z')
 }
 
 function read(body: Body, now: number) {

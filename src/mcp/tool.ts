@@ -6,8 +6,8 @@ import { type Arguments, readArguments } from '../api/callers/flat.ts'
 import type { Operation, Role } from '../api/contract.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { spanText } from '../core/span.ts'
+import { answerText, type Fields } from './answer-text.ts'
 import { inputSchema, type ObjectSchema, outputSchema } from './schema.ts'
-import type { Fields } from './tool-text.ts'
 import { TOOLS, type ToolRow } from './tools.ts'
 
 export interface Tool extends ToolRow {
@@ -89,7 +89,7 @@ export async function callTool(
     const json = await door.call(tool.op, readArguments(tool.op, args), signal)
     const body = json === null ? null : (JSON.parse(json) as Fields | unknown[])
     const data = Array.isArray(body) ? { data: body } : body
-    return { ok: true, said: tool.say(data ?? {}, args, door.now()), json, data }
+    return { ok: true, said: answerText(tool, data, args, door.now()), json, data }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const { status, title } = ERRORS[error.code]

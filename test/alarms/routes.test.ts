@@ -40,6 +40,7 @@ eachStore('alarms over HTTP', (store) => {
       catch_up: 'once',
       catch_up_within_seconds: null,
       unattended: 'ask',
+      words: `Alarm "tea" set for today 00:01 UTC, in 1 min. It says "wake up". Its id is ${once.id}.`,
     })
     const cron = await s.set({
       kind: 'cron',

@@ -31,7 +31,7 @@ describe('alarms', () => {
   it('are set by phrase, listed, shown and cancelled, in words', async () => {
     const set = await run('alarms create', { more: ['every day at 9am', '--message', 'stand up'] })
     expect(set).toMatchObject({ code: 0, stderr: '' })
-    expect(set.stdout).toMatch(/^alarm [0-9a-f-]{36} active: every day at 09:00 .*, next in \d+ /)
+    expect(set.stdout).toMatch(/^Alarm set: every day at 09:00 .*Next: .*, in \d+ .*[0-9a-f-]{36}/)
     const id = /[0-9a-f-]{36}/.exec(set.stdout)?.[0] ?? ''
     const list = await run('alarms list')
     expect(list.stdout).toMatch(/^ID +STATUS +NEXT +WHEN +AGENT/)
@@ -42,7 +42,7 @@ describe('alarms', () => {
     expect(show.stdout).toMatch(/^next_fire_at +\S+Z \(in .*\)$/m)
     const cancelled = await run(`alarms cancel ${id}`)
     expect(cancelled).toMatchObject({ code: 0 })
-    expect(cancelled.stdout).toContain(`alarm ${id} cancelled`)
+    expect(cancelled.stdout).toContain(`Alarm is cancelled and will not fire. Its id was ${id}`)
   })
 
   it('come as the API writes them with --json, digit for digit (rule 5)', async () => {

@@ -69,7 +69,7 @@ eachStore('MCP over HTTP', (store) => {
     const rest = await call('list_alarms', { cursor: list.data.next_cursor })
     expect(rest.data).toMatchObject({ data: [{ id }], next_cursor: null })
     const looked = await call('get_alarm', { id })
-    expect(looked.said).toContain('Alarm "Bank" is active')
+    expect(looked.said).toContain('Alarm "Bank" set for')
     expect(JSON.parse(looked.json ?? '')).toEqual(looked.data)
     expect((await call('cancel_alarm', { id })).said).toContain('is cancelled and will not fire')
     const again = await call('cancel_alarm', { id })

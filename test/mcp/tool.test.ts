@@ -5,8 +5,8 @@ import type { Door } from '../../src/api/callers/caller.ts'
 import { idParam, operation, ROLES } from '../../src/api/contract.ts'
 import { operations } from '../../src/app/operations.ts'
 import { Refusal } from '../../src/core/errors.ts'
+import { answerText } from '../../src/mcp/answer-text.ts'
 import { callTool, mayUse, toolsOf } from '../../src/mcp/tool.ts'
-import * as say from '../../src/mcp/tool-text.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
@@ -160,69 +160,47 @@ eachStore('a key beside the arguments', (store) => {
   })
 })
 
-describe('sayings', () => {
-  it('tell intents with their next checks', () => {
-    const view = {
-      id: ID,
-      intent_name: 'NVDA below 130',
-      trigger_type: 'price',
-      enabled: true,
-      next_check: '2026-11-15T18:45:00.000Z',
-      timezone: 'America/New_York',
-    }
-    expect(say.sayCreatedIntent(view, {}, NOW)).toBe(
-      `Intent "NVDA below 130" was created and is on: price. Next check: today 13:45 America/New_York, in 5 min. Its id is ${ID}.`,
+describe('the text of an answer', () => {
+  const listed = { items: ['intent', 'intents'] as const }
+
+  it('is the words it carries, with its id and notes', () => {
+    expect(answerText({}, { id: ID, words: 'Stopped: bot.' }, {}, NOW)).toBe(
+      `Stopped: bot. Its id is ${ID}.`,
     )
-    expect(say.sayIntents({ data: [{ ...view, enabled: false }] }, {}, NOW)).toBe(
-      `1 intent, newest first:\n- Intent "NVDA below 130" is switched off: price. Its id is ${ID}.`,
-    )
-    expect(say.sayDeletedIntent({}, { id: ID }, NOW)).toContain(ID)
+    const told = { words: ['Quiet.', '2 deferred.'], notes: ['1 deferred, now released'] }
+    expect(answerText({}, told, {}, NOW)).toBe('Quiet. 2 deferred. Note: 1 deferred, now released.')
+    const gone = { done: 'The intent $ was deleted.' }
+    expect(answerText(gone, null, { id: ID }, NOW)).toBe(`The intent ${ID} was deleted.`)
   })
 
-  it('tell work with its runs', () => {
-    const work = {
-      id: ID,
-      task: 'Summarise the news',
-      frequency: 'daily at 9am',
-      description: 'every day at 09:00 (Europe/Berlin)',
-      timezone: 'Europe/Berlin',
-      is_active: true,
-      next_runs: ['2026-11-16T08:00:00.000Z', '2026-11-17T08:00:00.000Z'],
-    }
-    const output = {
-      run_number: 1,
-      status: 'completed',
-      title: 'News',
-      completed_at: '2026-11-15T18:39:00Z',
-    }
-    expect(say.sayCreatedWork({ work, output }, {}, NOW)).toBe(
-      `Work "Summarise the news" was created and runs every day at 09:00 (Europe/Berlin). Next run: tomorrow 09:00 Europe/Berlin, in 13 h 20 min; then Tuesday 2026-11-17 09:00 Europe/Berlin. Its id is ${ID}. Run 1 is completed: "News" (1 min ago).`,
-    )
-    expect(say.sayWork({ work, outputs: [output] }, {}, NOW)).toContain('\n- Run 1 is completed')
-    expect(say.sayUpdatedWork({ work: { ...work, is_active: false } }, {}, NOW)).toContain(
-      'is paused',
-    )
-    expect(say.sayWorks({ data: [] }, {}, NOW)).toBe('There are no pieces of work.')
+  it('is one line for each item of a list, and how to get the rest', () => {
+    const words = `Intent "NVDA below 130" is switched off: price. Its id is ${ID}.`
+    const data = [{ id: ID, words }]
+    expect(answerText(listed, { data }, {}, NOW)).toBe(`1 intent, newest first:\n- ${words}`)
+    expect(answerText(listed, { data }, { limit: 1 }, NOW)).toContain('again with offset 1.')
+    expect(answerText(listed, { data, next_cursor: 'x' }, {}, NOW)).toContain('with cursor "x".')
+    expect(answerText(listed, { data: [] }, {}, NOW)).toBe('There are no intents.')
   })
 
-  it('tell the ledger in the words it has', () => {
+  it('tells the ledger in the words it has', () => {
     const entry = {
       trigger: { kind: 'alarm', name: 'Bank' },
       scheduled_for: '2026-11-15T08:00:00Z',
       outcome: 'suppressed',
       words: 'Held back: third unanswered follow-up in a row, cap 3',
     }
-    expect(say.sayLedger({ data: [entry] }, { timezone: 'Europe/Berlin' }, NOW)).toBe(
+    const row = { items: ['entry', 'entries'] as const }
+    expect(answerText(row, { data: [entry] }, { timezone: 'Europe/Berlin' }, NOW)).toBe(
       '1 entry, newest first:\n- today 09:00 Europe/Berlin alarm "Bank": Held back: third unanswered follow-up in a row, cap 3',
     )
   })
 
-  it('leave unsaid what an answer does not hold', () => {
-    for (const [name, each] of Object.entries(say)) {
-      const words = each({}, {}, NOW)
-      expect(words, name).not.toMatch(/undefined|null|NaN|\[object/)
-      const odd = { data: [null, 7, {}], next_fires: ['x'], work: 7, outputs: 'x', notes: [1] }
-      expect(each(odd, {}, NOW), name).not.toMatch(/undefined|null|NaN|\[object/)
-    }
+  it('leaves unsaid what an answer does not hold', () => {
+    const odd = { data: [null, 7, {}, { trigger: 7 }], words: 7, notes: [1], id: 3 }
+    for (const row of TOOLS)
+      for (const answer of [{}, odd, null])
+        expect(answerText(row, answer, {}, NOW), row.name).not.toMatch(
+          /undefined|null|NaN|\[object/,
+        )
   })
 })

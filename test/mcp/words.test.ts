@@ -1,7 +1,7 @@
 /** Instants and spans in words, across days and changes of the clocks. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dayText, quoted, whenText } from '../../src/mcp/instants.ts'
+import { dayText, quoted, whenText } from '../../src/core/words.ts'
 
 const at = (iso: string) => Date.parse(iso)
 const BERLIN = 'Europe/Berlin'

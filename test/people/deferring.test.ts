@@ -243,7 +243,7 @@ eachStore('preferences', (store) => {
     await news('joy', 'moon news')
     await ok('POST', '/v1/signals', { kind: 'news', headline: 'moon', user_id: 'joy' })
     await at().wakeful.settle()
-    expect(await ok('POST', '/v1/people/joy/deferred/release', {})).toEqual({ released: 1 })
+    expect(await ok('POST', '/v1/people/joy/deferred/release', {})).toMatchObject({ released: 1 })
     await at().wakeful.settle()
     expect(await sent('joy')).toEqual(['moon news (deferred: quiet_hours)'])
   })

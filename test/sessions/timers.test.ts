@@ -33,6 +33,7 @@ eachStore('timers over HTTP', (store) => {
       'status',
       'created_at',
       'updated_at',
+      'words',
     ])
     expect(made.text).toContain(`"payload":${payload}`)
     await at().wakeful.advanceBy(59_999)

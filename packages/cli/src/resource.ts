@@ -8,7 +8,7 @@ import { ROUTES } from '../../client/src/routes.ts'
 import { JsonError, type RawJson, readJson } from '../../exact-json/src/index.ts'
 import { UsageError } from './exit.ts'
 import { followOutput, WAIT_MAX_SECONDS } from './progress.ts'
-import type { Field, Row } from './row.ts'
+import { type Field, type Row, valueAt } from './row.ts'
 import { RESOURCES } from './rows.ts'
 import { type Screen, screen } from './screen.ts'
 import { type Server, type ServerFlags, serverOf, withServer } from './server.ts'
@@ -174,19 +174,30 @@ async function everything(server: Server, row: Row, input: Item) {
 
 function showItem(out: Screen, row: Row, answer: unknown, given: Item): void {
   const whole = (answer ?? {}) as Item
-  const item = row.at === undefined ? whole : ((whole[row.at] ?? whole) as Item)
-  if (row.says !== undefined) {
-    out.write(`${plain(row.says(item, out.now, given))}\n`)
-    const notes = Array.isArray(item.notes) ? item.notes : []
-    for (const note of notes) out.write(`  (${plain(String(note))})\n`)
+  const isRead = ROUTES[row.operation]?.startsWith('GET')
+  if (!isRead || Array.isArray(whole.words)) {
+    out.write(`${wordsOf(row, whole, given)}\n`)
     return
   }
-  const { [row.below?.at ?? '']: below, ...fields } = row.at === undefined ? whole : item
+  const item = row.at === undefined ? whole : ((whole[row.at] ?? whole) as Item)
+  const { [row.below?.at ?? '']: below, words: _, ...fields } = item
   out.fields(fields)
   const list = (row.at === undefined ? below : whole[row.below?.at ?? '']) as Item[] | undefined
   if (row.below === undefined || list === undefined || list.length === 0) return
   out.write(`\n${out.paint('bold', row.below.at)}\n`)
   out.table(row.below.columns, list)
+}
+
+/** What the server says it did; beside it the id and the notes, unless they are in its words. */
+function wordsOf(row: Row, answer: Item, given: Item): string {
+  const { words, notes, id, user_id } = answer
+  const field = (_: string, name: string) => String(valueAt({ ...given, ...answer }, name))
+  const said = Array.isArray(words)
+    ? [`${user_id}:`, ...words.map((each) => `  ${each}`)]
+    : [String(words ?? (row.done ?? 'done').replaceAll(/\$([\w.]+)/g, field))]
+  const more = [...(Array.isArray(notes) ? notes.map(String) : []), ...(id ? [`id ${id}`] : [])]
+  const rest = more.filter((each) => !said.join().includes(each.replace('id ', '')))
+  return plain([...said, ...rest.map((each) => `  (${each})`)].join('\n'), 'lines')
 }
 
 function showList(out: Screen, row: Row, answer: unknown): void {
@@ -211,10 +222,7 @@ async function wait(
     if (flags.json) out.json(answer)
     return
   }
-  if (!flags.json && row.says !== undefined) {
-    const item = (row.at === undefined ? answer : answer[row.at]) as Item
-    out.note(plain(row.says(item, out.now, {})))
-  }
+  if (!flags.json) out.note(wordsOf(row, answer, {}))
   const ended = await followOutput({
     read: () =>
       server.call('get_work_output', {

@@ -33,8 +33,8 @@ export interface Row {
   readonly at?: string
   /** A list inside the answer, shown below it. */
   readonly below?: { readonly at: string; readonly columns: readonly Column[] }
-  /** One line for people, instead of all fields. */
-  readonly says?: (item: Item, now: number, given: Item) => string
+  /** Printed where the answer has no `words`; `$name` stands for a field of the answer or of what was given. */
+  readonly done?: string
   /** The answer has an output that `--wait` can wait for. */
   readonly waits?: boolean
 }

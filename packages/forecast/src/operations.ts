@@ -133,6 +133,7 @@ const output = z.object({
     .nullable()
     .describe('Where a bound ended it before its time, and which trigger came most often.'),
   notes: z.array(z.string()),
+  words: z.string(),
 })
 
 /** Errors in the times of signals, and the signals in order. */

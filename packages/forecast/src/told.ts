@@ -1,4 +1,5 @@
 /** The result of a forecast, read from the ledger of its store: what would be sent, deferred, gathered and dropped, when and why. */
+import { dayText, quoted } from '../../../src/core/words.ts'
 import { entryOf } from '../../../src/features/ledger/entry-operations.ts'
 import { grouped } from '../../../src/features/ledger/event-operations.ts'
 import { readLedger } from '../../../src/features/ledger/page-operations.ts'
@@ -84,14 +85,52 @@ export async function toldOf(
     const waited = deferred.get(notice?.id ?? entry.id)
     return occurrence(entry, waited, { ...plan, ...held, said: notice?.said_at ?? saidAt(entry) })
   })
-  return {
+  const told = {
     occurrences: occurrences.slice(0, limit),
     more: Math.max(0, occurrences.length - limit),
     totals: countsOf(occurrences),
     by_day: byDay(occurrences, timezone),
     cut: held.cut === null ? null : { at: held.to, why: held.cut, busiest: busiest(occurrences) },
   }
+  return { ...told, words: wordsOf(told, plan) }
 }
+
+/** So many occurrences are in the words; the days are in any case. */
+const IN_WORDS = 40
+
+interface Told {
+  readonly occurrences: readonly Occurrence[]
+  readonly more: number
+  readonly totals: Counts
+  readonly by_day: readonly (Counts & { readonly day: string })[]
+  readonly cut: { readonly why: string; readonly busiest: ReturnType<typeof busiest> } | null
+}
+
+function wordsOf(
+  { occurrences, more, totals, by_day, cut }: Told,
+  { timezone, from }: Plan & { readonly timezone: string },
+) {
+  const lines = occurrences.slice(0, IN_WORDS).map(({ at, trigger, words, text }) => {
+    const when = dayText(at.getTime(), timezone, from.getTime())
+    const name = `${trigger.kind} ${quoted(trigger.name)}${trigger.draft ? ' (draft)' : ''}`
+    return `- ${when} ${name}: ${words}${text === undefined ? '' : ` ${quoted(text)}`}`
+  })
+  const rest = occurrences.length + more - lines.length
+  return [
+    `Forecast, nothing was set or sent. All in all: ${countsText(totals)}.`,
+    ...by_day.map((each) => `${each.day}: ${countsText(each)}`),
+    ...lines,
+    ...(rest > 0 ? [`… and ${rest} more.`] : []),
+    ...(cut === null
+      ? []
+      : [
+          `It was cut there: too many ${cut.why}; most often came ${quoted(cut.busiest?.name ?? '')}.`,
+        ]),
+  ].join('\n')
+}
+
+const countsText = ({ said, deferred, gathered, dropped }: Counts) =>
+  `${said} said, ${deferred} deferred, ${gathered} gathered, ${dropped} dropped`
 
 function saidAt({ effects, turn }: Entry): Date | null {
   return effects.length > 0 ? (turn?.finished_at ?? null) : null
@@ -123,6 +162,7 @@ function occurrence(
 }
 
 type Occurrence = ReturnType<typeof occurrence>
+type Counts = ReturnType<typeof countsOf>
 
 const DROPPED: ReadonlySet<Outcome> = new Set(['suppressed', 'missed', 'expired', 'cancelled'])
 

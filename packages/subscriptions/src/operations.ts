@@ -157,6 +157,7 @@ const subscribe = operation({
     cursor: z.string(),
     truncated: z.boolean().describe('Something was left out, or given up since you last asked.'),
     delivery_status: statusView,
+    words: z.string(),
   }),
   async run(ctx, { body }) {
     const asked = wishOf(ctx.actor, body)
@@ -193,6 +194,9 @@ const subscribe = operation({
       body: {
         ...{ id, refresh_before: row.expires_at, cursor: row.cursor, truncated },
         delivery_status: statusOf(row),
+        words: `${new URL(body.url).host} is called for ${name} of ${userId}${
+          row.expires_at === null ? '' : ` until ${row.expires_at.toISOString()}`
+        }. Its id is ${id}.`,
       },
     }
   },

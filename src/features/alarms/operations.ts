@@ -1,4 +1,5 @@
 /** Alarms: what an agent is to be woken for, when, and with which words. */
+
 import { z } from 'zod'
 import { describe, hasOffset } from '../../../packages/schedule/src/index.ts'
 import {
@@ -19,6 +20,7 @@ import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/session.ts'
+import { notesText, quoted, sentences, timesText, whenText } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { zoneFor } from '../people/zone-operations.ts'
 import { timingOf } from './draft.ts'
@@ -123,23 +125,48 @@ export const alarmView = schemaOf(ALARM).extend({
   next_fire_at: z.iso.datetime().optional(),
   description: z.string(),
   next_fires: z.array(z.iso.datetime()).optional(),
+  words: z.string(),
   deduped: z.boolean().optional(),
   notes: z.array(z.string()).optional(),
 })
 
 /** The next times are told only while there are any. */
-export function alarmViewOf(row: AlarmRow) {
-  const active = row.status === 'active'
+export function alarmViewOf(row: AlarmRow, words?: string) {
+  const times = row.status === 'active' ? nextFires(row, row.now) : null
   return {
     ...visibleOf(ALARM, row),
-    ...(active ? { next_fire_at: row.next_fire_at, next_fires: nextFires(row, row.now) } : {}),
+    ...(times === null ? {} : { next_fire_at: row.next_fire_at, next_fires: times }),
     description: wordsFor(row),
+    words: words ?? alarmWords(row, times ?? []),
   }
 }
 
+const nameOf = ({ label }: AlarmRow) => (label === '' ? 'Alarm' : `Alarm ${quoted(label)}`)
+
+/** What is set, or what became of it. */
+export function alarmWords(row: AlarmRow, next: readonly Date[], notes: readonly string[] = []) {
+  const { status, timezone, now, last_fired_at: fired, failure_count: failures } = row
+  const times = timesText(next.length > 0 ? next : [row.next_fire_at], timezone, now)
+  const set = row.kind === 'cron' ? `set: ${wordsFor(row)}. Next: ${times}.` : `set for ${times}.`
+  return sentences(
+    nameOf(row),
+    status === 'active' ? set : `is ${status}: ${wordsFor(row)}.`,
+    fired !== null && `Last fired ${whenText(fired.getTime(), timezone, now.getTime())}.`,
+    failures > 0 && `Failed attempts at this slot: ${failures}.`,
+    row.last_error !== '' && `Last error: ${quoted(row.last_error, 200)}.`,
+    notesText(notes),
+    `It says ${quoted(row.wake_message)}. Its id is ${row.id}.`,
+  )
+}
+
+const cancelledWords = (row: AlarmRow) =>
+  row.status === 'cancelled'
+    ? `${nameOf(row)} is cancelled and will not fire. Its id was ${row.id}.`
+    : `${nameOf(row)} had already ended as ${row.status}; nothing was changed.`
+
 /** With whose it is, for the audit log: an admin may have changed anybody's. */
-function told(row: AlarmRow) {
-  return { body: alarmViewOf(row), about: { id: row.id, owner: row.user_id } }
+function told(row: AlarmRow, words: string) {
+  return { body: alarmViewOf(row, words), about: { id: row.id, owner: row.user_id } }
 }
 
 function wordsFor(row: AlarmRow): string {
@@ -206,10 +233,8 @@ const createAlarmOp = operation({
       throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
     wakeClockIfSoon(ctx, row.next_fire_at, row.now)
-    return {
-      ...told(row),
-      body: { ...alarmViewOf(row), notes: notes.length > 0 ? notes : undefined },
-    }
+    const { body: view, about } = told(row, alarmWords(row, nextFires(row, row.now), notes))
+    return { body: { ...view, notes: notes.length > 0 ? notes : undefined }, about }
   },
 })
 
@@ -244,7 +269,7 @@ const listAlarmsOp = operation({
       query.q === undefined
         ? { rows: await listAlarms(ctx.db, asked), end: null }
         : await searchAlarms(ctx.db, asked, query.q)
-    return newestPage(rows, query.limit, alarmViewOf, end)
+    return newestPage(rows, query.limit, (row) => alarmViewOf(row), end)
   },
 })
 
@@ -278,7 +303,7 @@ const cancelAlarmOp = operation({
   async run(ctx, { params }) {
     const row = await cancelAlarm(ctx.db, scopeOf(ctx.actor), params.id)
     if (row === null) throw notFound(params.id)
-    return told(row)
+    return told(row, cancelledWords(row))
   },
 })
 
@@ -301,7 +326,7 @@ const fireAlarmOp = operation({
     if (row === null) throw notFound(params.id)
     if (row.status !== 'active') throw new Refusal('conflict', `this alarm is ${row.status}`)
     notify(ctx, 'clock')
-    return told(row)
+    return told(row, `${nameOf(row)} wakes now, besides its schedule. Its id is ${row.id}.`)
   },
 })
 

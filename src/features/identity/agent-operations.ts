@@ -64,6 +64,12 @@ function viewOf(row: AgentRow) {
   }
 }
 
+const changed = view.extend({ words: z.string() })
+const changedOf = (row: AgentRow) => ({
+  ...viewOf(row),
+  words: `Agent ${row.id} takes its turns at ${row.url}${row.enabled ? '' : ' once it is switched on'}.`,
+})
+
 function ownViews(ctx: Context) {
   return ctx.kernel.app.runtime.own.map(({ id, kind, timeoutMs }) => ({
     ...{ id, kind },
@@ -118,7 +124,7 @@ const registerAgent = operation({
   creates: true,
   owner: 'nobody',
   roles: ['admin', 'service'],
-  output: view.extend({ secret: z.string() }),
+  output: changed.extend({ secret: z.string() }),
   async run(ctx, { body }) {
     const userId = ownerOf(ctx.actor, body.user_id)
     const errors = urlErrors(ctx, body.url)
@@ -136,7 +142,7 @@ const registerAgent = operation({
       enabled: body.enabled,
     })
     if (row === null) throw taken
-    return known(ctx, { body: { ...viewOf(row), secret: row.secret }, about: { id: row.id } })
+    return known(ctx, { body: { ...changedOf(row), secret: row.secret }, about: { id: row.id } })
   },
 })
 
@@ -213,7 +219,7 @@ const updateAgentOp = operation({
   }),
   owner: 'nobody',
   roles: ['admin', 'service'],
-  output: view,
+  output: changed,
   async run(ctx, { params, body }) {
     refuseOwn(ctx, params.agent_id)
     const errors = body.url === undefined ? [] : urlErrors(ctx, body.url)
@@ -226,7 +232,7 @@ const updateAgentOp = operation({
     })
     if (row === null) throw notFound(params.agent_id)
     notify(ctx, 'turns')
-    return known(ctx, { body: viewOf(row) })
+    return known(ctx, { body: changedOf(row) })
   },
 })
 

@@ -179,7 +179,7 @@ const createKeyOp = operation({
   creates: true,
   owner: 'nobody',
   roles: ['admin'],
-  output: view.extend({ key: z.string().nullable() }),
+  output: view.extend({ key: z.string().nullable(), words: z.string() }),
   async run(ctx, { body }) {
     const { owner, errors } = planKey(body)
     if (errors.length > 0) throw new Refusal('rule', errors)
@@ -194,7 +194,9 @@ const createKeyOp = operation({
       expiresAt: instantOf(body.expires_at),
     })
     if (row === null) throw new Refusal('rule', 'expires_at: must be in the future')
-    const { id: _, ...rest } = keyView(row)
+    const { id: _, ...shown } = keyView(row)
+    const words = `Key ${id} of role ${row.role} was made. It is shown once.`
+    const rest = { ...shown, words }
     return { body: { id, key, ...rest }, again: { id, key: null, ...rest }, about: { id } }
   },
 })
@@ -227,12 +229,12 @@ const revokeKeyOp = operation({
   params: z.object({ id: idParam }),
   owner: 'nobody',
   roles: ['admin'],
-  output: view,
+  output: view.extend({ words: z.string() }),
   async run(ctx, { params }) {
     const row = await revokeKey(ctx.db, params.id)
     if (row === null) throw new Refusal('not_found', `there is no key ${params.id}`)
     notify(ctx, 'keys', [row.id])
-    return { body: keyView(row) }
+    return { body: { ...keyView(row), words: `Key ${row.id} is revoked.` } }
   },
 })
 

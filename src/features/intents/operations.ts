@@ -122,7 +122,7 @@ const createIntentOp = operation({
     )
     tellClock(ctx, row)
     const notes = wish.agent_id === null ? [FOR_WORKERS] : undefined
-    return { body: { ...viewOf(row), notes }, about: { id: row.id } }
+    return { body: { ...viewOf(row, 'was created and'), notes }, about: { id: row.id } }
   },
 })
 
@@ -154,7 +154,7 @@ const listIntentsOp = operation({
       limit: query.limit,
       offset: query.offset,
     })
-    return { body: rows.map(viewOf) }
+    return { body: rows.map((row) => viewOf(row)) }
   },
 })
 
@@ -212,7 +212,7 @@ const updateIntentOp = operation({
       return withinPending({ ...ctx, db: tx }, whom, () => change(ctx, tx, locked, body))
     })
     tellClock(ctx, row)
-    return { body: viewOf(row), about: { owner: row.user_id } }
+    return { body: viewOf(row, 'was changed and'), about: { owner: row.user_id } }
   },
 })
 

@@ -74,7 +74,7 @@ const pendingOp = operation({
     const { limit, offset } = query
     const userId = ctx.owner ?? null
     const rows = await pendingIntents(ctx.db, { userId, limit, offset })
-    return { body: rows.map(viewOf) }
+    return { body: rows.map((row) => viewOf(row)) }
   },
 })
 

@@ -1,4 +1,5 @@
 /** Signals: facts from outside that the conditions of intents look at. */
+
 import { z } from 'zod'
 import { instantIn } from '../../../packages/schedule/src/index.ts'
 import { notify, operation } from '../../api/contract.ts'
@@ -22,6 +23,7 @@ import {
   UID_MAX,
   URL_MAX,
 } from './signal.ts'
+import type { TakenSignal } from './signal-rows.ts'
 
 /** Which fields each kind takes, and which of them it cannot do without. */
 const FIELDS: Readonly<Record<SignalKind, Readonly<Record<string, 'required' | 'optional'>>>> = {
@@ -137,7 +139,13 @@ const view = z.object({
   }),
   known: z.boolean().describe('It was told before; nothing was done.'),
   promoted: z.int().describe('How many intents it fired at once.'),
+  words: z.string(),
 })
+
+const wordsOf = ({ stored, promoted }: TakenSignal) =>
+  stored
+    ? `The signal was taken; it fired ${promoted} intent${promoted === 1 ? '' : 's'} at once.`
+    : 'The signal was known already; nothing was done.'
 
 const postSignal = operation({
   name: 'post_signal',
@@ -169,7 +177,12 @@ const postSignal = operation({
     const ticker = kind === 'price' ? { ticker: tickerKey(body.ticker ?? '') } : {}
     const shown = { ...body, ...ticker, ...when, id: taken.id, kind, user_id: userId }
     return {
-      body: { signal: shown, known: !taken.stored, promoted: taken.promoted },
+      body: {
+        signal: shown,
+        known: !taken.stored,
+        promoted: taken.promoted,
+        words: wordsOf(taken),
+      },
       about: { id: taken.id },
     }
   },

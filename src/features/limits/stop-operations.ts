@@ -151,7 +151,10 @@ const getOp = operation({
   async run(ctx, { params }) {
     const row = known(await readOne(ctx.db.home ?? ctx.db, STOPS, { id: params.id }), params.id)
     const held = row.ended_at === null ? await heldBy(ctx.db, row, HELD_SHOWN) : []
-    return { body: { ...viewOf(row), held } }
+    const lines = held.map((each) => `- ${each.session_key}: ${each.kind}, ${each.waiting} waiting`)
+    const count = held.length === 0 ? 'Nothing is held.' : `It holds ${held.length}:`
+    const words = [`${wordsOf(row)} ${count}`, ...lines].join('\n')
+    return { body: { ...viewOf(row), held, words } }
   },
 })
 

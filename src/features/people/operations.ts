@@ -86,7 +86,10 @@ async function viewOf(ctx: Context, db: Db, userId: string, notes: readonly stri
     quiet_until: quietUntil(preferences.quietHours, preferences.timezone, now),
     unasked_today: unaskedToday(preferences, now),
     deferred: waiting.length,
-    words: preferenceWords(preferences, row.timezone !== null, now),
+    words: [
+      ...preferenceWords(preferences, row.timezone !== null, now),
+      ...(waiting.length > 0 ? [`${waiting.length} deferred until their moment comes.`] : []),
+    ],
     ...(notes.length > 0 && { notes }),
   }
 }
@@ -282,12 +285,15 @@ const releaseOp = operation({
   body: z.object({ ids: z.array(idParam).min(1).max(IDS_MAX).optional() }),
   owner: 'path',
   roles,
-  output: z.object({ released: z.int() }),
+  output: z.object({ released: z.int(), words: z.string() }),
   async run(ctx, { body }) {
     const userId = personOf(ctx)
     const released = await askForDeferred(ctx.db, userId, body.ids ?? null)
     notify(ctx, 'clock')
-    return { body: { released }, about: { id: userId } }
+    return {
+      body: { released, words: `${released} deferred for ${userId} come now.` },
+      about: { id: userId },
+    }
   },
 })
 

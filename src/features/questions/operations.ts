@@ -1,4 +1,5 @@
 /** Questions that agents ask people: looked at, answered, withdrawn. */
+
 import { z } from 'zod'
 import {
   type Context,
@@ -13,6 +14,7 @@ import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
 import { keyPart, sessionKey } from '../../core/fields.ts'
 import { parseSessionKey, type SessionRef } from '../../core/session.ts'
+import { quoted, whenText } from '../../core/words.ts'
 import { eventSchema, eventView } from '../sessions/list-operations.ts'
 import { appendEvent } from '../sessions/operations.ts'
 import { sessionOf } from '../sessions/ref-operations.ts'
@@ -20,8 +22,21 @@ import { endQuestions, getQuestion, listQuestions, type QuestionRow } from './ro
 import { closedWords, NEXT, optionIn, QUESTION, QUESTION_STATUSES } from './rules.ts'
 
 const ANSWER_MAX = 100
-const view = schemaOf(QUESTION).extend({ options: z.array(z.string()) })
-const viewOf = (row: QuestionRow) => visibleOf(QUESTION, row)
+const view = schemaOf(QUESTION).extend({ options: z.array(z.string()), words: z.string() })
+const viewOf = (row: QuestionRow) => ({ ...visibleOf(QUESTION, row), words: wordsOf(row) })
+
+/** `"Send it?" is open: "Yes" or "No"; "No" counts from tomorrow 09:00 on. Its id is …`. */
+function wordsOf({ id, text, status, answer, until_at: at, now, ...row }: QuestionRow): string {
+  const options = (JSON.parse(row.options) as string[]).map((each) => quoted(each)).join(' or ')
+  const then =
+    at === null
+      ? ''
+      : `; ${quoted(row.default_answer ?? '')} counts from ${whenText(at.getTime(), 'UTC', now.getTime())} on`
+  const came = answer === null ? '' : `: ${quoted(answer)}`
+  const state = status === 'open' ? `open: ${options}${then}` : `${status}${came}`
+  return `${quoted(text)} is ${state}. Its id is ${id}.`
+}
+
 const params = z.object({ id: idParam })
 
 /** Null unless this actor may see it. */
@@ -89,7 +104,7 @@ const answerOp = operation({
   creates: true,
   owner: 'row',
   roles: ['admin', 'service', 'user'],
-  output: z.object({ question: view, event: eventSchema }),
+  output: z.object({ question: view, event: eventSchema, words: z.string() }),
   async run(ctx, { params, body }) {
     const question = await found(ctx, params.id)
     if (question.status !== 'open') throw new Refusal('conflict', closedWords(question))
@@ -104,7 +119,9 @@ const answerOp = operation({
     const payload = JSON.stringify({ text })
     const row = await appendEvent(ctx, question.session, 'user_message', payload, null, about)
     const answered = await found(ctx, params.id)
-    return { body: { question: viewOf(answered), event: eventView(row) }, about: told(question) }
+    const shown = viewOf(answered)
+    const words = `Answered. ${shown.words}`
+    return { body: { question: shown, event: eventView(row), words }, about: told(question) }
   },
 })
 

@@ -1,4 +1,5 @@
 /** A promise from outside a turn: a message to the person and the alarm that keeps it, both or neither. */
+
 import { setTimeout as after } from 'node:timers/promises'
 import { z } from 'zod'
 import { type Answer, type Context, operation } from '../../api/contract.ts'
@@ -6,6 +7,7 @@ import { Refusal } from '../../core/errors.ts'
 import { words } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { type SessionRef, TEXT_MAX_BYTES } from '../../core/session.ts'
+import { quoted } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
 import { planAlarm, promisePayload, timingOf } from '../alarms/draft.ts'
@@ -30,6 +32,8 @@ const WAKE_MAX = 2_000
 const ONE_TIME = 'takes exactly one of fire_at, delay_seconds, cron_expr and schedule'
 
 const { conversation_id: _where, idempotency_key: _key, wake_message, ...fields } = alarmFields
+const BUSY =
+  'The conversation is busy: it is said, and its alarm set, when what came before has had its turn.'
 const TIMES = Object.keys(alarmTimes) as (keyof typeof alarmTimes)[]
 
 const body = z
@@ -73,13 +77,17 @@ const promise = operation({
     status: z.enum(['said', 'waiting']),
     event: eventSchema,
     alarm: alarmView.optional(),
+    words: z.string(),
   }),
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const made = await planned(ctx, session, body)
     const row = await appendEvent(ctx, session, 'tool_result', promisePayload(made), null)
-    const later = () => outcome(ctx, session, row, made.id, body.wait_seconds)
-    const waiting = { body: { status: 'waiting', event: eventView(row) }, about: { id: row.id } }
+    const later = () => outcome(ctx, session, row, made, body.wait_seconds)
+    const waiting = {
+      body: { status: 'waiting', event: eventView(row), words: BUSY },
+      about: { id: row.id },
+    }
     return ctx.inTransaction ? { ...waiting, later } : later()
   },
 })
@@ -98,22 +106,26 @@ async function planned(ctx: Context, session: SessionRef, asked: z.output<typeof
   return { id: newId(), content: text, ...rest, ...when, timezone, wake_message: wake }
 }
 
+const promised = (event: object, said: string, alarm: ReturnType<typeof alarmViewOf>) => ({
+  body: { status: 'said', event, alarm, words: `Said: ${quoted(said)}. ${alarm.words}` },
+})
+
 /** What came of its turn, once it has come. */
 async function outcome(
   ctx: Context,
   session: SessionRef,
   row: Appended,
-  alarmId: string,
+  { id: alarmId, content: said }: { readonly id: string; readonly content: string },
   seconds: number,
 ): Promise<Answer> {
   const db = ctx.kernel.work.dbOf(session.bucket)
   const event = eventView(row)
   const turn = await turnOver(db, session, row.seq, seconds * 1000, ctx.signal())
-  if (turn === null) return { body: { status: 'waiting', event } }
+  if (turn === null) return { body: { status: 'waiting', event, words: BUSY } }
   const { userId } = session
   const alarm = await getAlarm(db, { ownerDid: null, userId }, alarmId)
   if (turn.status === 'committed' && alarm !== null)
-    return { body: { status: 'said', event, alarm: alarmViewOf(alarm) } }
+    return promised(event, said, alarmViewOf(alarm))
   throw new Refusal('conflict', `${whyNot(turn)}; nothing was said, and no alarm was set`)
 }
 

@@ -20,10 +20,16 @@ export const timerViewSchema = z.object({
   status: z.enum(['pending', 'promoted', 'cancelled']),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  words: z.string(),
 })
 
 export function timerView(row: TimerRow) {
-  return { ...row, payload: row.payload === null ? null : new RawJson(row.payload) }
+  const name = `Timer ${row.timer_id} of ${row.session_key}`
+  const words =
+    row.status === 'pending'
+      ? `${name} fires at ${row.fire_at.toISOString()} unless the person writes before.`
+      : `${name} ${row.status === 'promoted' ? 'has fired' : 'is cancelled'}.`
+  return { ...row, payload: row.payload === null ? null : new RawJson(row.payload), words }
 }
 
 const timerParams = sessionParams.extend({ timer_id: z.string().min(1).max(TIMER_ID_MAX) })

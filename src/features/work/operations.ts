@@ -1,4 +1,5 @@
 /** Work: a task that an executor does once, or again and again, and what came of each run. */
+
 import { z } from 'zod'
 import {
   type Answer,
@@ -19,6 +20,7 @@ import { Refusal } from '../../core/errors.ts'
 import { INT_MAX, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER } from '../../core/session.ts'
+import { notesText, sentences } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
 import { zoneFor } from '../people/zone-operations.ts'
@@ -41,10 +43,12 @@ import { changeWork, notifySession, planWork, WAIT_MAX_SECONDS, WAITING_MAX } fr
 import {
   outputSchema,
   outputView,
+  outputWords,
   queueRun,
   workRules,
   workSchema,
   workView,
+  workWords,
 } from './run-operations.ts'
 
 const OUTPUTS = { max: 100, default: 20 } as const
@@ -87,7 +91,7 @@ const createWorkOp = operation({
   creates: true,
   owner: 'body',
   roles: ['admin', 'service', 'agent'],
-  output: z.object({ work: workSchema, output: outputSchema.optional() }),
+  output: z.object({ work: workSchema, output: outputSchema.optional(), words: z.string() }),
   async run(ctx, { body }) {
     const userId = ctx.owner ?? LOCAL_USER
     const { user_id = userId, wait_seconds, ...said } = body
@@ -122,6 +126,11 @@ const createWorkOp = operation({
       body: {
         work: workView(row, notes),
         output: output === null ? undefined : outputView(output),
+        words: sentences(
+          workWords(row, 'was created and'),
+          output !== null && outputWords(output, row.now),
+          notesText(notes),
+        ),
       },
       about: { id, owner: userId },
     })
@@ -178,11 +187,13 @@ const getWorkOp = operation({
   params,
   owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: z.object({ work: workSchema, outputs: z.array(outputSchema) }),
+  output: z.object({ work: workSchema, outputs: z.array(outputSchema), words: z.string() }),
   async run(ctx, { params }) {
     const row = await found(ctx, params.id)
     const outputs = await listOutputs(ctx.db, row, null, OUTPUTS.default)
-    return { body: { work: workView(row), outputs: outputs.map(outputView) } }
+    const lines = outputs.map((output) => `- ${outputWords(output, row.now)}`)
+    const words = [workWords(row), ...lines].join('\n')
+    return { body: { work: workView(row), outputs: outputs.map(outputView), words } }
   },
 })
 
@@ -216,7 +227,7 @@ const updateWorkOp = operation({
   opaque: ['parameters'],
   owner: 'row',
   roles: ['admin', 'service', 'agent'],
-  output: z.object({ work: workSchema }),
+  output: z.object({ work: workSchema, words: z.string() }),
   async run(ctx, { params, body }) {
     const row = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx, true)
@@ -247,7 +258,8 @@ const updateWorkOp = operation({
       return withinPending({ ...ctx, db: tx }, whom, () => updateWork(tx, work, changed))
     })
     if (row.is_active) notify(ctx, 'clock')
-    return { body: { work: workView(row) }, about: { owner: row.user_id } }
+    const words = workWords(row, 'was changed and')
+    return { body: { work: workView(row), words }, about: { owner: row.user_id } }
   },
 })
 
@@ -282,7 +294,7 @@ const runWorkOp = operation({
   creates: true,
   owner: 'row',
   roles: ['admin', 'service', 'agent'],
-  output: z.object({ output: outputSchema }),
+  output: z.object({ output: outputSchema, words: z.string() }),
   async run(ctx, { params }) {
     const output = await ctx.db.tx(async (tx) => {
       const work = await found(ctx, params.id, tx)
@@ -293,7 +305,8 @@ const runWorkOp = operation({
       return queued
     })
     notify(ctx, 'turns')
-    return { body: { output: outputView(output) }, about: { owner: output.user_id } }
+    const words = `Run ${output.run_number} of this work waits its turn.`
+    return { body: { output: outputView(output), words }, about: { owner: output.user_id } }
   },
 })
 

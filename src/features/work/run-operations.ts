@@ -1,8 +1,11 @@
 /** What a run of work needs before it may be queued, and the queueing itself. */
+
 import { z } from 'zod'
 import type { Context } from '../../api/contract.ts'
 import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
+import { fromNow } from '../../core/span.ts'
+import { quoted, sentences, timesText } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { asPerson } from '../../store/owned.ts'
 import type { WorkRules } from './draft.ts'
@@ -15,17 +18,44 @@ export const workSchema = schemaOf(WORK).extend({
   canonical: z.string(),
   description: z.string(),
   next_runs: z.array(z.iso.datetime()),
+  words: z.string(),
   notes: z.array(z.string()).optional(),
 })
 
 export function workView(row: WorkRow, notes: readonly string[] = []) {
+  const next = nextRuns(row, row.now)
   return {
     ...visibleOf(WORK, row),
     canonical: row.frequency_cron ?? 'once',
     description: frequencyWords(row),
-    next_runs: nextRuns(row, row.now),
+    next_runs: next,
+    words: workWords(row, '', next),
     notes: notes.length > 0 ? notes : undefined,
   }
+}
+
+/** `done` is what was done to it just now: "was created and". */
+export function workWords(row: WorkRow, done = '', next = nextRuns(row, row.now)): string {
+  const rhythm = frequencyWords(row)
+  const isPaused = !row.is_active && row.frequency !== 'once'
+  const times = row.is_active ? timesText(next, row.timezone, row.now) : ''
+  return sentences(
+    `Work ${quoted(row.task)}`,
+    done,
+    isPaused ? `is paused; its rhythm is ${rhythm}.` : `runs ${rhythm}.`,
+    times !== '' && `Next run: ${times}.`,
+    `Its id is ${row.id}.`,
+  )
+}
+
+export function outputWords(output: OutputRow, now: Date): string {
+  const { run_number, status, title, error_message: error } = output
+  const at = output.completed_at ?? output.started_at
+  const when = at === null ? '' : ` (${fromNow(at.getTime(), now.getTime())})`
+  return sentences(
+    `Run ${run_number} is ${status}${title === null ? '' : `: ${quoted(title)}`}${when}.`,
+    error !== null && `Error: ${quoted(error, 200)}.`,
+  )
 }
 
 export const outputSchema = schemaOf(OUTPUT)

@@ -15,6 +15,7 @@ import {
 import { Refusal } from '../../../../src/core/errors.ts'
 import { keyPart, sessionKey } from '../../../../src/core/fields.ts'
 import type { SessionRef } from '../../../../src/core/session.ts'
+import { quoted } from '../../../../src/core/words.ts'
 import { writeAudit } from '../../../../src/features/identity/audit-rows.ts'
 import {
   requireAgent,
@@ -74,6 +75,10 @@ const viewOf = (row: LinkRow) => ({
   created_at: row.created_at,
 })
 
+const changedLink = view.extend({ words: z.string() })
+const linkWords = ({ channel, address, user_id, person, session_key }: LinkRow) =>
+  `${channel} ${quoted(address)} reaches ${user_id}${person ? '' : ` for ${session_key} alone`}.`
+
 function channelOf({ kernel }: Context, name: string): PushChannel {
   const channel = kernel.channels.get(name)
   if (channel !== undefined) return channel
@@ -114,7 +119,7 @@ const createLink = operation({
   status: 201,
   owner: 'body',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: z.union([view, code]),
+  output: z.union([changedLink, code]),
   async run(ctx, { body }) {
     const { channel: name, person } = body
     const channel = channelOf(ctx, name)
@@ -133,7 +138,10 @@ const createLink = operation({
       throw isDuplicate(error) ? new Refusal('conflict', 'this address is linked already') : error
     })
     notify(ctx, 'outbox')
-    return { body: viewOf(made), about: { id: made.id, owner: made.user_id } }
+    return {
+      body: { ...viewOf(made), words: linkWords(made) },
+      about: { id: made.id, owner: made.user_id },
+    }
   },
 })
 
@@ -182,7 +190,7 @@ const updateLink = operation({
   }),
   owner: 'row',
   roles: ['admin', 'service', 'user'],
-  output: view,
+  output: changedLink,
   async run(ctx, { params, body }) {
     const link = await liveLink(ctx, params.id)
     const { person, first } = body
@@ -191,7 +199,10 @@ const updateLink = operation({
       ...(first === undefined ? {} : { first }),
     })
     notify(ctx, 'outbox')
-    return { body: viewOf(changed), about: { owner: link.user_id } }
+    return {
+      body: { ...viewOf(changed), words: linkWords(changed) },
+      about: { owner: link.user_id },
+    }
   },
 })
 
@@ -224,7 +235,7 @@ const testLink = operation({
   audit: 'own',
   owner: 'row',
   roles: ['admin', 'service', 'user'],
-  output: z.object({ outcome: z.string(), error: z.string().optional() }),
+  output: z.object({ outcome: z.string(), error: z.string().optional(), words: z.string() }),
   async run(ctx, { params }) {
     if (ctx.inTransaction) throw new Refusal('rule', 'this cannot be part of something larger')
     const link = await liveLink(ctx, params.id)
@@ -237,7 +248,8 @@ const testLink = operation({
     )
     if (ctx.entry !== undefined)
       await writeAudit(ctx.db, [{ ...ctx.entry, objectId: link.id, owner: link.user_id }])
-    return { body: { outcome, error: error ?? undefined } }
+    const words = `The line to ${link.channel}: ${outcome}${error === null ? '' : ` (${error})`}.`
+    return { body: { outcome, error: error ?? undefined, words } }
   },
 })
 

@@ -5,7 +5,6 @@ import {
   number,
   PAGED,
   type Resource,
-  relative,
   status,
   TIMEZONE,
   text,
@@ -21,12 +20,6 @@ function kindOf(input: Item): Item {
   if (input.fire_at !== undefined || input.delay_seconds !== undefined)
     return { kind: 'once', ...input }
   return input
-}
-
-function alarmLine(item: Item, now: number): string {
-  const next = relative(item.next_fire_at, now)
-  const state = item.deduped === true ? 'was set before' : item.status
-  return `alarm ${item.id} ${state}: ${item.description}${next === '' ? '' : `, next ${next}`}`
 }
 
 export const alarms: Resource = {
@@ -69,21 +62,18 @@ export const alarms: Resource = {
         number('max_failures', 'attempts at one wake'),
       ],
       complete: kindOf,
-      says: alarmLine,
     },
     {
       verb: 'cancel',
       operation: 'cancel_alarm',
       about: 'cancel an alarm; one that has ended stays as it is',
       args: ['<id>'],
-      says: alarmLine,
     },
     {
       verb: 'fire-now',
       operation: 'fire_alarm_now',
       about: 'wake now, besides its schedule',
       args: ['<id>'],
-      says: (item) => `alarm ${item.id} wakes now`,
     },
   ],
 }

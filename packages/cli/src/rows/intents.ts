@@ -5,7 +5,6 @@ import {
   LIMIT,
   number,
   type Resource,
-  relative,
   status,
   TIMEZONE,
   text,
@@ -68,8 +67,6 @@ export const intents: Resource = {
         number('max_executions', 'how often at most'),
         json('metadata', 'handed back as it is'),
       ],
-      says: (item, now) =>
-        `intent ${item.id} kept: ${item.schedule_description}, looked at ${relative(item.next_check, now) || 'never'}`,
     },
     {
       verb: 'enable',
@@ -77,7 +74,6 @@ export const intents: Resource = {
       about: 'look at it again',
       args: ['<id>'],
       fixed: { enabled: true },
-      says: (item, now) => `intent ${item.id} enabled, looked at ${relative(item.next_check, now)}`,
     },
     {
       verb: 'disable',
@@ -85,14 +81,13 @@ export const intents: Resource = {
       about: 'look at it no more',
       args: ['<id>'],
       fixed: { enabled: false },
-      says: (item) => `intent ${item.id} disabled`,
     },
     {
       verb: 'delete',
       operation: 'delete_intent',
       about: 'delete an intent; its history is kept',
       args: ['<id>'],
-      says: (_, __, given) => `intent ${given.id} deleted`,
+      done: 'intent $id deleted',
     },
     {
       verb: 'history',

@@ -13,12 +13,6 @@ import {
 } from '../row.ts'
 import type { Item } from '../table.ts'
 
-function personLine(item: Item): string {
-  const said = (list: unknown) => (Array.isArray(list) ? list.map(String) : [])
-  const waits = item.deferred === 0 ? [] : [`${item.deferred} deferred.`]
-  return [`${item.user_id}:`, ...said(item.words), ...said(item.notes), ...waits].join('\n  ')
-}
-
 /** "22:00-07:30" is what one would type; by weekday it is JSON. */
 function windowsOf(input: Item): Item {
   const { quiet_hours: said } = input
@@ -40,7 +34,6 @@ export const people: Resource = {
       operation: 'get_preferences',
       about: 'the preferences of somebody; "me" is whom the key stands for',
       args: ['<user_id>'],
-      says: personLine,
     },
     {
       verb: 'set',
@@ -58,7 +51,6 @@ export const people: Resource = {
         json('muted_agents', 'agents that only answer, as a JSON array', 'mute'),
       ],
       complete: windowsOf,
-      says: personLine,
     },
     {
       verb: 'pause',
@@ -66,14 +58,12 @@ export const people: Resource = {
       about: 'nothing but answers: wakeful people pause ann --until "tomorrow at 9am"',
       args: ['<user_id>'],
       fields: [text('until', 'an instant or a phrase'), text('for', 'how long, such as "2 hours"')],
-      says: personLine,
     },
     {
       verb: 'resume',
       operation: 'end_pause',
       about: 'end a pause',
       args: ['<user_id>'],
-      says: personLine,
     },
     {
       verb: 'deferred',
@@ -97,7 +87,6 @@ export const people: Resource = {
       operation: 'release_deferred',
       about: 'have what is deferred now',
       args: ['<user_id>'],
-      says: (item) => `${item.released} released`,
     },
   ],
 }

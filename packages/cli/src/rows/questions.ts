@@ -1,11 +1,5 @@
 /** Commands about questions that agents ask people. */
 import { column, PAGED, type Resource, status, text, when, wide } from '../row.ts'
-import type { Item } from '../table.ts'
-
-function line({ text: asked, status: now, answer, answered_by: by }: Item): string {
-  const came = answer === null ? '' : `: ${answer} (by ${by})`
-  return `"${asked}" is ${now}${came}`
-}
 
 export const questions: Resource = {
   name: 'questions',
@@ -37,15 +31,12 @@ export const questions: Resource = {
       operation: 'answer_question',
       about: "answer with the person's word: wakeful questions answer <id> Yes",
       args: ['<id>', '<answer>'],
-      at: 'question',
-      says: line,
     },
     {
       verb: 'cancel',
       operation: 'cancel_question',
       about: 'withdraw a question',
       args: ['<id>'],
-      says: line,
     },
   ],
 }

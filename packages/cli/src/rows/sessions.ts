@@ -38,8 +38,7 @@ export const sessions: Resource = {
       about: 'say something to the agent',
       args: ['<session_key>', '<text>'],
       fields: [text('id', 'saying it again with this id does nothing')],
-      at: 'event',
-      says: (item) => `event ${item.seq} of ${item.session_key}`,
+      done: 'event $event.seq of $session_key',
     },
     {
       verb: 'events',
@@ -100,7 +99,6 @@ export const sessions: Resource = {
       operation: 'cancel_timer',
       about: 'cancel a timer that is pending',
       args: ['<session_key>', '<timer_id>'],
-      says: (item) => `timer ${item.timer_id} ${item.status}`,
     },
   ],
 }

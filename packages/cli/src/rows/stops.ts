@@ -1,9 +1,7 @@
 /** Commands about the switch: wakeful stop agent bot; wakeful stops list, release, drop. */
 import { column, flag, PAGED, type Resource, text, when, wide } from '../row.ts'
-import type { Item } from '../table.ts'
 
 const REASON = text('reason', 'for those who find it')
-const line = (item: Item) => `${item.words}\n  id ${item.id}`
 
 const LEVELS = [
   ['agent', 'an agent, for everybody', ['<target>']],
@@ -22,7 +20,6 @@ export const stop: Resource = {
     args,
     fields: [REASON],
     fixed: { level },
-    says: line,
   })),
 }
 
@@ -60,14 +57,12 @@ export const stops: Resource = {
       operation: 'resume_stop',
       about: 'end it: what it held runs',
       args: ['<id>'],
-      says: line,
     },
     {
       verb: 'drop',
       operation: 'drop_stop',
       about: 'end it without running what it held',
       args: ['<id>'],
-      says: line,
     },
   ],
 }

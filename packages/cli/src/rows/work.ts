@@ -5,15 +5,12 @@ import {
   json,
   PAGED,
   type Resource,
-  relative,
   status,
   TIMEZONE,
   text,
-  valueAt,
   when,
   wide,
 } from '../row.ts'
-import type { Item } from '../table.ts'
 
 const OUTPUTS = [
   column('run_number', 'run'),
@@ -24,11 +21,6 @@ const OUTPUTS = [
   wide('progress_note', 'note'),
   wide('error_message', 'error'),
 ]
-
-function workLine(item: Item, now: number): string {
-  const next = relative(item.next_run_at, now)
-  return `work ${item.id} ${item.is_active ? 'runs' : 'rests'}: ${item.description}${next === '' ? '' : `, next ${next}`}`
-}
 
 export const work: Resource = {
   name: 'work',
@@ -76,8 +68,6 @@ export const work: Resource = {
         json('parameters', 'for the executor'),
         text('user_id', 'whose it is', 'user'),
       ],
-      at: 'work',
-      says: workLine,
       waits: true,
     },
     {
@@ -85,7 +75,6 @@ export const work: Resource = {
       operation: 'run_work',
       about: 'run it now, besides its schedule',
       args: ['<id>'],
-      says: (item) => `run ${valueAt(item, 'output.run_number')} waits its turn`,
       waits: true,
     },
     {
@@ -94,8 +83,6 @@ export const work: Resource = {
       about: 'stop its schedule',
       args: ['<id>'],
       fixed: { is_active: false },
-      at: 'work',
-      says: workLine,
     },
     {
       verb: 'resume',
@@ -103,8 +90,6 @@ export const work: Resource = {
       about: 'take up its schedule again',
       args: ['<id>'],
       fixed: { is_active: true },
-      at: 'work',
-      says: workLine,
     },
     {
       verb: 'outputs',
@@ -126,7 +111,7 @@ export const work: Resource = {
       operation: 'delete_work',
       about: 'delete it with its outputs',
       args: ['<id>'],
-      says: (_, __, given) => `work ${given.id} deleted`,
+      done: 'work $id deleted',
     },
   ],
 }

@@ -3,7 +3,7 @@
  * apart by the calendar of the zone, spans by elapsed time, so both stay true when the clocks change. Pure.
  */
 import { formatLocal, isZone } from '../../packages/schedule/src/index.ts'
-import { fromNow } from '../core/span.ts'
+import { fromNow } from './span.ts'
 
 const DAY = 86_400_000
 const WEEK_DAYS = 7
@@ -40,3 +40,17 @@ export function quoted(text: string, max = 80): string {
   const characters = [...line]
   return characters.length > max ? `"${characters.slice(0, max - 1).join('')}…"` : `"${line}"`
 }
+
+/** `tomorrow 09:00 Europe/Berlin, in 13 h 20 min; then …; then …`; empty without a time. */
+export function timesText(times: readonly Date[], timezone: string, now: Date): string {
+  const [first, ...rest] = times.map((at) => at.getTime())
+  if (first === undefined) return ''
+  const then = rest.map((at) => `then ${dayText(at, timezone, now.getTime())}`)
+  return [whenText(first, timezone, now.getTime()), ...then].join('; ')
+}
+
+export const sentences = (...parts: readonly (string | false | null | undefined)[]) =>
+  parts.filter(Boolean).join(' ')
+
+export const notesText = (notes: readonly string[]) =>
+  notes.map((note) => `Note: ${note}.`).join(' ')
