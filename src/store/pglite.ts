@@ -29,7 +29,7 @@ const MAJOR = '18'
 const CONNECT_TIMEOUT_MS = 60_000
 /** Held in memory from the start, all of it, where PostgreSQL's own default is 128 MB. What is not there is read from the system's cache. */
 const BUFFERS = '32MB'
-export const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
+const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
 /**
  * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: far more than in Node 20, where
  * a start spent almost half of its CPU time on functions that it needs a few times. Under load the same ones are compiled some seconds later.

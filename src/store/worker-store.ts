@@ -12,11 +12,13 @@ import type { OpenOptions, Store } from './open.ts'
 import {
   COMPILED_SOON,
   embeddedStore,
-  OWN_PARAMS,
   PgliteSocket,
   preparedDirectory,
   sparingly,
 } from './pglite.ts'
+
+/** All of it is held from the start. One person's rows fit, and the data directory is in memory anyway. */
+const PARAMS = ['-c', 'shared_buffers=8MB']
 
 /** Written as text, since a thread begins with a file and the sources are no files that Node could run. */
 const THREAD = `
@@ -74,7 +76,7 @@ export async function openWorkerStore(options: OpenOptions, beside: Beside): Pro
   const thread = new Worker(THREAD, {
     eval: true,
     execArgv: [],
-    workerData: { ...modulesOf(beside), params: OWN_PARAMS, port: port2 },
+    workerData: { ...modulesOf(beside), params: PARAMS, port: port2 },
     transferList: [port2],
   })
   thread.unref()
