@@ -1,9 +1,7 @@
 /**
- * The only reader of the environment. A pure function of the given variables, those of packs included: checked
- * once, crosswise, and a wrong value stops the start with one line that names the variable, what it got and what
- * it takes. Secrets are never repeated.
+ * The only reader of the environment, a pure function of the variables. A wrong value stops the start with one line that names the
+ * variable, what it got and what it takes. Secrets are never repeated.
  */
-
 import { isZone } from '../packages/schedule/src/index.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from './core/backoff.ts'
 import {
@@ -43,6 +41,7 @@ const PORT = 8787
 const LEASE_MS = 30_000
 const AUTONOMY_CONSECUTIVE_MAX = 3
 const AUTONOMY_COOLDOWN_MS = 15_000
+const FAILURE_TEXT = 'Sorry, something went wrong. Please try again.'
 const TIMER_POLL_INTERVAL_MS = 250
 const EFFECT_POLL_INTERVAL_MS = 100
 const CHECKPOINTS_KEPT = 20
@@ -59,7 +58,7 @@ const BETWEEN_URLS = /[\s,]+(?=postgres(?:ql)?:)/
 const SHARDS_FORM = `a number from 1 to ${SHARDS_MAX} (above 1 with a DATABASE_URL of "postgres://…"), or that many "postgres://…" with spaces between`
 const ADMIN_KEY_FORM = `at least ${ADMIN_KEY_CHARACTERS_MIN} visible ASCII characters`
 const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
-/** Plain letters only: what stands here is part of every key and of the XML that lists them. */
+// Plain letters only: the prefix is part of every key and of the XML that lists them.
 const S3_PLACE =
   /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
 const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
@@ -116,6 +115,8 @@ export interface Config {
   readonly alarmMaxFailures: number
   /** Events of one session that may wait. */
   readonly sessionBacklog: number
+  /** Said to a person when a turn over their message fails for good; empty: nothing. */
+  readonly failureText: string
   readonly timerPollIntervalMs: number
   readonly effectPollIntervalMs: number
   /** Checkpoints kept of each session. */
@@ -188,6 +189,7 @@ function readOwn(read: Reader): Config {
     },
     limits: readLimits(read),
     alarmMaxFailures: read.whole('WAKEFUL_MAX_FAILURES', 1, MAX_FAILURES_MAX, MAX_FAILURES),
+    failureText: read.given('WAKEFUL_FAILURE_TEXT') ?? FAILURE_TEXT,
     sessionBacklog: read.whole('WAKEFUL_SESSION_BACKLOG', 1, 1_000_000, SESSION_BACKLOG),
     timerPollIntervalMs: read.whole('TIMER_POLL_INTERVAL_MS', 1, MS_MAX, TIMER_POLL_INTERVAL_MS),
     effectPollIntervalMs: read.whole('EFFECT_POLL_INTERVAL_MS', 1, MS_MAX, EFFECT_POLL_INTERVAL_MS),

@@ -44,6 +44,7 @@ describe('readConfig', () => {
       // The machine's own, until a person's is known.
       timezone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
       alarmMaxFailures: 5,
+      failureText: 'Sorry, something went wrong. Please try again.',
       sessionBacklog: 10_000,
       leaseMs: 30_000,
       limits: DEFAULT_LIMITS,

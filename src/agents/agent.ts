@@ -76,6 +76,12 @@ export interface Agent {
   /** Calls nothing outside of its turn, so it may be run in forecasts, too. */
   readonly runsInForecasts?: boolean
   run(input: TurnInput): Promise<TurnResult>
+  /** What a person is told when a turn over their message fails for good; false: nothing. By default the text of the process. */
+  readonly failureText?: string | false | undefined
+  /** What to say instead of the failure text; an empty list or an error leaves that text in place. */
+  readonly onFailure?:
+    | ((input: TurnInput, error: unknown) => Promise<readonly string[]>)
+    | undefined
 }
 
 export const AGENT_TIMEOUT_MS = 60_000
@@ -86,16 +92,20 @@ export interface AgentLimits {
   readonly timeoutMs?: number
   /** How many of its turns may run at once in one process; without it, a fair share of all. */
   readonly concurrency?: number
+  /** What a person is told when a turn over their message fails for good; false: nothing. */
+  readonly failureText?: string | false
 }
 
 export interface AgentOptions extends AgentLimits {
   readonly runsInForecasts?: boolean
 }
 
-export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency }: AgentLimits) {
+export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency, failureText }: AgentLimits) {
   if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency > 0))
     throw new TypeError(`concurrency: must be a whole number from 1 on, got ${concurrency}`)
-  return { timeoutMs, concurrency }
+  if (failureText !== undefined && failureText !== false && !String(failureText).trim())
+    throw new TypeError('failureText: must be a text, or false for none')
+  return { timeoutMs, concurrency, failureText }
 }
 
 /**

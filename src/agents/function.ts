@@ -357,10 +357,22 @@ function stateText(state: unknown): string {
 
 export type AgentFunction = (turn: Turn) => unknown
 
-export function agent(run: AgentFunction, options: AgentOptions = {}): Agent {
+export interface FunctionAgentOptions extends AgentOptions {
+  /** Called when a turn over a person's message has failed for good. What it replies is said instead of the failure text. */
+  readonly onFailure?: (turn: Turn, error: unknown) => unknown
+}
+
+export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): Agent {
   if (typeof run !== 'function') throw new TypeError('agent: takes a function of a turn')
+  const { onFailure } = options
   return {
     kind: 'function',
+    async onFailure(input, error) {
+      const turn = new Turn(input)
+      await onFailure?.(turn, error)
+      const { wishes } = Turn.finish(turn)
+      return wishes.flatMap((wish) => (wish.type === 'send_message' ? [wish.content] : []))
+    },
     ...limitsOf(options),
     runsInForecasts: options.runsInForecasts ?? false,
     async run(input): Promise<TurnResult> {

@@ -151,6 +151,8 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
     concurrency: agent.concurrency,
+    failureText: agent.failureText,
+    onFailure: agent.onFailure,
     runsInForecasts: agent.runsInForecasts ?? false,
     run: async (input) => {
       const notice = noticeOf(input)

@@ -376,6 +376,7 @@ function policyOf(config: AppConfig): Policy {
     maxFailures: config.alarmMaxFailures,
     pendingMax: limits.pendingMax,
     backlogMax: config.sessionBacklog,
+    failureText: config.failureText,
     timezone,
   }
 }

@@ -21,6 +21,11 @@ export class Reader {
     return value === undefined || value === '' ? null : value
   }
 
+  /** As it was set: empty is a value of its own. */
+  given(name: string): string | null {
+    return this.env[name]?.trim() ?? null
+  }
+
   checked(
     name: string,
     isRight: (value: string) => boolean,

@@ -21,8 +21,8 @@ import {
   decide,
   type EffectRow,
   type Failure,
+  failureAnswer,
   heldDecision,
-  openingCounters,
   type Policy,
 } from '../features/sessions/turn.ts'
 import {
@@ -228,22 +228,24 @@ function decided(
     consecutive: head.consecutive_autonomous_msgs,
     lastAt: head.last_autonomous_at,
   }
-  // Given up or to be tried again: nothing is sent, but a user's message resets the counters all the same.
-  if (failure !== null) {
-    const opening = retryMs === null ? openingCounters(claim.type, counters) : counters
-    return { decision: { counters: opening, ...NOTHING }, deferred: [] }
-  }
-  const { wishes, held } = speak(turn, people ?? NO_PEOPLE, now)
-  if (wishes === null) {
-    const decision = heldDecision(counters, heldVerdict(held), heldText(held))
-    return { decision, deferred: deferredOf(turn, held, turn.traceparent ?? null) }
-  }
+  if (failure !== null && retryMs !== null)
+    return { decision: { counters, ...NOTHING }, deferred: [] }
   const facts = {
     sessionKey: claim.session_key,
     eventSeq: claim.seq,
     eventType: claim.type,
     triggerId: claim.trigger_id ?? turn.slots?.[0]?.trigger_id ?? null,
     failures: claim.attempt,
+  }
+  if (failure !== null) {
+    const said = failureAnswer(claim.type, failure, policy)
+    const heads = { counters, lastUserSeq: head.last_user_seq, now }
+    return { decision: decide(facts, said, heads, policy), deferred: [] }
+  }
+  const { wishes, held } = speak(turn, people ?? NO_PEOPLE, now)
+  if (wishes === null) {
+    const decision = heldDecision(counters, heldVerdict(held), heldText(held))
+    return { decision, deferred: deferredOf(turn, held, turn.traceparent ?? null) }
   }
   const made = decide(facts, wishes, { counters, lastUserSeq: head.last_user_seq, now }, policy)
   const messages = made.effects.filter(({ type }) => type === 'send_message').length

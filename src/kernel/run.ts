@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks'
-import type { TurnInput } from '../agents/agent.ts'
+import type { Agent, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, Refusal, RetryableError, readableError, TerminalError } from '../core/errors.ts'
 import type { Span } from '../core/trace/trace.ts'
@@ -12,7 +12,12 @@ import { refusedText } from '../features/limits/rules.ts'
 import { turnPerson } from '../features/people/person.ts'
 import { reasonOf, type Verdict } from '../features/sessions/gate.ts'
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
-import type { Failure, Policy, TurnCause } from '../features/sessions/turn.ts'
+import {
+  afterFailure,
+  type Failure,
+  type Policy,
+  type TurnCause,
+} from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
 import { type Budgets, sessionOf } from './budgets.ts'
 import type { Committed, Finished } from './commit.ts'
@@ -127,11 +132,54 @@ const RETRY_AFTER_MAX_MS = 365 * 86_400_000
 /** What a turn that threw this comes to. */
 export function failureOf(thrown: unknown): Failure {
   const error = readableError(thrown)
-  const terminal = error instanceof TerminalError || isOverBudget(error)
+  const terminal = error instanceof TerminalError || cannotSucceed(error)
   const asked = error instanceof RetryableError ? Number(error.retryAfterMs) : 0
   const retryAfterMs = Number.isFinite(asked) ? Math.min(asked, RETRY_AFTER_MAX_MS) : 0
   const text = errorText(error) || 'the agent failed without a word'
   return { cause: causeOf(error), terminal, retryAfterMs, text }
+}
+
+/** How long an agent's `onFailure` may take. */
+const FAILURE_ANSWER_MS = 10_000
+
+/** The failure, with what the agent says about it if a person waits for an answer and no attempt follows. */
+export async function answeredFailure(
+  claim: ClaimedTurn,
+  error: unknown,
+  agent: Agent | undefined,
+  options: InputOptions & { readonly meter: Meter },
+): Promise<Failure> {
+  const failure = failureOf(error)
+  const isLast = afterFailure(claim.attempt, failure).retryMs === null
+  if (agent === undefined || claim.type !== 'user_message' || !isLast) return failure
+  const said = await repliesTo(claim, error, agent, options)
+  if (said.length > 0) return { ...failure, answer: said }
+  const { failureText } = agent
+  if (failureText === undefined) return failure
+  return { ...failure, answer: failureText === false ? [] : [failureText] }
+}
+
+async function repliesTo(
+  claim: ClaimedTurn,
+  error: unknown,
+  agent: Agent,
+  options: InputOptions & { readonly meter: Meter },
+): Promise<readonly string[]> {
+  if (agent.onFailure === undefined) return []
+  const run = new Run(0)
+  const late = setTimeout(
+    () => run.abort(new AgentTimeoutError('onFailure took too long')),
+    FAILURE_ANSWER_MS,
+  )
+  try {
+    const input = inputOf(claim, run, options)
+    return await run.start(async () => (await agent.onFailure?.(input, error)) ?? [])
+  } catch (failed) {
+    options.meter.trouble('onFailure', failed)
+    return []
+  } finally {
+    clearTimeout(late)
+  }
 }
 
 /** Why its agent is not even entered, where that is so. */
@@ -149,6 +197,15 @@ export function neverRun(
   return { ...given, cause: 'deaths', text }
 }
 
+/** Node's fetch reports network failures as a TypeError with a cause: those may pass. So may a refusal for lack of capacity. */
+function cannotSucceed(error: unknown): boolean {
+  if (error instanceof Refusal)
+    return !['unavailable', 'rate_limited', 'conflict'].includes(error.code)
+  if (error instanceof TypeError) return error.cause === undefined
+  if (error instanceof RangeError || error instanceof SyntaxError) return true
+  return error instanceof Error && error.name.endsWith('ZodError')
+}
+
 /** Trying again would only ask for it again. */
 function isOverBudget(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'over_budget'
@@ -160,11 +217,13 @@ function causeOf(error: unknown): TurnCause {
   return error instanceof AgentTimeoutError ? 'timeout' : 'agent_error'
 }
 
-export function inputOf(
-  claim: ClaimedTurn,
-  run: Run,
-  options: { readonly reads: Db; readonly policy: Policy; readonly budgets: Budgets },
-): TurnInput {
+interface InputOptions {
+  readonly reads: Db
+  readonly policy: Policy
+  readonly budgets: Budgets
+}
+
+export function inputOf(claim: ClaimedTurn, run: Run, options: InputOptions): TurnInput {
   const { reads, policy, budgets } = options
   const { timezone = 'UTC' } = policy
   const session = sessionOf(claim)

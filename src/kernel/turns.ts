@@ -8,7 +8,7 @@ import { newToken } from '../core/ids.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { DeferredRow } from '../features/people/deferred-rows.ts'
 import { type ClaimedTurn, claimTurns } from '../features/sessions/rows.ts'
-import type { Policy } from '../features/sessions/turn.ts'
+import type { Failure, Policy } from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
 import {
   extendClaims,
@@ -33,7 +33,7 @@ import {
 } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
 import { isRelease } from './preferences.ts'
-import { failureOf, inputOf, LeaseLostError, Run, reportTurn, StoppedError } from './run.ts'
+import { answeredFailure, inputOf, LeaseLostError, Run, reportTurn, StoppedError } from './run.ts'
 import type { Service, TestSignals, Tick } from './service.ts'
 import {
   abortLate,
@@ -337,8 +337,8 @@ export class TurnsService implements Service, Runner {
     const { claim, run, span } = running
     const { agents, budgets, stops, meter } = this.#options
     const settle = budgets.reserve(claim)
+    const agent = agents.get(claim.agent_id)
     try {
-      const agent = agents.get(claim.agent_id)
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
       const result = await span.run(() =>
@@ -350,10 +350,15 @@ export class TurnsService implements Service, Runner {
     } catch (error) {
       settle(undefined, true)
       if (error instanceof StoppedError) return (await this.#stopping.of(running, 'hold')) ?? HELD
-      if (!(error instanceof LeaseLostError)) return failed(failureOf(error))
+      if (!(error instanceof LeaseLostError)) return failed(await this.#failure(running, error))
       meter.leasesLost(1)
       return HELD
     }
+  }
+
+  #failure({ claim }: Running, error: unknown): Promise<Failure> {
+    const agent = this.#options.agents.get(claim.agent_id)
+    return answeredFailure(claim, error, agent, this.#options)
   }
 
   #commit(finished: Finished, running: Running): Promise<Committed | null> {
@@ -363,7 +368,10 @@ export class TurnsService implements Service, Runner {
       // What the agent asked for cannot be written: that is a failed turn, recorded as such.
       refused: async (error) =>
         finished.failure === null
-          ? this.#commit({ ...finished, result: null, failure: failureOf(error) }, running)
+          ? this.#commit(
+              { ...finished, result: null, failure: await this.#failure(running, error) },
+              running,
+            )
           : null,
     })
   }

@@ -258,7 +258,7 @@ eachStore('remote agents', (store) => {
       server.answer = says('back')
       await say('and now?')
       await at().settle()
-      expect(await messages()).toEqual(['back'])
+      expect(await messages()).toEqual(['Sorry, something went wrong. Please try again.', 'back'])
     })
 
     it('5xx is tried four times, a redirect is not followed', async () => {

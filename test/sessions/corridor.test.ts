@@ -126,6 +126,7 @@ eachStore('the corridor', (store) => {
       { event_seq: 2, attempt: 1, status: 'committed', error: null },
     ])
     expect((await w.query<Effect>(EFFECTS)).map((e) => e.payload)).toEqual([
+      '{"content":"Sorry, something went wrong. Please try again."}',
       '{"content":"fine again"}',
     ])
     expect(await w.query('select 1 from wakeful.autonomy_timers')).toHaveLength(0)

@@ -79,7 +79,7 @@ eachStore('promises', (store) => {
     }
     beforeCommit = () => s.sleep(HOUR)
     await say()
-    expect(await messages()).toEqual([])
+    expect(await messages()).toEqual(['Sorry, something went wrong. Please try again.'])
     expect(await alarms()).toEqual([])
     const [turn] = await s.query<Row>('select status, error from wakeful.turns')
     expect(turn).toMatchObject({ status: 'failed', error: expect.stringContaining('never fires') })

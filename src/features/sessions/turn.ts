@@ -101,6 +101,8 @@ export interface Policy extends GatePolicy {
   readonly pendingMax?: number
   /** Events of one session that may wait for their turns before it takes no more from outside. */
   readonly backlogMax?: number
+  /** Said to a person when a turn over their message fails for good; empty: nothing. */
+  readonly failureText?: string
   /** The server's own zone, for people whose zone nobody knows; UTC by default. */
   readonly timezone?: string
 }
@@ -342,6 +344,8 @@ export type TurnCause =
 
 export interface Failure {
   readonly cause: TurnCause
+  /** What the person is told if their message failed for good; by default the text of the process. */
+  readonly answer?: readonly string[]
   readonly terminal: boolean
   readonly retryAfterMs: number
   readonly text: string
@@ -355,4 +359,15 @@ export function afterFailure(
   const count = failures + 1
   if (failure.terminal || count >= TURN_ATTEMPTS_MAX) return { retryMs: null }
   return { retryMs: turnRetryMs(count, failure.retryAfterMs) }
+}
+
+/** A turn over a person's message always ends in a message to them; a turn that an operator dropped says nothing. */
+export function failureAnswer(
+  type: EventType,
+  { cause, answer }: Failure,
+  { failureText = '' }: Policy,
+): readonly TurnAction[] {
+  if (type !== 'user_message' || cause === 'stopped') return []
+  const texts = answer ?? (failureText === '' ? [] : [failureText])
+  return texts.map((content) => ({ type: 'send_message', content }))
 }
