@@ -3,7 +3,8 @@
  * the end is the checkpoint. Whatever the function leaves behind after its end is refused, so that a
  * forgotten `await` cannot speak in somebody else's turn.
  */
-import { Refusal, TerminalError } from '../core/errors.ts'
+
+import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
 import { type EventType, TIMER_ID_MAX } from '../core/session.ts'
 import { hasUnstorableText } from '../core/text.ts'
@@ -27,8 +28,8 @@ import {
 import * as messages from './messages.ts'
 import * as reads from './reads.ts'
 import * as requests from './requests.ts'
+import { PendingCalls } from './tracked.ts'
 
-const STATE_MAX_BYTES = 1024 * 1024
 const HISTORY_MAX = 500
 const EXPLAINED_MAX = 100
 const OUTPUTS_MAX = 50
@@ -58,6 +59,7 @@ export class Turn {
   state: Record<string, unknown>
   readonly #input: TurnInput
   readonly #wishes: TurnAction[] = []
+  readonly #calls = new PendingCalls()
   #spent: Spent | undefined
   #over = false
 
@@ -135,7 +137,7 @@ export class Turn {
 
   /** Withdraws a question of this user and agent. One that has ended or does not exist is no error. */
   cancelQuestion(id: string): void {
-    requireId(id, 'cancelQuestion', 'ask')
+    requests.requireId(id, 'cancelQuestion', 'ask')
     this.#command('tool_result', { cancel_question: id })
   }
 
@@ -180,7 +182,7 @@ export class Turn {
 
   /** Cancels an alarm of this user and agent. One that has ended or does not exist is no error. */
   cancelAlarm(id: string): void {
-    requireId(id, 'cancelAlarm', 'setAlarm')
+    requests.requireId(id, 'cancelAlarm', 'setAlarm')
     this.#command('alarm', { cancel: id })
   }
 
@@ -188,31 +190,35 @@ export class Turn {
    * Sets an active alarm of this user and agent to another time, the same in all else: a new one, whose id comes back, and
    * the old one cancelled with it. Null when there is no such alarm.
    */
-  async moveAlarm(id: string, when: requests.AlarmTime): Promise<string | null> {
-    requireId(id, 'moveAlarm', 'setAlarm')
-    const { userId, agentId } = this.session
-    const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
-    if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
-    const draft = requests.alarmDraft({ ...requests.keptOf(row), ...when }, this.#input)
-    this.#command('alarm', { set: draft })
-    this.cancelAlarm(id)
-    return draft.id
+  moveAlarm(id: string, when: requests.AlarmTime): Promise<string | null> {
+    return this.#calls.track(async () => {
+      requests.requireId(id, 'moveAlarm', 'setAlarm')
+      const { userId, agentId } = this.session
+      const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
+      if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
+      const draft = requests.alarmDraft({ ...requests.keptOf(row), ...when }, this.#input)
+      this.#command('alarm', { set: draft })
+      this.cancelAlarm(id)
+      return draft.id
+    })
   }
 
   /**
    * Keeps a standing wish for this agent: at times, or when a condition holds. Answers with its id. Throws a `Refusal`
    * with all that is wrong with it, also when the person has as many as may be.
    */
-  async createIntent(request: requests.IntentRequest): Promise<string> {
-    const draft = requests.intentDraft(request, this.#input)
-    await this.#roomForIntent()
-    this.#command('intent', { create_intent: draft })
-    return draft.id
+  createIntent(request: requests.IntentRequest): Promise<string> {
+    return this.#calls.track(async () => {
+      const draft = requests.intentDraft(request, this.#input)
+      await this.#roomForIntent()
+      this.#command('intent', { create_intent: draft })
+      return draft.id
+    })
   }
 
   /** Deletes an intent of this user and agent; the record of its executions is kept. One that does not exist is no error. */
   deleteIntent(id: string): void {
-    requireId(id, 'deleteIntent', 'createIntent')
+    requests.requireId(id, 'deleteIntent', 'createIntent')
     this.#command('intent', { delete_intent: id })
   }
 
@@ -225,7 +231,7 @@ export class Turn {
 
   /** Deletes work of this user with its outputs; a run of it is stopped. One that does not exist is no error. */
   deleteWork(id: string): void {
-    requireId(id, 'deleteWork', 'createWork')
+    requests.requireId(id, 'deleteWork', 'createWork')
     this.#command('work', { delete_work: id })
   }
 
@@ -233,26 +239,30 @@ export class Turn {
    * Pauses or resumes work of this user (`is_active`), or gives it another frequency, zone or task. False where there is no
    * such work. Throws a `Refusal` with all that is wrong.
    */
-  async updateWork(id: string, change: requests.WorkChangeRequest): Promise<boolean> {
-    const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
-    if (row === null) return false
-    const asked = requests.workChange(change, row)
-    this.#command('work', { update_work: id, change: asked })
-    return true
+  updateWork(id: string, change: requests.WorkChangeRequest): Promise<boolean> {
+    return this.#calls.track(async () => {
+      const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
+      if (row === null) return false
+      const asked = requests.workChange(change, row)
+      this.#command('work', { update_work: id, change: asked })
+      return true
+    })
   }
 
   /**
    * Switches an intent of this user and agent off or on (`enabled`), or changes what it waits for and says. False where there
    * is no such intent. Throws a `Refusal` with all that is wrong.
    */
-  async updateIntent(id: string, change: requests.IntentChangeRequest): Promise<boolean> {
-    const { userId, agentId } = this.session
-    const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
-    if (row === null || row.agent_id !== agentId) return false
-    const { asked, enabling } = requests.intentChange(change, row)
-    if (enabling) await this.#roomForIntent()
-    this.#command('intent', { update_intent: id, change: asked })
-    return true
+  updateIntent(id: string, change: requests.IntentChangeRequest): Promise<boolean> {
+    return this.#calls.track(async () => {
+      const { userId, agentId } = this.session
+      const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
+      if (row === null || row.agent_id !== agentId) return false
+      const { asked, enabling } = requests.intentChange(change, row)
+      if (enabling) await this.#roomForIntent()
+      this.#command('intent', { update_intent: id, change: asked })
+      return true
+    })
   }
 
   /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
@@ -333,26 +343,20 @@ export class Turn {
   }
 
   /** Closes the turn and says what it wants. */
+  /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */
+  static settle(turn: Turn): Promise<void> {
+    return turn.#calls.settle()
+  }
+
   static finish(turn: Turn): { wishes: TurnAction[]; state: string; spent: Spent | undefined } {
     turn.#over = true
-    return { wishes: turn.#wishes, state: stateText(turn.state), spent: turn.#spent }
+    return { wishes: turn.#wishes, state: requests.stateText(turn.state), spent: turn.#spent }
   }
 
   static abandon(turn: Turn): void {
     turn.#over = true
+    turn.#calls.forget()
   }
-}
-
-function requireId(id: string, name: string, from: string): void {
-  if (typeof id !== 'string' || !isUuid(id))
-    throw new TypeError(`${name}: takes the id that ${from} answered`)
-}
-
-function stateText(state: unknown): string {
-  if (typeof state !== 'object' || state === null || Array.isArray(state)) {
-    throw new TerminalError('turn.state must stay a JSON object')
-  }
-  return requests.storable('turn.state', state, STATE_MAX_BYTES)
 }
 
 export type AgentFunction = (turn: Turn) => unknown
@@ -379,6 +383,7 @@ export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): A
       const turn = new Turn(input)
       try {
         await run(turn)
+        await Turn.settle(turn)
       } catch (error) {
         Turn.abandon(turn)
         throw error

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { RawJson } from '../../packages/exact-json/src/index.ts'
-import { Refusal } from '../core/errors.ts'
+import { Refusal, TerminalError } from '../core/errors.ts'
 import { DELAY_MAX_SECONDS } from '../core/fields.ts'
-import { newId } from '../core/ids.ts'
+import { isUuid, newId } from '../core/ids.ts'
 import { ownerDidOf } from '../core/session.ts'
 import { readShape, UNKNOWN_FIELD, where } from '../core/shape.ts'
 import { hasUnstorableJson } from '../core/text.ts'
@@ -285,4 +285,18 @@ export function intentChange(
   const { enabling } = changeIntent(row, intentWish(asked, row), row.now, errors)
   if (errors.length > 0) throw new Refusal('rule', errors)
   return { asked, enabling }
+}
+
+const STATE_MAX_BYTES = 1024 * 1024
+
+export function requireId(id: string, name: string, from: string): void {
+  if (typeof id !== 'string' || !isUuid(id))
+    throw new TypeError(`${name}: takes the id that ${from} answered`)
+}
+
+export function stateText(state: unknown): string {
+  if (typeof state !== 'object' || state === null || Array.isArray(state)) {
+    throw new TerminalError('turn.state must stay a JSON object')
+  }
+  return storable('turn.state', state, STATE_MAX_BYTES)
 }

@@ -214,7 +214,8 @@ eachStore('a LangGraph agent', (store) => {
     expect(found.map((turn) => turn.status)).toEqual(cases.map(() => 'failed'))
     for (const [at, [, reason]] of cases.entries()) expect(found[at]?.error).toMatch(reason)
     expect(await count(made, 'checkpoints')).toBe(0)
-    expect(await sent(made)).toEqual([])
+    const sorry = 'Sorry, something went wrong. Please try again.'
+    expect(await sent(made)).toEqual(cases.map(() => sorry))
   })
 
   it('goes on from the same state after a restart of the app on the same database', async () => {

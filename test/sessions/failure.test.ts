@@ -101,3 +101,51 @@ eachStore('a turn that fails for good', (store) => {
     expect(rows.map(({ said }) => said)).toEqual([DEFAULT, 'here'])
   })
 })
+
+eachStore('what a turn does not await', (store) => {
+  const INTENT = {
+    intent_name: 'NVDA below 130',
+    trigger_type: 'price',
+    trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
+    action_context: 'say so',
+  } as const
+  const lived = async (run: AgentFunction) => {
+    const w = await world(store, { bot: run })
+    await w.say(KEY, 'hello')
+    await w.settle()
+    const said = await w.query<{ said: string }>(
+      `select payload ->> 'content' as said from wakeful.effects order by position`,
+    )
+    const intents = await w.query('select 1 from wakeful.scheduled_intents')
+    return { said: said.map(({ said }) => said), intents: intents.length }
+  }
+
+  it('is done before the commit', async () => {
+    const forgets: AgentFunction = (turn) => {
+      void turn.createIntent(INTENT)
+      turn.reply('Every day at nine.')
+    }
+    expect(await lived(forgets)).toEqual({ said: ['Every day at nine.'], intents: 1 })
+  })
+
+  it('fails the turn where it was refused', async () => {
+    const forgets: AgentFunction = (turn) => {
+      void turn.createIntent({} as never)
+      turn.reply('Done.')
+    }
+    expect(await lived(forgets)).toEqual({ said: [DEFAULT], intents: 0 })
+  })
+
+  it('leaves a refusal that the agent caught to the agent', async () => {
+    const catches: AgentFunction = async (turn) => {
+      await turn.createIntent({} as never).catch(() => turn.reply('That is not possible.'))
+      try {
+        await turn.createIntent({} as never)
+      } catch {
+        turn.reply('Neither is this.')
+      }
+    }
+    const said = ['That is not possible.', 'Neither is this.']
+    expect(await lived(catches)).toEqual({ said, intents: 0 })
+  })
+})
