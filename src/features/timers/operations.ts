@@ -20,16 +20,20 @@ export const timerViewSchema = z.object({
   status: z.enum(['pending', 'promoted', 'cancelled']),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
-  words: z.string(),
 })
+const changedTimer = timerViewSchema.extend({ words: z.string() })
 
 export function timerView(row: TimerRow) {
+  return { ...row, payload: row.payload === null ? null : new RawJson(row.payload) }
+}
+
+function changed(row: TimerRow) {
   const name = `Timer ${row.timer_id} of ${row.session_key}`
   const words =
     row.status === 'pending'
       ? `${name} fires at ${row.fire_at.toISOString()} unless the person writes before.`
-      : `${name} ${row.status === 'promoted' ? 'has fired' : 'is cancelled'}.`
-  return { ...row, payload: row.payload === null ? null : new RawJson(row.payload), words }
+      : `${name} is cancelled.`
+  return { body: { ...timerView(row), words }, about: { id: row.id } }
 }
 
 const timerParams = sessionParams.extend({ timer_id: z.string().min(1).max(TIMER_ID_MAX) })
@@ -54,7 +58,7 @@ const putTimerOp = operation({
   opaque: ['payload'],
   owner: 'path',
   roles: ['admin', 'service', 'agent'],
-  output: timerViewSchema,
+  output: changedTimer,
   async run(ctx, { params, body }) {
     const session = sessionOf(ctx.actor, params.session_key)
     requireAgent(ctx, session)
@@ -70,7 +74,7 @@ const putTimerOp = operation({
     }
     const row = await withinPending(ctx, session, (tx) => putTimer(tx ?? ctx.db, session, timer))
     notify(ctx, 'clock')
-    return { body: timerView(row), about: { id: row.id } }
+    return changed(row)
   },
 })
 
@@ -89,13 +93,13 @@ const deleteTimerOp = operation({
   params: timerParams,
   owner: 'path',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: timerViewSchema,
+  output: changedTimer,
   async run(ctx, { params }) {
     const session = sessionOf(ctx.actor, params.session_key)
     const row = await cancelTimer(ctx.db, session, params.timer_id)
     if (row === null)
       throw new Refusal('not_found', `no timer ${params.timer_id} is pending in this session`)
-    return { body: timerView(row), about: { id: row.id } }
+    return changed(row)
   },
 })
 
