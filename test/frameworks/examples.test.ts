@@ -126,8 +126,8 @@ eachStore('an agent of another framework', (store) => {
         { agent_id: name, conversation_id: 'main' },
       ])
       await made.advanceBy(20 * MINUTE)
-      expect(asked[3]?.body.messages.at(-1)?.content).toBe(
-        '[alarm, due 2026-01-01T00:20:00.000Z] the oven is hot',
+      expect(asked[3]?.body.messages.at(-1)?.content).toMatch(
+        /^\[now: .*; the person's time zone is not known\]\n\[alarm, due 2026-01-01T00:20:00\.000Z\] the oven is hot$/,
       )
       expect(await sent(made)).toEqual(['I will tell you.', 'The oven is hot!'])
       const spent = await made.query<{ metadata: string }>(
@@ -139,6 +139,16 @@ eachStore('an agent of another framework', (store) => {
       ])
     },
   )
+
+  it.each(FRAMEWORKS)('%s: tells the model the time and zone of the person', async (name) => {
+    const { asked } = await told(saying('Good morning.'))
+    const made = at()
+    await made.call('PUT', '/v1/people/ann', { timezone: 'Asia/Tokyo' })
+    await say(name, 'Hello!')
+    expect(asked[0]?.body.messages.at(-1)?.content).toMatch(
+      /^\[now: Thursday 2026-01-01 \d\d:\d\d Asia\/Tokyo\]\nHello!$/,
+    )
+  })
 
   it.each(FRAMEWORKS)(
     '%s: asks before a tool that wants leave, and does as it is told',
@@ -170,7 +180,9 @@ eachStore('an agent of another framework', (store) => {
       expect(await answer('More!')).toMatch(/^May I do this/)
       // Something else comes between: it is answered, and the flour is not ordered.
       expect(await answer('What time is it?')).toBe('It is noon.')
-      expect(asked.at(-1)?.body.messages.at(-1)?.content).toBe('What time is it?')
+      expect(asked.at(-1)?.body.messages.at(-1)?.content).toMatch(
+        /^\[now: .*\]\nWhat time is it\?$/,
+      )
       expect(await ordered()).toBe(5)
       expect(asked).toHaveLength(7)
       const kept = await made.query<{ metadata: string }>(

@@ -13,6 +13,7 @@ import { errorText, RetryableError, TerminalError } from '../../../src/core/erro
 import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'
 import { storableText } from '../../../src/core/text.ts'
 import { yesOrNo } from '../../../src/features/questions/rules.ts'
+import { formatLocal } from '../../schedule/src/index.ts'
 
 const REMEMBERED = 200
 /** A state holds 1 MB; this leaves room for the agent's own data. */
@@ -92,7 +93,7 @@ async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Prom
     return ran
   }
   const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
-  const told = { role: 'user', content: `${words}${remark}` }
+  const told = { role: 'user', content: `${nowLine(turn)}\n${words}${remark}` }
   if (pending === undefined)
     return conclude(turn, spend(await runs.run([...messages, told])), options)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
@@ -147,6 +148,15 @@ export function remembered(messages: readonly unknown[], most: number): unknown[
   return kept.slice(from)
 }
 
+/** Models know neither the time nor where the person is: `[now: Wednesday 2026-11-18 10:20 Europe/Berlin]`. */
+function nowLine({ startedAt, person }: Turn): string {
+  const { timezone, timezoneKnown } = person
+  const weekday = new Intl.DateTimeFormat('en', { weekday: 'long', timeZone: timezone })
+  const minute = Math.floor(startedAt.getTime() / 60_000) * 60_000
+  const whose = timezoneKnown ? '' : "; the person's time zone is not known"
+  return `[now: ${weekday.format(startedAt)} ${formatLocal(minute, timezone)}${whose}]`
+}
+
 type Payload = Readonly<Record<string, unknown>>
 
 /** An event as a message to the model. Text that is not the user's is in brackets. */
@@ -158,15 +168,19 @@ function wordsOf({ type, payload }: PastEvent): string {
     case 'timer':
       return `[follow-up ${said.timer_id}: the user has not written since you set it. ${SILENTLY}]${carried(said.payload)}`
     case 'alarm':
-      return `[alarm, due ${said.scheduled_for}] ${said.wake_message}${carried(said.payload)}`
+      return `[alarm${named(said.label)}, due ${said.scheduled_for}${missed(said)}] ${said.wake_message}${carried(said.payload)}`
     case 'intent':
-      return `[intent ${said.intent_name}] ${said.action_context}${carried(payload)}`
+      return `[intent ${said.intent_name}${missed(said)}] ${said.action_context}${carried(payload)}`
     case 'tool_result':
       return `[result of ${said.tool_id}]${carried(said.payload)}`
     default:
       return `[${type}]${carried(payload)}`
   }
 }
+
+const named = (label: unknown) => (label ? ` "${label}"` : '')
+const missed = ({ missed_count: count }: Payload) =>
+  typeof count === 'number' && count > 0 ? `, ${count} more slots were missed` : ''
 
 const SILENTLY = 'Answer NOTHING to stay silent.'
 
