@@ -53,7 +53,7 @@ eachStore('a LangGraph agent', (store) => {
     })
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two')
-    expect(await sent(made)).toEqual(['I will'])
+    expect(await sent(made)).toEqual(['I will', 'Sorry, something went wrong. Please try again.'])
     expect(await count(made, 'alarms')).toBe(1)
     expect((await turns(made)).map(({ status }) => status)).toEqual(['committed', 'failed'])
   })
@@ -185,7 +185,10 @@ eachStore('a LangGraph agent', (store) => {
     })
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two', 'three')
-    expect(await sent(made)).toEqual([JSON.stringify([odd])])
+    expect(await sent(made)).toEqual([
+      JSON.stringify([odd]),
+      'Sorry, something went wrong. Please try again.',
+    ])
     expect((await turns(made))[2]).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(/at most 16777216 bytes/),

@@ -230,7 +230,9 @@ eachStore('questions', (store) => {
     await say('again')
     await s.advanceBy(10 * MINUTE)
     expect(await questions()).toEqual([])
-    expect(await messages()).toHaveLength(1)
+    const said = (await messages()).map((each) => JSON.stringify(each))
+    expect(said).toHaveLength(2)
+    expect(said[1]).toContain('Sorry, something went wrong. Please try again.')
   })
 
   it.each(['alarm', 'intent'])(
