@@ -47,7 +47,8 @@ eachStore('timers over HTTP', (store) => {
       ...{ id: made.body.id, session_key: key, fire_at: fireAt, status: 'promoted' },
       updated_at: fireAt,
     })
-    expect(Object.keys(promoted.body.data[0])).toEqual(Object.keys(made.body))
+    const { words: _, ...shown } = made.body
+    expect(Object.keys(promoted.body.data[0])).toEqual(Object.keys(shown))
     expect(promoted.text).toContain(`"payload":${payload}`)
     expect((await at().call('GET', path(key))).body.data).toEqual([])
   })
