@@ -355,7 +355,6 @@ export class Turn {
 
   static abandon(turn: Turn): void {
     turn.#over = true
-    turn.#calls.forget()
   }
 }
 
@@ -372,8 +371,10 @@ export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): A
   return {
     kind: 'function',
     async onFailure(input, error) {
+      if (onFailure === undefined) return []
       const turn = new Turn(input)
-      await onFailure?.(turn, error)
+      await onFailure(turn, error)
+      await Turn.settle(turn)
       const { wishes } = Turn.finish(turn)
       return wishes.flatMap((wish) => (wish.type === 'send_message' ? [wish.content] : []))
     },

@@ -1,6 +1,6 @@
 /** Promises of a turn's methods. All are awaited before the commit, so a forgotten `await` loses nothing. */
 
-/** Knows whether somebody waits for it. A subclass, because `await` calls `then` only of promises that are not native. */
+/** Records whether it was awaited. It is a subclass because `await` does not call `then` of a native promise. */
 class TrackedPromise<T> extends Promise<T> {
   handled = false
 
@@ -27,6 +27,8 @@ export class PendingCalls {
     const shown = new TrackedPromise<T>((resolve, reject) => {
       work.then(resolve, reject)
     })
+    // Keeps an early rejection from ending the process as unhandled; `settle` throws it. Not `shown.then`, which would count as awaited.
+    Promise.prototype.then.call(shown, undefined, () => undefined)
     this.#calls.push({ done: Promise.allSettled([work]), shown })
     return shown
   }
@@ -36,10 +38,5 @@ export class PendingCalls {
     // What a call starts may call again.
     for (const { done } of this.#calls) await done
     for (const { shown } of this.#calls) if (!shown.handled) await shown
-  }
-
-  /** The turn failed: what its calls come to does not matter. */
-  forget(): void {
-    for (const { shown } of this.#calls) void Promise.allSettled([shown])
   }
 }

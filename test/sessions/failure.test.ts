@@ -129,8 +129,10 @@ eachStore('what a turn does not await', (store) => {
   })
 
   it('fails the turn where it was refused', async () => {
-    const forgets: AgentFunction = (turn) => {
+    const forgets: AgentFunction = async (turn) => {
       void turn.createIntent({} as never)
+      // Long enough for Node to call the rejection unhandled.
+      await new Promise((next) => setImmediate(next))
       turn.reply('Done.')
     }
     expect(await lived(forgets)).toEqual({ said: [DEFAULT], intents: 0 })

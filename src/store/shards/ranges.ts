@@ -128,7 +128,7 @@ export function schemaOf(number: number): string {
 
 // The map of shards, kept in shard 0; and what each shard knows of itself.
 export interface KeptShard extends ShardRange {
-  /** Its buckets are on their way from there; nobody serves them. */
+  /** The shard its buckets are being moved from; no process serves them meanwhile. */
   readonly splitsFrom: number | null
 }
 
