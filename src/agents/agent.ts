@@ -118,7 +118,8 @@ export function stateResult(
   state: string,
   spent?: Spent,
 ): TurnResult {
-  const asBefore = wishes.length === 0 && state === (input.state ?? '{}') && spent === undefined
+  const asksNothing = wishes.every(({ type }) => type === 'silence')
+  const asBefore = asksNothing && state === (input.state ?? '{}') && spent === undefined
   if (asBefore && input.event.type !== 'user_message')
     return { wishes, checkpointId: null, points: [] }
   const checkpointId = newId()

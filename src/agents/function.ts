@@ -14,6 +14,7 @@ import { countEnabled, getIntent } from '../features/intents/rows.ts'
 import { type TurnPerson, turnPerson } from '../features/people/person.ts'
 import type { AnsweredQuestion } from '../features/questions/rules.ts'
 import { recentEvents } from '../features/sessions/event-rows.ts'
+import type { Silence } from '../features/sessions/gate.ts'
 import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
 import { getWork } from '../features/work/rows.ts'
 import {
@@ -43,6 +44,11 @@ export interface PastEvent {
   readonly created_at: Date
 }
 
+function pastEvent(row: Omit<PastEvent, 'payload'> & { readonly payload: string }): PastEvent {
+  const { id, seq, type, created_at } = row
+  return { id, seq, type, payload: JSON.parse(row.payload), created_at }
+}
+
 /** What the function gets. */
 export class Turn {
   readonly event: PastEvent
@@ -66,19 +72,9 @@ export class Turn {
   constructor(input: TurnInput) {
     const { event, session } = input
     this.#input = input
-    this.event = {
-      id: event.id,
-      seq: event.seq,
-      type: event.type,
-      payload: JSON.parse(event.payload),
-      created_at: event.createdAt,
-    }
-    this.session = {
-      key: session.key,
-      userId: session.userId,
-      agentId: session.agentId,
-      threadId: session.threadId,
-    }
+    this.event = pastEvent({ ...event, created_at: event.createdAt })
+    const { key, userId, agentId, threadId } = session
+    this.session = { key, userId, agentId, threadId }
     this.attempt = input.attempt
     this.remark = input.remark ?? null
     this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
@@ -158,6 +154,11 @@ export class Turn {
 
   cancelFollowUp(id: string): void {
     this.#ask({ type: 'cancel_timer', timerId: id })
+  }
+
+  /** Says nothing, on purpose: the reason is kept with the turn and shown by the ledger. */
+  silent(reason?: string): void {
+    this.#ask({ type: 'silence', verdict: messages.silenceOf('silent', { reason }) })
   }
 
   /** Reports what this turn has used up, as often as it likes: it adds up, and is kept with the turn. */
@@ -316,19 +317,9 @@ export class Turn {
   /** The newest events up to this one, oldest first. */
   async history(limit = 50): Promise<PastEvent[]> {
     const count = Math.max(1, Math.min(HISTORY_MAX, Math.floor(limit)))
-    const rows = await recentEvents(
-      this.#input.db,
-      this.#input.session,
-      this.#input.event.seq,
-      count,
-    )
-    return rows.map((row) => ({
-      id: row.id,
-      seq: row.seq,
-      type: row.type,
-      payload: JSON.parse(row.payload),
-      created_at: row.created_at,
-    }))
+    const { db, session, event } = this.#input
+    const rows = await recentEvents(db, session, event.seq, count)
+    return rows.map(pastEvent)
   }
 
   #command(trigger: EventType, ask: TriggerCommand): void {
@@ -342,12 +333,17 @@ export class Turn {
     this.#wishes.push(wish)
   }
 
-  /** Closes the turn and says what it wants. */
+  /** Records what a model wrote in a turn that no message began: it is shown by the ledger and not delivered. */
+  static record(turn: Turn, rule: Silence['rule'], text: string): void {
+    turn.#ask({ type: 'silence', verdict: messages.silenceOf(rule, { text }) })
+  }
+
   /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */
   static settle(turn: Turn): Promise<void> {
     return turn.#calls.settle()
   }
 
+  /** Closes the turn and says what it wants. */
   static finish(turn: Turn): { wishes: TurnAction[]; state: string; spent: Spent | undefined } {
     turn.#over = true
     return { wishes: turn.#wishes, state: requests.stateText(turn.state), spent: turn.#spent }

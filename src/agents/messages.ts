@@ -15,6 +15,7 @@ import {
   type QuestionTerms,
   questionTerms,
 } from '../features/questions/rules.ts'
+import type { Silence } from '../features/sessions/gate.ts'
 import type { TurnAction } from '../features/sessions/turn.ts'
 import type { Agent, TurnInput, TurnResult } from './agent.ts'
 import { type AlarmRequest, alarmDraft, storable } from './requests.ts'
@@ -28,6 +29,18 @@ export function sayable(what: string, text: unknown): string {
   if (hasUnstorableText(text))
     throw new TypeError(`${what}: the text holds a NUL or half of a surrogate pair`)
   return text
+}
+
+const RECORDED_MAX = 2_000
+
+/** Cut to what a record holds; blank texts are left out. */
+export function silenceOf(
+  rule: Silence['rule'],
+  { reason, text }: { readonly reason?: string | undefined; readonly text?: string | undefined },
+): Silence {
+  const kept = (name: 'reason' | 'text', value = '') =>
+    value.trim() === '' ? {} : { [name]: storableText(value.trim(), RECORDED_MAX) }
+  return { allowed: true, rule, ...kept('reason', reason), ...kept('text', text) }
 }
 
 /** A quarter of what a wake may hold, in characters: it fits whatever they are. */

@@ -180,7 +180,8 @@ export async function explained({ db, session }: TurnInput, limit: number): Prom
     const { outcome, reason, verdicts } = judgeOccasion(turn)
     const verdict = verdicts.find(({ allowed }) => allowed) ?? verdicts[0] ?? null
     const { type: kind, name, finished_at: at } = turn
-    const why = reason?.error ?? reason?.rule ?? verdict?.rule ?? 'it said nothing'
+    const why =
+      reason?.error ?? saidWhy(verdict) ?? reason?.rule ?? verdict?.rule ?? 'it said nothing'
     return { at, kind, title: name ?? kind, outcome, reason: why, verdict }
   })
   const checks = (await newestChecks(db, session)).map((check): Explained => {
@@ -190,6 +191,9 @@ export async function explained({ db, session }: TurnInput, limit: number): Prom
   })
   return [...turns, ...checks]
 }
+
+const saidWhy = (verdict: Verdict | null) =>
+  verdict !== null && 'reason' in verdict ? verdict.reason : undefined
 
 const shape = z.strictObject(preferenceFields)
 const DEFERRED_MAX = 50

@@ -107,13 +107,15 @@ function occasionText(told: Explained, { timezone }: Place): string {
 
 function outcomeText({ outcome, reason, verdict }: Explained, timezone: string): string {
   if (outcome === 'failed') return `failed: ${reason.slice(0, QUOTED_MAX)}`
-  if (outcome === 'silent') return 'I had nothing to say'
+  if (outcome === 'silent') return `I said nothing (${reason.slice(0, QUOTED_MAX)})`
   if (outcome === 'cancelled') return 'cancelled before I could write'
   if (outcome === 'postponed') return `held back: ${conditionText(reason.slice(0, QUOTED_MAX))}`
   if (verdict === null) return 'written'
   if (verdict.rule === 'promised') return 'written, as promised'
   if (verdict.rule === 'unbacked') return 'written, with nothing set for what it says will come'
-  if (verdict.allowed) return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
+  if (verdict.rule === 'within_limits')
+    return `written, unanswered follow-up ${verdict.count} of ${verdict.max}`
+  if (verdict.allowed) return 'written'
   if (verdict.rule === 'hard_cap_reached')
     return `held back: ${verdict.count} unanswered follow-ups in a row, and ${verdict.max} is the most I may send`
   const until =

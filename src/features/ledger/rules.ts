@@ -266,10 +266,9 @@ function judgeEvent(facts: EventState): Judged {
   if (last === undefined) return judgeUnrun(facts)
   if (last.status === 'committed') {
     const block = last.verdicts.find((verdict) => !verdict.allowed)
-    if (block !== undefined && 'deferred' in block && block.deferred)
-      return judgeDeferred(facts, block)
-    if (block !== undefined) return { outcome: 'suppressed', reason: blockCause(block) }
-    return output === undefined ? plain('silent') : judgeOutput(output)
+    if (block && 'deferred' in block && block.deferred) return judgeDeferred(facts, block)
+    if (block) return { outcome: 'suppressed', reason: blockCause(block) }
+    return output === undefined ? judgeSilent(last) : judgeOutput(output)
   }
   const error = last.error ?? 'the turn failed'
   if (last.status === 'retrying')
@@ -281,6 +280,11 @@ function judgeEvent(facts: EventState): Judged {
   if (facts.again !== null)
     return { outcome: 'pending', reason: { rule: 'attempt_failed', until: facts.again, error } }
   return failed('attempts_failed', error)
+}
+
+function judgeSilent({ verdicts }: Attempt): Judged {
+  const found = verdicts.find(({ rule }) => rule === 'silent' || rule === 'undecided')
+  return { outcome: 'silent', reason: found === undefined ? null : { rule: found.rule } }
 }
 
 /** Of a slot whose newest turn deferred it. */
@@ -321,7 +325,7 @@ function judgeMessages(messages: EventState['messages']): Judged {
   return failed('delivery_failed', messages.find(({ error }) => error !== null)?.error ?? null)
 }
 
-/** Of a run whose turn has committed. Its work may have been deleted since, and the output with it. */
+/** Of a run whose turn has committed; its work may have been deleted since. */
 function judgeOutput(output: OutputFact | null): Judged {
   if (output === null) return { outcome: 'delivered', reason: { rule: 'output_deleted' } }
   if (output.status === 'failed') return failed('run_failed', output.error)
@@ -353,9 +357,8 @@ function judgeWake({ status, error, again, cancelled: gone }: WakeFacts): Judged
   if (status === 'taken') return plain('delivered')
   if (status === 'failed') return failed('attempts_failed', error)
   if (gone) return cancelled('cancelled_between_attempts')
-  const cause = error === null ? {} : { error }
-  if (again !== null)
-    return { outcome: 'pending', reason: { rule: 'attempt_failed', until: again, ...cause } }
+  const reason = { rule: 'attempt_failed', ...(error === null ? {} : { error }) }
+  if (again !== null) return { outcome: 'pending', reason: { ...reason, until: again } }
   return failed('attempts_failed', error)
 }
 

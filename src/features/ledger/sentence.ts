@@ -3,7 +3,7 @@
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
 import { DEFER_RULES } from '../people/preferences.ts'
 import { RULE_WORDS } from '../people/words.ts'
-import type { Reason } from '../sessions/gate.ts'
+import type { Reason, Silence } from '../sessions/gate.ts'
 import type { Cause, EventFacts, Judged, LedgerKind, SlotFacts } from './rules.ts'
 
 export interface Told extends Judged {
@@ -39,7 +39,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'silent':
       return reason?.rule === 'record_pruned'
         ? `Ended at ${when}; what came of it is no longer kept`
-        : `The agent ran at ${when} and had nothing to say`
+        : silentWords(facts, when)
     case 'suppressed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}`
     case 'deferred':
@@ -78,6 +78,17 @@ function deliveredWords({ facts, attempts, reason }: Told, when: string): string
   }
   const title = output.title === null ? '' : `: ${JSON.stringify(output.title)}`
   return `Run ${output.runNumber} completed at ${when}${title}`
+}
+
+function silentWords(facts: SlotFacts, when: string): string {
+  const verdicts = facts.from === 'event' ? (facts.turns.at(-1)?.verdicts ?? []) : []
+  const silence = verdicts.find(({ rule }) => rule === 'silent' || rule === 'undecided')
+  const { rule, reason = '', text = '' } = (silence ?? {}) as Partial<Silence>
+  const wrote = text === '' ? '' : `; it wrote, not delivered: ${JSON.stringify(cut(text))}`
+  if (rule === 'undecided')
+    return `The agent ran at ${when} and chose neither to send a message nor to stay silent${wrote}`
+  if (rule === undefined) return `The agent ran at ${when} and had nothing to say`
+  return `The agent stayed silent at ${when}${reason === '' ? '' : `: ${cut(reason)}`}${wrote}`
 }
 
 const AS: Readonly<Record<Reason, string>> = {

@@ -34,6 +34,15 @@ export interface Counters {
   readonly lastAt: Date | null
 }
 
+/** Why a turn that no message began said nothing, and what its model wrote without sending it. */
+export interface Silence {
+  readonly allowed: true
+  /** `undecided`: the model neither sent a message nor chose silence. `not_delivered`: it sent one and wrote more. */
+  readonly rule: 'silent' | 'undecided' | 'not_delivered'
+  readonly reason?: string
+  readonly text?: string
+}
+
 export type Verdict =
   | {
       readonly allowed: true
@@ -44,6 +53,7 @@ export type Verdict =
   | { readonly allowed: true; readonly rule: 'promised' }
   /** Sent, though it says that something will come and nothing was set for it. */
   | { readonly allowed: true; readonly rule: 'unbacked' }
+  | Silence
   | {
       readonly allowed: false
       readonly rule: 'hard_cap_reached'
@@ -68,7 +78,7 @@ export type Verdict =
     }
 
 /** What the gate says to a follow-up. */
-type Judged = Exclude<Verdict, { rule: 'promised' | 'unbacked' | DeferRule }>
+type Judged = Exclude<Verdict, Silence | { rule: 'promised' | 'unbacked' | DeferRule }>
 
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 

@@ -22,6 +22,7 @@ import {
   QUIET,
   type Reason,
   reasonOf,
+  type Silence,
   type Verdict,
 } from './gate.ts'
 
@@ -46,6 +47,8 @@ export type TurnAction =
       readonly payload: string | null
     }
   | { readonly type: 'cancel_timer'; readonly timerId: string }
+  /** Recorded with the turn. */
+  | { readonly type: 'silence'; readonly verdict: Silence }
   /** For the trigger of that type to write, in the turn's own transaction. */
   | { readonly type: 'trigger_command'; readonly trigger: EventType; readonly ask: TriggerCommand }
 
@@ -171,6 +174,10 @@ export function decide(
 
   wishes.slice(0, EFFECTS_PER_TURN_MAX).forEach((wish, ordinal) => {
     if (wish.type === 'trigger_command') return
+    if (wish.type === 'silence') {
+      verdicts.push(wish.verdict)
+      return
+    }
     if (wish.type === 'cancel_timer') {
       timers.delete(wish.timerId)
       cancelled.add(wish.timerId)

@@ -47,6 +47,9 @@ export interface Verdict {
   readonly count?: number
   readonly max?: number
   readonly until?: string
+  /** Of silence: why, and what was written without being sent. */
+  readonly reason?: string
+  readonly text?: string
 }
 
 export interface Turn {

@@ -4,7 +4,10 @@ import { textIn } from '../api/shapes.ts'
 import { lasting, leftUntil, timeOf } from '../parts/time.ts'
 
 export function verdictWords(verdict: Verdict): string {
-  const { rule, count, max, until } = verdict
+  const { rule, count, max, until, reason, text } = verdict
+  const told = [reason, text && `it wrote, not delivered: ${text}`].filter(Boolean).join('; ')
+  if (rule === 'silent' || rule === 'undecided' || rule === 'not_delivered')
+    return [`recorded ${rule.replace('_', ' ')}`, told].filter(Boolean).join(': ')
   if (verdict.allowed)
     return rule === 'promised'
       ? 'let through: it was promised'
