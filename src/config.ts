@@ -84,10 +84,11 @@ export interface Config {
   /** `keys`: `/metrics` wants a key of role admin or service. */
   readonly metricsAuth: 'open' | 'keys'
   /** The identity provider whose tokens are taken beside keys; null: none. */
-  readonly jwt: {
-    readonly jwksUrl: string
+  readonly oauth: {
     readonly issuer: string
     readonly audience: string
+    /** Null: the one that the issuer's metadata names. */
+    readonly jwksUrl: string | null
   } | null
   /** Pages that may open sockets here though they come from elsewhere. */
   readonly origins: readonly string[]
@@ -164,7 +165,7 @@ function readOwn(read: Reader): Config {
     auth: readAuth(read),
     adminKey: read.checked('WAKEFUL_ADMIN_KEY', isAdminKey, ADMIN_KEY_FORM, 'secret'),
     metricsAuth: read.oneOf('WAKEFUL_METRICS_AUTH', ['open', 'keys']) ?? 'open',
-    jwt: readJwt(read),
+    oauth: readOauth(read),
     origins: readOrigins(read),
     ratePerSecond: read.whole('WAKEFUL_RATE_PER_SECOND', 1, 1_000_000, RATE_PER_SECOND),
     trustProxy: read.parsed('WAKEFUL_TRUST_PROXY', readTrustProxy, TRUST_PROXY_FORM) ?? null,
@@ -352,24 +353,23 @@ function readPlace(read: Reader, name: string): FilesSettings | null {
   }
 }
 
-/** All three or none: a token for somebody else, or from anybody, must not open this door. */
-function readJwt(read: Reader): Config['jwt'] {
-  const jwksUrl = read.outgoingUrl('WAKEFUL_JWKS_URL')
-  const issuer = read.text('WAKEFUL_JWT_ISSUER')
-  const audience = read.text('WAKEFUL_JWT_AUDIENCE')
-  if (read.text('WAKEFUL_JWKS_URL') === null && issuer === null && audience === null) return null
-  if (
-    jwksUrl !== null &&
-    !jwksUrl.startsWith('https://') &&
-    !isPrivateHost(new URL(jwksUrl).hostname)
-  )
-    read.refuse('WAKEFUL_JWKS_URL', 'an http:// URL', 'https:// beyond private addresses')
-  if (jwksUrl !== null && issuer !== null && audience !== null) return { jwksUrl, issuer, audience }
-  const names = ['WAKEFUL_JWKS_URL', 'WAKEFUL_JWT_ISSUER', 'WAKEFUL_JWT_AUDIENCE']
+/** Issuer and audience, or neither: a token for somebody else, or from anybody, must not be accepted. */
+function readOauth(read: Reader): Config['oauth'] {
+  // Compared with the token's claim character by character, so it stays as it was written.
+  const issuer = read.outgoingUrl('WAKEFUL_OAUTH_ISSUER') && read.text('WAKEFUL_OAUTH_ISSUER')
+  const audience = read.text('WAKEFUL_OAUTH_AUDIENCE')
+  const jwksUrl = read.outgoingUrl('WAKEFUL_OAUTH_JWKS_URL')
+  const names = ['WAKEFUL_OAUTH_ISSUER', 'WAKEFUL_OAUTH_AUDIENCE'] as const
+  if ([...names, 'WAKEFUL_OAUTH_JWKS_URL'].every((name) => read.text(name) === null)) return null
+  for (const name of ['WAKEFUL_OAUTH_ISSUER', 'WAKEFUL_OAUTH_JWKS_URL']) {
+    const url = URL.parse(read.text(name) ?? 'https://none')
+    if (url?.protocol === 'http:' && !isPrivateHost(url.hostname))
+      read.refuse(name, 'an http:// URL', 'https:// beyond private addresses')
+  }
   for (const name of names)
     if (read.text(name) === null)
-      read.refuse(name, 'nothing', 'a value, since tokens are taken only with all three')
-  return null
+      read.refuse(name, 'nothing', 'a value, since tokens are taken only with issuer and audience')
+  return issuer === null || audience === null ? null : { issuer, audience, jwksUrl }
 }
 
 function readOrigins(read: Reader): readonly string[] {

@@ -28,7 +28,7 @@ describe('readConfig', () => {
       auth: 'open',
       adminKey: null,
       metricsAuth: 'open',
-      jwt: null,
+      oauth: null,
       origins: [],
       ratePerSecond: 200,
       trustProxy: null,

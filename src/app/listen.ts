@@ -39,6 +39,7 @@ export async function listen(app: App): Promise<Listening> {
     trusts: identity.trusts,
     context: (caller) => app.context(caller.actor, caller),
     idempotency: { claimKey, keptAnswer, completeKey },
+    ...(config.oauth === null ? {} : { oauth: config.oauth }),
     mcp: mcpOverHttp(app.doors, operations, VERSION, app.streams),
     channels: (name, request) => receive(app, name, request),
     tracer,

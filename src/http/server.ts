@@ -30,6 +30,7 @@ import type { Limited } from './limits.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods, routePath } from './methods.ts'
+import { addOauthRoutes, type OauthResource } from './oauth.ts'
 import { HttpCaller, operationHandler } from './operation.ts'
 import { PROBLEM_TYPE, problemOf, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
@@ -101,6 +102,8 @@ export interface ServerOptions extends MetaOptions {
   readonly idempotency: IdempotencyStore
   /** Answers `POST /mcp`; there is no such address without it. */
   readonly mcp?: McpAnswerer
+  /** Whose tokens are taken beside keys; clients are told so. */
+  readonly oauth?: OauthResource
   /** Answers vendors that post what people wrote; there is no such address without it. */
   readonly channels?: ChannelDoor
   readonly tracer?: Tracer
@@ -148,6 +151,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     throw new Refusal('not_found', 'there is nothing at this address')
   })
   addGuards(app, options)
+  if (options.oauth !== undefined) addOauthRoutes(app, options.oauth)
   addOperations(app, options)
   addMetaRoutes(app, options, authenticator(options))
   if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))

@@ -17,7 +17,10 @@ const NOW = Date.parse('2026-01-01T00:00:00Z') / 1000
 
 let provider: Server
 let url = ''
+let base = ''
 let asked = 0
+/** Which issuer the metadata at an address names. */
+let metadata: Record<string, string> = {}
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>
 let keys: Pair
 let others: Pair
@@ -29,10 +32,15 @@ beforeAll(async () => {
   provider = createServer((request, response) => {
     asked++
     if (request.url === '/moved') response.writeHead(302, { location: '/jwks' }).end()
-    else response.end(JSON.stringify({ keys: [jwk] }))
+    else if (request.url?.includes('/.well-known/')) {
+      const path = metadata[request.url]
+      const found = path === undefined ? null : { issuer: `${base}${path}`, jwks_uri: url }
+      response.writeHead(found === null ? 404 : 200).end(JSON.stringify(found))
+    } else response.end(JSON.stringify({ keys: [jwk] }))
   })
   await new Promise<void>((done) => provider.listen(0, '127.0.0.1', done))
-  url = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/jwks`
+  base = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+  url = `${base}/jwks`
 })
 afterAll(() => new Promise((done) => provider.close(done)))
 
@@ -50,6 +58,9 @@ describe('the claims of a token', () => {
     [{}, { role: 'user', userId: 'ann', ownerDid: 'did:matrix:ann:0000000000000000' }],
     [{ role: 'admin' }, { role: 'user', userId: 'ann' }],
     [{ wakeful_role: 'admin' }, { role: 'admin', userId: null, ownerDid: null, keyId: 'jwt:ann' }],
+    [{ scope: 'openid wakeful:agent' }, { role: 'agent', userId: 'ann' }],
+    [{ scope: 'wakeful:admin' }, { role: 'user', userId: 'ann' }],
+    [{ wakeful_role: 'user', scope: 'wakeful:agent' }, { role: 'user' }],
     [{ wakeful_role: 'worker' }, { role: 'worker', userId: null }],
     [
       { wakeful_role: 'worker', wakeful_user: 'bea' },
@@ -82,9 +93,9 @@ eachStore('tokens of an identity provider', (store) => {
   let s: Stage
   beforeAll(async () => {
     s = await openStage(await store.database(), {
-      WAKEFUL_JWKS_URL: url,
-      WAKEFUL_JWT_ISSUER: ISSUER,
-      WAKEFUL_JWT_AUDIENCE: AUDIENCE,
+      WAKEFUL_OAUTH_JWKS_URL: url,
+      WAKEFUL_OAUTH_ISSUER: ISSUER,
+      WAKEFUL_OAUTH_AUDIENCE: AUDIENCE,
       WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true',
     })
   })
@@ -104,6 +115,21 @@ eachStore('tokens of an identity provider', (store) => {
     expect(await status(short)).toBe(200)
     s.sleep(32_000)
     expect(await status(short)).toBe(401)
+  })
+
+  it('clients are told where tokens come from', async () => {
+    const refused = await fetch(`${s.url}/mcp`, { method: 'POST', body: '{}' })
+    expect(refused.status).toBe(401)
+    const told = refused.headers.get('www-authenticate') ?? ''
+    const [, address = ''] = told.match(/^Bearer resource_metadata="([^"]+)"$/) ?? []
+    expect(address).toBe(`${s.url}/.well-known/oauth-protected-resource/mcp`)
+    expect(await (await fetch(address)).json()).toEqual({
+      resource: `${s.url}/mcp`,
+      authorization_servers: [ISSUER],
+      scopes_supported: ['wakeful:agent'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Wakeful',
+    })
   })
 
   it('are let in after many wrong ones, and their sockets end with them', async () => {
@@ -173,18 +199,37 @@ it('a provider that is away is 503, one that redirects is not followed, and a pr
   }
 })
 
-it('settings: all three or none, https, and no private address unless allowed', () => {
+it.each<[string, Record<string, string>, boolean]>([
+  ['/tenant', { '/.well-known/oauth-authorization-server/tenant': '/tenant' }, true],
+  ['/tenant', { '/tenant/.well-known/openid-configuration': '/tenant' }, true],
+  ['', { '/.well-known/openid-configuration': '' }, true],
+  ['/tenant', { '/.well-known/oauth-authorization-server/tenant': '/other' }, false],
+  ['', {}, false],
+])('finds the keys of %s by metadata %j: %s', async (path, known, found) => {
+  metadata = known
+  const issuer = `${base}${path}`
+  const options = { issuer, audience: AUDIENCE, jwksUrl: null, allowPrivate: true }
+  const verifier = tokenVerifier({ ...options, now: () => NOW * 1000 })
+  const verified = verifier.verify(await token({ iss: issuer }))
+  if (found) expect(await verified).toMatchObject({ actor: { userId: 'ann' } })
+  else await expect(verified).rejects.toMatchObject({ code: 'unavailable' })
+  await verifier.close()
+})
+
+it('settings: issuer and audience or neither, https, and no private address unless allowed', () => {
   const all = {
-    WAKEFUL_JWKS_URL: 'https://id.example/jwks',
-    WAKEFUL_JWT_ISSUER: ISSUER,
-    WAKEFUL_JWT_AUDIENCE: AUDIENCE,
+    WAKEFUL_OAUTH_JWKS_URL: 'https://id.example/jwks',
+    WAKEFUL_OAUTH_ISSUER: ISSUER,
+    WAKEFUL_OAUTH_AUDIENCE: AUDIENCE,
   }
-  expect(readConfig(all).jwt).toMatchObject({ issuer: ISSUER })
+  expect(readConfig(all).oauth).toMatchObject({ issuer: ISSUER })
   const wrong = [
-    { ...all, WAKEFUL_JWT_AUDIENCE: '' },
-    { ...all, WAKEFUL_JWKS_URL: '' },
-    { ...all, WAKEFUL_JWKS_URL: 'http://id.example/jwks' },
-    { ...all, WAKEFUL_JWKS_URL: 'https://10.0.0.1/jwks' },
+    { ...all, WAKEFUL_OAUTH_AUDIENCE: '' },
+    { ...all, WAKEFUL_OAUTH_ISSUER: '' },
+    { ...all, WAKEFUL_OAUTH_ISSUER: 'http://id.example/' },
+    { WAKEFUL_OAUTH_JWKS_URL: 'https://id.example/jwks' },
+    { ...all, WAKEFUL_OAUTH_JWKS_URL: 'http://id.example/jwks' },
+    { ...all, WAKEFUL_OAUTH_JWKS_URL: 'https://10.0.0.1/jwks' },
     { WAKEFUL_ORIGINS: 'app.example' },
     { WAKEFUL_RATE_PER_SECOND: '0' },
   ]

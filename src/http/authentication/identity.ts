@@ -26,10 +26,10 @@ export function openIdentity(options: IdentityOptions) {
   const { config, now } = options
   const elapsedMs = () => now?.().getTime() ?? performance.now()
   const tokens =
-    config.jwt === null
+    config.oauth === null
       ? null
       : tokenVerifier({
-          ...config.jwt,
+          ...config.oauth,
           allowPrivate: config.allowPrivateWebhooks,
           now: () => now?.().getTime() ?? wallClock(),
         })

@@ -1,5 +1,5 @@
 /**
- * Tokens of an identity provider (JWT), verified with the keys at its JWKS address. Issuer, audience and an end are
+ * Tokens of an identity provider (JWT), verified with the keys at the JWKS address that its metadata names or that was set. Issuer, audience and an end are
  * required, and only algorithms with a public key are taken. Claims of our own names say who it is, so that a `role`
  * meant for somebody else gives nobody rights here.
  */
@@ -37,7 +37,8 @@ export interface Verified {
 }
 
 export interface JwtOptions {
-  readonly jwksUrl: string
+  /** Null: the one that the issuer's metadata names. */
+  readonly jwksUrl: string | null
   readonly issuer: string
   readonly audience: string
   readonly allowPrivate: boolean
@@ -53,21 +54,25 @@ export function tokenVerifier(options: JwtOptions): {
   const agent = new Agent({
     connect: { timeout: FETCH_TIMEOUT_MS, lookup: checkedLookup(options.allowPrivate, lookup) },
   })
-  const keys = createRemoteJWKSet(new URL(options.jwksUrl), {
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    [customFetch]: async (url: string, init: object) => {
-      // No redirects: the address was checked, another one was not.
-      const answer = await fetch(url, { ...init, redirect: 'manual', dispatcher: agent })
-      return new Response((await readBody(answer.body, KEYS_MAX_BYTES)).toString(), {
-        status: answer.status,
-      })
-    },
-  })
+  const get = async (url: string, init: object = {}) => {
+    // No redirects: the address was checked, another one was not.
+    const answer = await fetch(url, { ...init, redirect: 'manual', dispatcher: agent })
+    return new Response((await readBody(answer.body, KEYS_MAX_BYTES)).toString(), {
+      status: answer.status,
+    })
+  }
+  const keySet = (url: string) =>
+    createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS, [customFetch]: get })
+  let known = options.jwksUrl === null ? null : keySet(options.jwksUrl)
+  const keysOf = async () => {
+    known ??= keySet(await discover(options.issuer, get))
+    return known
+  }
   return {
     async verify(token) {
       const nowMs = options.now()
       try {
-        const { payload } = await jwtVerify(token, keys, {
+        const { payload } = await jwtVerify(token, await keysOf(), {
           issuer: options.issuer,
           audience: options.audience,
           algorithms: ALGORITHMS,
@@ -84,6 +89,34 @@ export function tokenVerifier(options: JwtOptions): {
     },
     close: () => agent.destroy(),
   }
+}
+
+/** RFC 8414 puts its path before the issuer's, OpenID Connect after it. */
+export function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ]
+}
+
+const isHttps = (url: string) => URL.parse(url)?.protocol === 'https:'
+
+/** The address of the issuer's keys. Metadata that names another issuer proves nothing. */
+async function discover(
+  issuer: string,
+  get: (url: string, init: object) => Promise<Response>,
+): Promise<string> {
+  for (const url of metadataUrls(issuer)) {
+    const answer = await get(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
+    if (!answer.ok) continue
+    const { issuer: named, jwks_uri: keys } = (await answer.json()) as Record<string, unknown>
+    // Keys fetched without TLS could be anybody's.
+    const isSafe = typeof keys === 'string' && !(isHttps(issuer) && !isHttps(keys))
+    if (named === issuer && isSafe) return keys
+  }
+  throw new Error(`${issuer} has no metadata that names it and its keys`)
 }
 
 function refusalOf(error: unknown): Refusal {
@@ -107,12 +140,16 @@ function refusalOf(error: unknown): Refusal {
   )
 }
 
+/** A client that asks for this scope and is granted it may set things for its user. Higher roles take a claim of our own. */
+export const AGENT_SCOPE = 'wakeful:agent'
+
 /**
- * `sub` is the user, unless `wakeful_user` says it; `wakeful_role` is `user` by default; `wakeful_agent` and `wakeful_did`
+ * `sub` is the user, unless `wakeful_user` says it; `wakeful_role` is `user` by default, `agent` with the scope; `wakeful_agent` and `wakeful_did`
  * are for agents. A worker without `wakeful_user` works for all users.
  */
 export function actorOfClaims(claims: JWTPayload): Actor {
-  const role = claims.wakeful_role ?? 'user'
+  const scopes = typeof claims.scope === 'string' ? claims.scope.split(' ') : []
+  const role = claims.wakeful_role ?? (scopes.includes(AGENT_SCOPE) ? 'agent' : 'user')
   if (!isRole(role)) throw wrongClaims('wakeful_role')
   const everybody = role === 'admin' || role === 'service'
   const named = claims.wakeful_user ?? (role === 'worker' ? null : claims.sub)
