@@ -6,6 +6,8 @@ import type { Executor } from './agents/executor.ts'
 import type { Door } from './api/callers/caller.ts'
 import { localActor } from './api/callers/local.ts'
 import { App } from './app/app.ts'
+import type { MessageListener } from './app/messages.ts'
+import { checkBasePath, type Mount } from './app/mount.ts'
 import { callByName } from './app/operations.ts'
 import { readConfig } from './app/packs.ts'
 import { environment } from './config.ts'
@@ -22,6 +24,7 @@ export { agent, type PastEvent, type Turn } from './agents/function.ts'
 export type { PromiseRequest, QuestionRequest } from './agents/messages.ts'
 export type { Explained, OwnAlarm, OwnIntent, OwnOutput, OwnWork, Planned } from './agents/reads.ts'
 export type { AlarmRequest, FollowUp, IntentRequest, WorkRequest } from './agents/requests.ts'
+export type { Message, MessageListener } from './app/messages.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 export type { Source, Visit } from './features/intents/source.ts'
 export type { AnsweredQuestion } from './features/questions/rules.ts'
@@ -50,11 +53,13 @@ export interface WakefulOptions {
   readonly channels?: readonly PushChannel[]
   readonly host?: string
   readonly port?: number
+  /** The path of your own server that `fetch`, `handler` and `upgrade` serve, such as `/wakeful`; by default all of it. */
+  readonly basePath?: string
   /** Any variable of the server's, by name. It wins over the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-export interface Wakeful {
+export interface Wakeful extends Mount {
   /** Starts the services and serves HTTP and sockets; answers with the address. */
   listen(): Promise<string>
   /** Starts the services alone. */
@@ -68,20 +73,40 @@ export interface Wakeful {
   door(actAs?: string): Door
   /** For `graphSaver` of `wakeful/langgraph`. */
   readonly db: App['store']['db']
+  /**
+   * Calls the listener with each message that a turn of this process commits, after its commit. `ack()` marks it as delivered;
+   * until then sockets and push channels get it as well. Answers with a function that removes the listener.
+   */
+  on(event: 'message', listener: MessageListener): () => void
   /** Finishes or releases what runs, then closes the store. */
   stop(): Promise<void>
 }
 
 /** Reads the environment as the server does; options win. */
 export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
-  const { database, env = {} } = options
+  const { database, basePath = '', env = {} } = options
+  checkBasePath(basePath)
   // A database that is named is the only one.
   const shards = database === undefined ? {} : { WAKEFUL_SHARDS: '' }
-  const variables = { LOG_LEVEL: 'info', ...environment(), ...shards, ...env }
+  const variables: NonNullable<WakefulOptions['env']> = {
+    LOG_LEVEL: 'info',
+    ...environment(),
+    ...shards,
+    ...env,
+  }
   const app = await openApp({ ...options, env: variables })
+  let mounted: Mount | null = null
+  const mount = () => {
+    mounted ??= app.mount({ basePath, isProduction: variables.NODE_ENV === 'production' })
+    return mounted
+  }
   return {
+    fetch: (request) => mount().fetch(request),
+    handler: (request, response, next) => mount().handler(request, response, next),
+    upgrade: (request, socket, head) => mount().upgrade(request, socket, head),
     start: () => app.start(),
     stop: () => app.stop(),
+    on: (_event, listener) => app.messages.on(listener),
     ...callsOf(app),
     async listen() {
       const address = await app.listen()

@@ -79,6 +79,7 @@ export class Kernel {
         questionTrigger,
       ],
       channels: [app.sockets],
+      onMessages: (claim, messages) => app.messages.emit(claim, messages),
       wakes:
         config.wakeUrl === null
           ? null

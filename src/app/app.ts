@@ -40,7 +40,9 @@ import { keepSetting } from '../store/settings.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import { VERSION } from '../version.ts'
 import { type Asking, type DoorOptions, openDoor } from './doors.ts'
-import { type Listening, listen } from './listen.ts'
+import { listen, type Served, serve } from './listen.ts'
+import { Messages } from './messages.ts'
+import { type Mount, mount, type Place } from './mount.ts'
 import { callByName } from './operations.ts'
 import type { PackApp } from './pack.ts'
 import {
@@ -95,6 +97,10 @@ export class App implements PackApp {
   readonly identity
   readonly doors: DoorOptions
   readonly streams = new OpenStreams()
+  readonly messages = new Messages(
+    () => this.sockets,
+    (error) => this.meter.trouble('message listener', error),
+  )
   /** Running turns of agents that have a concurrency limit, counted over all shards. */
   readonly limited = new Map<string, number>()
   /** The shards whose database is there and migrated. */
@@ -114,7 +120,7 @@ export class App implements PackApp {
   #webhookSecret: string | null
   #stopped = false
   #stopping: Promise<void> | null = null
-  #listening: Listening | null = null
+  readonly #served = new Set<Served>()
 
   /** Opens the embedded store at once. A PostgreSQL that is unreachable is waited for in `start`. */
   static async open(options: AppOptions): Promise<App> {
@@ -185,7 +191,7 @@ export class App implements PackApp {
     hints.on('stops', () => this.stops.onFree?.())
     hints.on('keys', (keyIds) => {
       this.identity.forget(keyIds)
-      this.#listening?.sockets.dismiss(keyIds)
+      for (const { sockets } of this.#served) sockets.dismiss(keyIds)
       this.streams.dismiss(keyIds)
     })
     this.metering.watch({
@@ -270,8 +276,16 @@ export class App implements PackApp {
 
   /** Serves HTTP and sockets. Answers with the address. */
   async listen(): Promise<string> {
-    this.#listening = await listen(this)
-    return this.#listening.address
+    const served = await listen(this)
+    this.#served.add(served)
+    return served.address
+  }
+
+  /** The same routes and sockets below a path of somebody else's server. */
+  mount(place: Place): Mount {
+    const served = serve(this, this.config.auth === 'open')
+    this.#served.add(served)
+    return mount(served, this, place)
   }
 
   /** What an operation runs in. */
@@ -336,12 +350,12 @@ export class App implements PackApp {
 
   async #stop(): Promise<void> {
     this.#stopped = true
-    this.#listening?.sockets.close()
+    for (const { sockets } of this.#served) sockets.close()
     this.streams.close()
     this.runtime.release()
     const watching = this.kernels.all.map(({ health }) => health.stop())
     const services = this.ready ? [this.engine.stop(), ...watching] : []
-    await Promise.all([this.#listening?.close(), ...services])
+    await Promise.all([...services, ...[...this.#served].map((served) => served.close())])
     const writing = this.kernels.all.map(({ writes }) => writes.idle())
     await Promise.all([...writing, this.webhooks.close(), this.#fetcher.close()])
     await Promise.all([this.runtime.close(), this.packs.close(), this.identity.close()])

@@ -1,11 +1,12 @@
 /** The HTTP server and the sockets of a process. */
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { wallClock } from '../clock.ts'
 import { newId } from '../core/ids.ts'
 import { claimKey, completeKey, keptAnswer } from '../features/identity/idempotency-rows.ts'
 import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
-import { openSockets, type SocketDoor } from '../http/socket.ts'
+import { isLocal, openSockets, type SocketDoor } from '../http/socket.ts'
 import type { ChannelAnswer, ChannelRequest } from '../kernel/channel.ts'
 import { healthOfShards } from '../observe/health.ts'
 import { ROOT } from '../root.ts'
@@ -17,18 +18,35 @@ import { operations } from './operations.ts'
 const DOCS = `${ROOT}dist/docs/`
 const CONSOLE = `${ROOT}dist/console/`
 
-export interface Listening {
-  readonly address: string
+/** Routes and sockets, on a server of our own or in somebody else's. */
+export interface Served {
+  readonly server: FastifyInstance
   readonly sockets: SocketDoor
   close(): Promise<void>
 }
 
-export async function listen(app: App): Promise<Listening> {
+/** Listens where the settings say. */
+export async function listen(app: App): Promise<Served & { readonly address: string }> {
+  const { config } = app
+  const served = serve(app)
+  const { server, sockets } = served
+  server.server.on('upgrade', (request, stream, head) =>
+    sockets.upgrade(request, stream, head, isLocal(server.server)),
+  )
+  await server.listen({ host: config.host, port: config.port })
+  const { address, port, family } = server.server.address() as AddressInfo
+  const host = family === 'IPv6' ? `[${address}]` : address
+  return { ...served, address: `http://${host}:${port}` }
+}
+
+/** `loopback`: whether only this machine may call; by default it depends on the address that it listens on. */
+export function serve(app: App, loopback?: boolean): Served {
   const { config, identity, metering, tracer } = app
   const healths = app.kernels.all.map(({ health }) => health)
   metering.begin()
   const server = createServer({
     operations,
+    ...(loopback === undefined ? {} : { loopback }),
     version: VERSION,
     logger: app.options.log,
     console: CONSOLE,
@@ -55,7 +73,7 @@ export async function listen(app: App): Promise<Listening> {
   })
   const postMessage = operations.find((op) => op.name === 'post_message')
   if (postMessage === undefined) throw new Error('the operation post_message is missing')
-  const sockets = openSockets(server.server, {
+  const sockets = openSockets({
     hub: app.sockets,
     postMessage,
     ...identity.sockets,
@@ -64,11 +82,7 @@ export async function listen(app: App): Promise<Listening> {
     onError: (error) => app.meter.trouble('socket', error),
     tracer,
   })
-  const close = closing(server)
-  await server.listen({ host: config.host, port: config.port })
-  const { address, port, family } = server.server.address() as AddressInfo
-  const host = family === 'IPv6' ? `[${address}]` : address
-  return { address: `http://${host}:${port}`, sockets, close }
+  return { server, sockets, close: closing(server) }
 }
 
 /** Null if no channel or package of that name takes calls. */

@@ -17,8 +17,15 @@ function isLocalHost(host: string): boolean {
   return name !== undefined && isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
 }
 
-export function checkLocal(headers: IncomingHttpHeaders): void {
+/** `peer`: where the connection comes from; absent for a Unix socket. */
+export function checkLocal(headers: IncomingHttpHeaders, peer?: string): void {
   const { host, origin } = headers
+  // A host server that this one is mounted in may listen beyond loopback.
+  if (peer !== undefined && !isLoopback(peer))
+    throw new Refusal(
+      'forbidden',
+      `open access is for this machine only, and the caller is ${peer}: set WAKEFUL_AUTH=keys`,
+    )
   // Browsers always send a Host; a client without one (HTTP/1.0) is not a browser.
   if (host !== undefined && !isLocalHost(host)) {
     throw new Refusal(

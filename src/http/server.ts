@@ -200,7 +200,7 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     stamp(request, reply)
     try {
-      if (local) checkLocal(request.headers)
+      if (local) checkLocal(request.headers, request.socket.remoteAddress)
       checkUrl(request.raw.url ?? '', request.query)
     } catch (error) {
       done(error as Error)

@@ -53,6 +53,8 @@ export interface SocketOptions {
 }
 
 export interface SocketDoor {
+  /** Answers an upgrade; `local`: only callers on this machine are let in. */
+  upgrade(request: IncomingMessage, stream: Duplex, head: Buffer, local: boolean): void
   /** Closes the sockets of these keys; null: looks whose credentials still stand. */
   dismiss(keyIds: readonly string[] | null): void
   close(): void
@@ -66,8 +68,8 @@ interface Visit {
   readonly events: boolean
 }
 
-/** Takes over upgrades of `server` for `/v1/sessions/{key}/socket`. */
-export function openSockets(server: Server, options: SocketOptions): SocketDoor {
+/** Sockets at `/v1/sessions/{key}/socket`. */
+export function openSockets(options: SocketOptions): SocketDoor {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: FRAME_BYTES_MAX,
@@ -83,10 +85,10 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
     }
   }, PING_MS).unref()
 
-  server.on('upgrade', (request, stream, head) => {
+  const upgrade: SocketDoor['upgrade'] = (request, stream, head, local) => {
     // A client that leaves before it is authenticated is no error.
     stream.on('error', () => stream.destroy())
-    admit(request, options, isLocal(server))
+    admit(request, options, local)
       .then((visit) => {
         sockets.handleUpgrade(request, stream, head, (socket) => {
           alive.add(socket)
@@ -100,8 +102,9 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
         if (refusal.code === 'internal') options.onError(error)
         refuse(stream, refusal, requestId(request))
       })
-  })
+  }
   return {
+    upgrade,
     dismiss: (keyIds) => visitors.dismiss(keyIds),
     close() {
       clearInterval(pinging)
@@ -117,7 +120,7 @@ export function openSockets(server: Server, options: SocketOptions): SocketDoor 
 }
 
 /** Browsers can reach a loopback address with anybody's page; beyond it keys are required. */
-function isLocal(server: Server): boolean {
+export function isLocal(server: Server): boolean {
   const bound = server.address()
   return bound === null || typeof bound === 'string' || isLoopback(bound.address)
 }

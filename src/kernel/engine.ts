@@ -13,7 +13,7 @@ import type { Meter } from './meter.ts'
 import { Notifier } from './notifier.ts'
 import { OutboxService } from './outbox.ts'
 import { prunerService, type Retention } from './pruner.ts'
-import { guardExit } from './run.ts'
+import { guardExit, type OnMessages } from './run.ts'
 import {
   IDLE,
   Loop,
@@ -52,6 +52,7 @@ export interface EngineOptions {
   readonly meter: Meter
   readonly tracer?: Tracer
   readonly moments?: TestSignals
+  readonly onMessages?: OnMessages
   readonly services: ReadonlySet<string>
   readonly concurrency?: number
   /** Running turns of agents with a limit of their own, counted for all shards of the process. */
@@ -134,6 +135,7 @@ export class Engine {
       agents: options.agents,
       triggers: new Map(triggers.map((trigger) => [trigger.type, trigger])),
       ...{ policy, leaseMs, hints, meter, tracer, moments },
+      onMessages: options.onMessages,
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
       ...(options.limited === undefined ? {} : { limited: options.limited }),
     })

@@ -14,6 +14,7 @@ import { reasonOf, type Verdict } from '../features/sessions/gate.ts'
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import {
   afterFailure,
+  type EffectRow,
   type Failure,
   type Policy,
   type TurnCause,
@@ -268,18 +269,30 @@ interface Timed {
   readonly span: Span
 }
 
+interface ReportOptions {
+  readonly hints: Hints
+  readonly meter: Meter
+  /** Gets the messages of each turn after its commit. */
+  readonly onMessages?: OnMessages | undefined
+}
+
+export type OnMessages = (claim: ClaimedTurn, messages: readonly EffectRow[]) => void
+
 /** Counts a turn that has ended, and wakes the services that its commit gave something to do. */
 export function reportTurn(
   finished: Finished,
   committed: Committed,
   running: Timed,
-  { hints, meter }: { readonly hints: Hints; readonly meter: Meter },
+  { hints, meter, onMessages }: ReportOptions,
 ): void {
   const { claim, result } = finished
   const { decision, status } = committed
   if (status === 'lost') meter.leasesLost(1)
-  if (decision?.effects.some((effect) => effect.status === 'pending'))
+  const messages = decision?.effects.filter((effect) => effect.status === 'pending') ?? []
+  if (messages.length > 0) {
     hints.hint('outbox', [claim.session_key])
+    onMessages?.(claim, messages)
+  }
   if (decision?.timers.length || decision?.verdicts.some(isDeferred)) hints.hint('clock')
   if (status === 'committed' && result?.wishes.some((wish) => wish.type === 'trigger_command')) {
     hints.hint('clock')

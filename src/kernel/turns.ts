@@ -33,7 +33,15 @@ import {
 } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
 import { isRelease } from './preferences.ts'
-import { answeredFailure, inputOf, LeaseLostError, Run, reportTurn, StoppedError } from './run.ts'
+import {
+  answeredFailure,
+  inputOf,
+  LeaseLostError,
+  type OnMessages,
+  Run,
+  reportTurn,
+  StoppedError,
+} from './run.ts'
 import type { Service, TestSignals, Tick } from './service.ts'
 import {
   abortLate,
@@ -64,6 +72,7 @@ export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
   readonly meter: Meter
   readonly tracer?: Tracer
   readonly moments: TestSignals
+  readonly onMessages?: OnMessages | undefined
   /** Turns running at once in this shard. */
   readonly concurrency?: number
   /** How many turns of agents with a limit of their own run in this process; shared by its shards. */

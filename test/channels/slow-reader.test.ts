@@ -75,7 +75,7 @@ beforeEach(async () => {
     wake: () => undefined,
   })
   server = createServer()
-  door = openSockets(server, {
+  door = openSockets({
     hub: {
       join: (session: SessionRef, wire: Wire, options: SocketOptions) => {
         wires.push(wire)
@@ -90,6 +90,7 @@ beforeEach(async () => {
     context,
     onError: () => undefined,
   })
+  server.on('upgrade', (request, stream, head) => door.upgrade(request, stream, head, true))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })

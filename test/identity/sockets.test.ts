@@ -82,6 +82,19 @@ it.each<[Record<string, string>, boolean]>([
   else expect(attempt).toThrow(/Host|Origin/)
 })
 
+it.each([
+  [undefined, true],
+  ['127.0.0.1', true],
+  ['::ffff:127.0.0.1', true],
+  ['::1', true],
+  ['10.0.0.7', false],
+  ['2001:db8::1', false],
+])('open access from %s: %s, whatever Host it names', (peer, welcome) => {
+  const attempt = () => checkLocal({ host: 'localhost' }, peer)
+  if (welcome) expect(attempt).not.toThrow()
+  else expect(attempt).toThrow('set WAKEFUL_AUTH=keys')
+})
+
 it.each<[Record<string, string>, boolean]>([
   [{ host: 'wakeful.example' }, true],
   [{ host: 'wakeful.example', origin: 'https://wakeful.example' }, true],

@@ -60,8 +60,8 @@ export function openIdentity(options: IdentityOptions) {
           query.get('ticket'),
           callerAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trusts),
         ),
-      check: ({ headers }: IncomingMessage, local: boolean) =>
-        local ? checkLocal(headers) : checkOrigin(headers, config.origins),
+      check: ({ headers, socket }: IncomingMessage, local: boolean) =>
+        local ? checkLocal(headers, socket.remoteAddress) : checkOrigin(headers, config.origins),
       visitors: {
         standing: (keyIds: readonly string[]) => keeper.standing(keyIds),
         recheckMs: options.trustMs ?? TRUST_MS,
