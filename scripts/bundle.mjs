@@ -78,9 +78,7 @@ const server = await build({
       in: `packages/${name}/src/index.ts`,
       out: name,
     })),
-    // For the thread of a forecast, which begins with files of its own.
-    { in: '@electric-sql/pglite', out: 'pglite' },
-    { in: 'packages/forecast/src/thread.ts', out: 'forecast-thread' },
+    { in: 'packages/forecast/src/process.ts', out: 'forecast-process' },
   ],
   platform: 'node',
   splitting: true,

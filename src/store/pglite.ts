@@ -29,7 +29,6 @@ const MAJOR = '18'
 const CONNECT_TIMEOUT_MS = 60_000
 /** Held in memory from the start, all of it, where PostgreSQL's own default is 128 MB. What is not there is read from the system's cache. */
 const BUFFERS = '32MB'
-const OWN_PARAMS = ['-c', `shared_buffers=${BUFFERS}`]
 /**
  * How much a function of WebAssembly runs before V8 compiles it once more, with all its art: far more than in Node 20, where
  * a start spent almost half of its CPU time on functions that it needs a few times. Under load the same ones are compiled some seconds later.
@@ -202,21 +201,22 @@ async function openDirectory(path: string): Promise<PGlite> {
   return lite
 }
 
-async function openMemory(): Promise<PGlite> {
+export async function openMemory(buffers?: string, budget?: number): Promise<PGlite> {
   const loadDataDir = await preparedBlob()
-  return openLite(loadDataDir === null ? {} : { loadDataDir })
+  return openLite(loadDataDir === null ? {} : { loadDataDir }, buffers, budget)
 }
 
-function openLite(options: PGliteOptions): Promise<PGlite> {
-  const startParams = [...PGlite.defaultStartParams, ...OWN_PARAMS]
-  return sparingly(() => PGlite.create({ ...options, startParams }))
+function openLite(
+  options: PGliteOptions,
+  buffers = BUFFERS,
+  budget = COMPILED_ONCE_MORE,
+): Promise<PGlite> {
+  const startParams = [...PGlite.defaultStartParams, '-c', `shared_buffers=${buffers}`]
+  return sparingly(() => PGlite.create({ ...options, startParams }), budget)
 }
 
 /** Has V8 compile the embedded database as the figures above say, in whatever thread `open` does it. */
-export async function sparingly<T>(
-  open: () => Promise<T>,
-  budget = COMPILED_ONCE_MORE,
-): Promise<T> {
+async function sparingly<T>(open: () => Promise<T>, budget: number): Promise<T> {
   const once = Number.parseInt(process.versions.v8, 10) >= V8_COMPILES_ONCE
   setFlagsFromString(`--wasm-tiering-budget=${budget}`)
   if (once) setFlagsFromString('--no-wasm-tier-up')
@@ -296,12 +296,7 @@ export async function preparedParts(): Promise<AsyncIterable<Buffer> | null> {
   return parts
 }
 
-/** In memory of its own. */
-export async function preparedDirectory(): Promise<Uint8Array<ArrayBuffer> | null> {
-  return existsSync(PREPARED) ? new Uint8Array(await decompressed(await readFile(PREPARED))) : null
-}
-
 export async function preparedBlob(): Promise<Blob | null> {
-  const directory = await preparedDirectory()
-  return directory === null ? null : new Blob([directory])
+  if (!existsSync(PREPARED)) return null
+  return new Blob([await decompressed(await readFile(PREPARED))])
 }

@@ -1,5 +1,4 @@
 /** A `Db` over a `pg.Pool`: statement names, the schema, the time, transactions, and what happens to a broken client. */
-import { threadId } from 'node:worker_threads'
 import pg from 'pg'
 import {
   CommitUnknownError,
@@ -47,8 +46,8 @@ interface Prepared {
 
 type Statements = Map<string, Prepared>
 const prepared = new Map<string, Statements>()
-/** Two threads may share the session of an embedded store. */
-const NAME = threadId === 0 ? 'w' : `w${threadId}_`
+/** The server and the process of a forecast share the session of an embedded store. */
+const NAME = `w${process.pid}_`
 let names = 0
 const NAMES_MAX = 2000
 

@@ -20,7 +20,7 @@ const play = (room: ForecastRun) =>
     room.signal,
   )
 
-it('a thread that has ended is told to whoever waits for it, and the next forecast has another', async () => {
+it('a store process that has ended is told to whoever waits for it, and the next forecast has another', async () => {
   const troubles: unknown[] = []
   const house = new ForecastPool((_, error) => troubles.push(error))
   afterEachTest(() => house.close())

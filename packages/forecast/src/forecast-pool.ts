@@ -1,23 +1,17 @@
 /**
- * Runs forecasts on one in-memory store in its own thread. The first forecast opens it (one second), each one empties it (some
- * milliseconds), and it is closed after a while without forecasts, since it holds about 250 MB. A forecast runs in that thread, unless it
- * runs agents of the main thread. One runs at a time, one per person, and few may wait. While others wait, it ends sooner.
+ * Runs forecasts on one in-memory store in its own process. The first forecast opens it (one second), each one empties it (some
+ * milliseconds), and it is closed after a minute without forecasts, since it holds about 300 MB. A forecast runs in that process, unless it
+ * runs agents of the server. One runs at a time, one per person, and few may wait. While others wait, it ends sooner.
  */
 import { Refusal } from '../../../src/core/errors.ts'
 import { ensureMigrated } from '../../../src/store/migrate.ts'
 import type { Store } from '../../../src/store/open.ts'
-import { type Beside, openWorkerStore, type WorkerStore } from '../../../src/store/worker-store.ts'
-import { BROKEN_OFF, isRaised, newFlag, OTHERS_WAIT, raise } from './flag.ts'
 import type { Clock, Played, Stretch, Trouble } from './play.ts'
-import type { Order, Report } from './thread.ts'
+import { openStoreProcess, type StoreProcess } from './store-process.ts'
 
 const WAITING_MAX = 4
-const IDLE_MS = 5 * 60_000
+const IDLE_MS = 60_000
 const RETRY_MS = 5_000
-export const PLAYER: Beside = {
-  source: 'packages/forecast/src/thread.ts',
-  bundled: 'dist/forecast-thread.js',
-}
 
 /** What a forecast has for itself. */
 export interface ForecastRun {
@@ -25,7 +19,7 @@ export interface ForecastRun {
   readonly store: Store
   /** The clock of the store. */
   readonly clock: Clock
-  /** Runs in the store's thread, with recorders instead of agents. */
+  /** Runs in the store's process, with recorders instead of agents. */
   readonly play: (stretch: Stretch, signal: AbortSignal) => Promise<Played>
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
@@ -36,11 +30,12 @@ export interface ForecastRun {
 export class ForecastPool {
   readonly #trouble: Trouble
   readonly #clock: Clock = { now: new Date(0) }
-  #apart: Promise<WorkerStore> | null = null
+  #apart: Promise<StoreProcess> | null = null
   #last: Promise<unknown> = Promise.resolve()
   /** People whose forecast runs or waits, the running one first. */
   readonly #people = new Set<string>()
-  #flag = newFlag()
+  /** Aborted when another forecast waits for the running one. */
+  #others = new AbortController()
   #idle: NodeJS.Timeout | null = null
   readonly #closing = new AbortController()
 
@@ -57,7 +52,7 @@ export class ForecastPool {
     if (this.#people.size > WAITING_MAX)
       throw busy(`${WAITING_MAX} forecasts wait already, and one is held at a time; try again soon`)
     this.#people.add(userId)
-    if (this.#people.size > 1) raise(this.#flag, OTHERS_WAIT)
+    if (this.#people.size > 1) this.#others.abort()
     const before = this.#last
     const mine = before.then(() => this.#hold(work))
     // The caller gets its errors without waiting for the clean-up; the next forecast waits for it.
@@ -68,13 +63,14 @@ export class ForecastPool {
   async #hold<T>(work: (room: ForecastRun) => Promise<T>): Promise<T> {
     if (this.#idle !== null) clearTimeout(this.#idle)
     const apart = await this.#open()
-    const flag = newFlag()
-    this.#flag = flag
-    if (this.#people.size > 1) raise(flag, OTHERS_WAIT)
+    this.#others = new AbortController()
+    if (this.#people.size > 1) this.#others.abort()
+    const others = this.#others.signal
     return work({
       ...{ store: apart.store, clock: this.#clock, signal: this.#closing.signal },
-      play: (stretch, signal) => played(apart, { stretch, flag }, signal, this.#trouble),
-      othersWait: () => isRaised(flag, OTHERS_WAIT),
+      play: (stretch, signal) =>
+        apart.play(stretch, { 'broken off': signal, 'others wait': others }),
+      othersWait: () => others.aborted,
     })
   }
 
@@ -84,8 +80,8 @@ export class ForecastPool {
     this.#idle = setTimeout(() => void this.#drop(), IDLE_MS).unref()
   }
 
-  #open(): Promise<WorkerStore> {
-    this.#apart ??= openHouse(this.#clock, this.#onError).catch((error: unknown) => {
+  #open(): Promise<StoreProcess> {
+    this.#apart ??= openHouse(this.#clock, this.#trouble).catch((error: unknown) => {
       this.#apart = null
       throw error
     })
@@ -122,8 +118,9 @@ export class ForecastPool {
 
 const busy = (text: string) => new Refusal('rate_limited', text, { retryAfterMs: RETRY_MS })
 
-async function openHouse(clock: Clock, onError: (error: unknown) => void): Promise<WorkerStore> {
-  const apart = await openWorkerStore({ now: () => clock.now, onError }, PLAYER)
+async function openHouse(clock: Clock, trouble: Trouble): Promise<StoreProcess> {
+  const onError = (error: unknown) => trouble('forecasts', error)
+  const apart = await openStoreProcess({ now: () => clock.now, onError }, trouble)
   await ensureMigrated(apart.store.migrations, 'auto')
   await apart.store.db.exec(UNCHECKED)
   return apart
@@ -136,40 +133,6 @@ const UNCHECKED = `do $$ declare t record; begin
     group by c.conrelid
   loop execute format('alter table %s %s', t.name, t.checks); end loop;
 end $$`
-
-/** Runs one stretch in the thread. The process may exit while the thread is idle, but not while it runs. */
-async function played(
-  { port, ended }: WorkerStore,
-  order: Order,
-  signal: AbortSignal,
-  trouble: Trouble,
-): Promise<Played> {
-  const breakOff = () => raise(order.flag, BROKEN_OFF)
-  if (signal.aborted) breakOff()
-  signal.addEventListener('abort', breakOff, { once: true })
-  const ends: (() => void)[] = [() => signal.removeEventListener('abort', breakOff)]
-  try {
-    return await new Promise<Played>((resolve, reject) => {
-      const heard = (said: Report) => {
-        if ('trouble' in said) trouble(...said.trouble)
-        else if ('failed' in said) reject(said.failed)
-        else resolve(said.played)
-      }
-      const gone = () => reject(ended.reason)
-      ended.addEventListener('abort', gone)
-      port.on('message', heard)
-      ends.push(() => {
-        ended.removeEventListener('abort', gone)
-        port.off('message', heard).unref()
-      })
-      port.ref()
-      ended.throwIfAborted()
-      port.postMessage(order)
-    })
-  } finally {
-    for (const end of ends) end()
-  }
-}
 
 async function filledTables({ db }: Store): Promise<string[]> {
   const tables = await db.query<{ name: string }>(

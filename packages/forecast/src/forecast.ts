@@ -80,7 +80,7 @@ export async function hold(
   }
 }
 
-/** Forecasts with agents run in this thread; all others in the store's thread. */
+/** Forecasts with agents run in this process; all others in that of the store. */
 function playerOf(app: PackApp, ctx: Context, room: ForecastRun, run: boolean): Player {
   const signal = AbortSignal.any([ctx.signal(), room.signal])
   if (!run) return (stretch) => room.play(stretch, signal)

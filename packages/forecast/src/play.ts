@@ -1,5 +1,6 @@
-/** One stretch of a forecast: moves the clock from instant to instant until its end or a limit, in either thread. */
+/** One stretch of a forecast: moves the clock from instant to instant until its end or a limit, in either process. */
 
+import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { Store } from '../../../src/store/open.ts'
 import { skipIdleChecks } from './copy.ts'
 import type { AgentRoles, AgentSet } from './recorder.ts'
@@ -11,7 +12,7 @@ export interface Clock {
   now: Date
 }
 
-/** Plain data, so that it can be sent to another thread. */
+/** Plain data, so that it can be sent to another process. */
 export interface Stretch {
   readonly from: Date
   readonly to: Date
@@ -62,6 +63,8 @@ export async function play(
       await skipIdleChecks(store.engine, to)
       const { promoted: more, next } = await services.step()
       promoted += more
+      // Statements of the embedded store never leave the thread idle; let messages in.
+      await nextLoop()
       if (brokenOff()) return ended('broken off')
       if (next === null || next > to) break
       if (promoted >= promotedMax) return ended('occurrences')

@@ -32,7 +32,7 @@ const runRecorder = executorAgent(
   },
 )
 
-/** The agents by name; plain data, so that it can be sent to another thread. */
+/** The agents by name; plain data, so that it can be sent to another process. */
 export interface AgentRoles {
   readonly names: readonly string[]
   readonly removed: readonly string[]

@@ -26,7 +26,7 @@ import { soonestDue } from '../../../src/store/reading.ts'
 /** Longer than any turn of a forecast: its clock stands still meanwhile. */
 const LEASE_MS = 3_600_000
 
-/** Settings of the process that hold in a forecast too; plain, so that they can be sent to another thread. */
+/** Settings of the process that hold in a forecast too; plain, so that they can be sent to another process. */
 export interface Setting {
   readonly policy: Policy
   readonly wakesByUrl: boolean

@@ -1,17 +1,18 @@
-/** The store in a thread of its own: transactions are what they are elsewhere. */
+/** The store in a process of its own: transactions are what they are elsewhere. */
 import { expect, it } from 'vitest'
-import { PLAYER } from '../../packages/forecast/src/forecast-pool.ts'
+import { openStoreProcess } from '../../packages/forecast/src/store-process.ts'
 import { ensureMigrated } from '../../src/store/migrate.ts'
 import { ownedBy } from '../../src/store/owned.ts'
 import { OWNER_ROLE } from '../../src/store/roles.ts'
-import { openWorkerStore } from '../../src/store/worker-store.ts'
 import { afterEachTest } from '../setup/ends.ts'
 
 async function open() {
-  const onError = (error: Error) => {
+  const onError = (error: unknown) => {
     throw error
   }
-  const { store } = await openWorkerStore({ now: () => null, onError }, PLAYER)
+  const { store } = await openStoreProcess({ now: () => null, onError }, (_, error) =>
+    onError(error),
+  )
   afterEachTest(() => store.close())
   await ensureMigrated(store.migrations, 'auto')
   await store.db.exec('create table kept (n int primary key)')
