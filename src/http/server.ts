@@ -193,6 +193,8 @@ function isLocalAddress(bound: AddressInfo | string): boolean {
 function addGuards(app: FastifyInstance, options: ServerOptions): void {
   // Until it listens (injected requests) the stricter rule holds.
   let local = options.loopback ?? true
+  // A server of our own on loopback has no other callers.
+  const mounted = options.loopback === true
   app.addHook('onListen', (done) => {
     local = options.loopback ?? app.addresses().every(isLocalAddress)
     done()
@@ -200,7 +202,7 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     stamp(request, reply)
     try {
-      if (local) checkLocal(request.headers, request.socket.remoteAddress)
+      if (local) checkLocal(request.headers, mounted ? request.socket.remoteAddress : undefined)
       checkUrl(request.raw.url ?? '', request.query)
     } catch (error) {
       done(error as Error)
