@@ -11,9 +11,25 @@ import { EndpointModel } from './model.mjs'
 const FOLLOW_UP_SECONDS = 600
 /** What the model is shown of the conversation; the session keeps all of it. */
 const MESSAGES_MAX = 40
-const NOTHING = 'NOTHING'
 const PERSONA = 'You are a friendly companion. Answer in a few sentences.'
-const SILENCE = `The user has not written for a while. If a short follow-up would help them, write it. Otherwise answer only ${NOTHING}.`
+const SILENCE =
+  'The user has not written for a while. If a short follow-up would help them, call send_message, otherwise stay_silent.'
+const TOOLS = [
+  {
+    name: 'send_message',
+    description: 'Writes to the user, who has not written to you.',
+    parameters: {
+      type: 'object',
+      properties: { text: { type: 'string' } },
+      required: ['text'],
+    },
+  },
+  {
+    name: 'stay_silent',
+    description: 'Sends nothing this time. Say why in a few words.',
+    parameters: { type: 'object', properties: { reason: { type: 'string' } } },
+  },
+]
 
 const model = new EndpointModel(() => ({
   url: process.env.WAKEFUL_MODEL_URL,
@@ -27,19 +43,14 @@ const State = Annotation.Root({
   effects: effectsChannel,
 })
 
-const think = async (messages, instructions, config) => {
-  const answer = await model.invoke(
-    [new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)],
-    config,
-  )
-  return answer.text.trim()
-}
+const think = (messages, instructions, options) =>
+  model.invoke([new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)], options)
 const say = (content) => ({ type: 'send_message', payload: { content } })
 
 const graph = new StateGraph(State)
   .addNode('answer', async ({ messages }, config) => {
-    const text = await think(messages, PERSONA, config)
-    if (text === '') throw new RetryableError({ message: 'the model had no answer' })
+    const { text } = await think(messages, PERSONA, config)
+    if (text.trim() === '') throw new RetryableError({ message: 'the model had no answer' })
     const followUp = {
       type: 'schedule_timer',
       payload: { timer_id: 'follow-up', delay_seconds: FOLLOW_UP_SECONDS },
@@ -48,8 +59,15 @@ const graph = new StateGraph(State)
     return { messages: [new AIMessage(text)], effects: [say(text), followUp] }
   })
   .addNode('followUp', async ({ messages }, config) => {
-    const text = await think(messages, `${PERSONA} ${SILENCE}`, config)
-    return text === '' || text === NOTHING ? {} : { messages: [new AIMessage(text)] }
+    // A word in a text decides nothing: the model sends a message or stays silent by a tool call.
+    const answer = await think(messages, `${PERSONA} ${SILENCE}`, { ...config, tools: TOOLS })
+    const [call] = answer.tool_calls
+    if (call?.name === 'stay_silent')
+      return { effects: [{ type: 'stay_silent', payload: { reason: call.args.reason } }] }
+    const text = call?.name === 'send_message' ? String(call.args.text ?? '').trim() : ''
+    // Without a call, Wakeful records what the model wrote, and does not deliver it.
+    if (text === '') return { messages: [answer] }
+    return { messages: [new AIMessage(text)], effects: [say(text)] }
   })
   .addConditionalEdges(
     START,

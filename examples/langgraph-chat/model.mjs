@@ -1,11 +1,12 @@
 /** A LangChain chat model over any endpoint that speaks OpenAI's `/chat/completions`. Works on Node 20. */
-import { SimpleChatModel } from '@langchain/core/language_models/chat_models'
+import { BaseChatModel } from '@langchain/core/language_models/chat_models'
+import { AIMessage } from '@langchain/core/messages'
 import { RetryableError, TerminalError } from 'wakeful'
 
 const ROLES = { human: 'user', ai: 'assistant', system: 'system' }
 const SHOWN_MAX = 300
 
-export class EndpointModel extends SimpleChatModel {
+export class EndpointModel extends BaseChatModel {
   /** @param {() => { url?: string, key?: string, model?: string }} settings read at each call */
   constructor(settings) {
     super({})
@@ -16,7 +17,8 @@ export class EndpointModel extends SimpleChatModel {
     return 'chat-completions'
   }
 
-  async _call(messages, options) {
+  /** `options.tools`: `{ name, description, parameters }` each. */
+  async _generate(messages, options) {
     const { url, key, model } = this.settings()
     if (!url || !model)
       throw new TerminalError('set WAKEFUL_MODEL_URL and WAKEFUL_MODEL, as the README says')
@@ -32,12 +34,22 @@ export class EndpointModel extends SimpleChatModel {
           role: ROLES[message.type] ?? 'user',
           content: message.text,
         })),
+        ...(options.tools
+          ? { tools: options.tools.map((tool) => ({ type: 'function', function: tool })) }
+          : {}),
       }),
       ...(options.signal ? { signal: options.signal } : {}),
     })
     if (!response.ok) throw await refusal(response)
     const { choices } = await response.json()
-    return choices?.[0]?.message?.content ?? ''
+    const { content, tool_calls = [] } = choices?.[0]?.message ?? {}
+    const calls = tool_calls.map(({ id, function: { name, arguments: args } }) => ({
+      id,
+      name,
+      args: JSON.parse(args || '{}'),
+    }))
+    const message = new AIMessage({ content: content ?? '', tool_calls: calls })
+    return { generations: [{ text: message.text, message }] }
   }
 }
 

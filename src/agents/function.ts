@@ -338,6 +338,11 @@ export class Turn {
     turn.#ask({ type: 'silence', verdict: messages.silenceOf(rule, { text }) })
   }
 
+  /** What the turn has asked for so far. */
+  static asked(turn: Turn): readonly TurnAction[] {
+    return turn.#wishes
+  }
+
   /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */
   static settle(turn: Turn): Promise<void> {
     return turn.#calls.settle()
@@ -386,9 +391,7 @@ export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): A
         throw error
       }
       const { wishes, state, spent } = Turn.finish(turn)
-      // Agents that ignore `digest` events get the default digest text.
-      if (input.event.type === 'digest' && wishes.length === 0)
-        wishes.push({ type: 'send_message', content: reads.digestTextOf(input.event.payload) })
+      wishes.push(...reads.digestDefault(input.event, wishes))
       return stateResult(input, wishes, state, spent)
     },
   }

@@ -15,6 +15,7 @@ import { preferenceFields } from '../features/people/fields.ts'
 import type { TurnPerson } from '../features/people/person.ts'
 import { RULE_WORDS } from '../features/people/words.ts'
 import type { Verdict } from '../features/sessions/gate.ts'
+import type { TurnAction } from '../features/sessions/turn.ts'
 import { getWork, listOutputs, type OutputRow, WORKS, type WorkRow } from '../features/work/rows.ts'
 import { frequencyWords } from '../features/work/rules.ts'
 import { readPage } from '../store/page.ts'
@@ -239,7 +240,12 @@ export async function deferredFor({ db, session }: TurnInput): Promise<Deferred[
     .toSorted((a, b) => a.scheduledFor.getTime() - b.scheduledFor.getTime())
 }
 
-/** Several slots in words, as their event brings them. */
-export function digestTextOf(payload: string): string {
-  return (JSON.parse(payload) as { text: string }).text
+/** Agents that ignore a digest get its own text sent: it holds promises. To stay silent on purpose is not to ignore it. */
+export function digestDefault(
+  { type, payload }: TurnInput['event'],
+  wishes: readonly TurnAction[],
+): TurnAction[] {
+  const ignores = wishes.every((wish) => wish.type === 'silence' && wish.verdict.rule !== 'silent')
+  if (type !== 'digest' || !ignores) return []
+  return [{ type: 'send_message', content: (JSON.parse(payload) as { text: string }).text }]
 }

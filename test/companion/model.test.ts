@@ -31,6 +31,16 @@ const calling = (...calls: [name: string, given: object | string][]) =>
 
 type Row = Record<string, unknown>
 
+const NVDA_LOW = {
+  user_id: 'ann',
+  intent_name: 'NVDA low',
+  trigger_type: 'price',
+  trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
+  action_context: 'Tell the user that NVDA is below 130',
+  agent_id: 'companion',
+  thread_id: 't',
+} as const
+
 eachStore('the companion with a model', (store) => {
   let fake: FakeModel
   let w: World
@@ -138,16 +148,10 @@ eachStore('the companion with a model', (store) => {
   it('composes what it says of an intent from the wish, the fact and what was said', async () => {
     fake.answers = [saying('Noted, you hold NVDA.')]
     await say('I hold 10 shares of NVDA')
-    await w.call('create_intent', {
-      user_id: 'ann',
-      intent_name: 'NVDA low',
-      trigger_type: 'price',
-      trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
-      action_context: 'Tell the user that NVDA is below 130',
-      agent_id: 'companion',
-      thread_id: 't',
-    })
-    fake.answers = [saying('NVDA slid to 128; your ten shares feel it.')]
+    await w.call('create_intent', NVDA_LOW)
+    fake.answers = [
+      calling(['send_message', { text: 'NVDA slid to 128; your ten shares feel it.' }]),
+    ]
     await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 128 })
     await w.settle()
     const brief = tellOf(fake.asked.length - 1)
@@ -161,16 +165,17 @@ eachStore('the companion with a model', (store) => {
     expect(tellOf(fake.asked.length - 1)).toContain('NVDA slid to 128; your ten shares feel it.')
   })
 
+  it('sends the fixed words of an intent where the model only narrates', async () => {
+    await w.call('create_intent', NVDA_LOW)
+    fake.answers = [saying('NOTHING - all quiet')]
+    await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 128 })
+    await w.settle()
+    fake.answers = [saying('Sure.')]
+    expect(await say('thanks')).toEqual(['NVDA is at 128, below the 130 you named.', 'Sure.'])
+  })
+
   it('tells of an intent in plain words while the model is away, and says so', async () => {
-    await w.call('create_intent', {
-      user_id: 'ann',
-      intent_name: 'NVDA low',
-      trigger_type: 'price',
-      trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
-      action_context: 'Tell the user that NVDA is below 130',
-      agent_id: 'companion',
-      thread_id: 't',
-    })
+    await w.call('create_intent', NVDA_LOW)
     fake.answers = [json(400, { error: 'no credit' })]
     await w.call('post_signal', { kind: 'price', ticker: 'NVDA', price: 128 })
     await w.settle()

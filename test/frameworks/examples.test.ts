@@ -77,10 +77,12 @@ eachStore('an agent of another framework', (store) => {
       const { asked } = await told(
         using('follow_up', { in_seconds: 600, note: 'ask what kind' }),
         saying('Nice!'),
-        saying('Rye or wheat?'),
+        using('send_message', { text: 'Rye or wheat?' }),
+        saying('I have asked.'),
         using('follow_up', { in_seconds: 600 }),
         saying('Good.'),
-        saying('NOTHING.'),
+        using('stay_silent', { reason: 'they bake' }),
+        saying('I stay silent.'),
       )
       const made = at()
       await say(name, 'I bake bread.')
@@ -92,7 +94,16 @@ eachStore('an agent of another framework', (store) => {
       await made.advanceBy(30 * MINUTE)
       expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?', 'Good.'])
       const said = asked.map(({ body }) => body.messages.map(({ role }) => role[0]).join(''))
-      expect(said).toEqual(['su', 'suat', 'suatau', 'suatauau', 'suatauauat', 'suatauauatau'])
+      expect(said).toEqual([
+        'su',
+        'suat',
+        'suatau',
+        'suatauat',
+        'suatauatau',
+        'suatauatauat',
+        'suatauatauatau',
+        'suatauatauatauat',
+      ])
       expect(JSON.stringify(asked[2]?.body.messages.at(-1))).toContain('ask what kind')
       expect(asked[0]).toMatchObject({
         headers: { authorization: 'Bearer secret' },
@@ -114,7 +125,8 @@ eachStore('an agent of another framework', (store) => {
         using('set_alarm', { schedule: 'every nonsense', wake_message: 'x' }),
         using('set_alarm', { schedule: 'in 20 minutes', wake_message: 'the oven is hot' }),
         saying('I will tell you.'),
-        saying('The oven is hot!'),
+        using('send_message', { text: 'The oven is hot!' }),
+        saying(''),
       )
       const made = at()
       await say(name, 'Tell me when the oven is hot, in 20 minutes.')
@@ -127,7 +139,7 @@ eachStore('an agent of another framework', (store) => {
       ])
       await made.advanceBy(20 * MINUTE)
       expect(asked[3]?.body.messages.at(-1)?.content).toMatch(
-        /^\[now: .*; the person's time zone is not known\]\n\[alarm, due 2026-01-01T00:20:00\.000Z\] the oven is hot$/,
+        /^\[now: .*; the person's time zone is not known\]\n\[alarm, due 2026-01-01T00:20:00\.000Z\] the oven is hot\n\n\[The user has not written\. Call send_message/,
       )
       expect(await sent(made)).toEqual(['I will tell you.', 'The oven is hot!'])
       const spent = await made.query<{ metadata: string }>(
@@ -135,7 +147,7 @@ eachStore('an agent of another framework', (store) => {
       )
       expect(spent.map(({ metadata }) => JSON.parse(metadata).spent)).toEqual([
         { tokens: 45, usd: 0, calls: 3 },
-        { tokens: 15, usd: 0, calls: 1 },
+        { tokens: 30, usd: 0, calls: 2 },
       ])
     },
   )

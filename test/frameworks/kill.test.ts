@@ -54,7 +54,7 @@ oneStore('killed amid a turn', (store) => {
       await asked(4)
       await second.end('SIGKILL')
 
-      fake.answers = [saying('Rye or wheat?')]
+      fake.answers = [using('send_message', { text: 'Rye or wheat?' }), saying('')]
       const third = await Server.start(env)
       const read = async (path: string): Promise<Loose[]> =>
         ((await (await fetch(`${third.url}${path}`)).json()) as Loose).data

@@ -191,7 +191,7 @@ eachStore('a LangGraph agent', (store) => {
     const cases: [unknown, RegExp][] = [
       [
         { type: 'launch_rocket', payload: {} },
-        /launch_rocket.*send_message, promise, ask or schedule_timer/,
+        /launch_rocket.*send_message, stay_silent, promise, ask or schedule_timer/,
       ],
       [{ type: 'send_message', payload: {} }, /send_message.*not blank/],
       [{ type: 'send_message' }, /send_message.*not blank/],
@@ -200,7 +200,7 @@ eachStore('a LangGraph agent', (store) => {
       [timer({ delay_seconds: 1 }), /takes an id/],
       [timer({ timer_id: 'a', delay_seconds: 'soon' }), /number of seconds/],
       [timer({ timer_id: 'a', fire_at: 'soon' }), /ISO instant/],
-      [null, /send_message, promise, ask or schedule_timer/],
+      [null, /send_message, stay_silent, promise, ask or schedule_timer/],
     ]
     const made = await world(store, {
       graph: langGraphAgent(

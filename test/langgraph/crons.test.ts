@@ -19,19 +19,18 @@ const State = Annotation.Root({
   topic: Annotation<string>(),
 })
 const graph = new StateGraph(State)
-  .addNode('only', ({ messages, topic, event }, config) => ({
-    messages: [
-      {
-        role: 'assistant',
-        content: [
-          `${event.type} ${messages.length}: ${messages.at(-1)?.text}`,
-          topic ?? '-',
-          config.configurable?.tone ?? '-',
-          (config as { context?: { team?: string } }).context?.team ?? '-',
-        ].join(' | '),
-      },
-    ],
-  }))
+  .addNode('only', ({ messages, topic, event }, config) => {
+    const content = [
+      `${event.type} ${messages.length}: ${messages.at(-1)?.text}`,
+      topic ?? '-',
+      config.configurable?.tone ?? '-',
+      (config as { context?: { team?: string } }).context?.team ?? '-',
+    ].join(' | ')
+    return {
+      messages: [{ role: 'assistant', content }],
+      effects: [{ type: 'send_message' as const, payload: { content } }],
+    }
+  })
   .addEdge(START, 'only')
   .addEdge('only', END)
 

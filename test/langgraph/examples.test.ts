@@ -31,7 +31,7 @@ afterEach(() => {
 
 /** Answers each call with the next of `answers`; a number is a status. */
 async function endpoint(
-  answers: (string | number)[],
+  answers: (string | number | object)[],
 ): Promise<{ asked: Asked[]; keys: (string | undefined)[] }> {
   const asked: Asked[] = []
   const keys: (string | undefined)[] = []
@@ -47,8 +47,9 @@ async function endpoint(
     if (typeof answer === 'number')
       return response.writeHead(answer, { 'retry-after': '7' }).end('not now')
     response.setHeader('content-type', 'application/json')
+    const message = typeof answer === 'object' ? answer : { content: answer }
     return response.end(
-      JSON.stringify({ choices: [{ message: { role: 'assistant', content: answer } }] }),
+      JSON.stringify({ choices: [{ message: { role: 'assistant', ...message } }] }),
     )
   })
   await new Promise<void>((done) => server?.listen(0, '127.0.0.1', done))
@@ -57,6 +58,15 @@ async function endpoint(
   vi.stubEnv('WAKEFUL_MODEL_KEY', 'secret')
   return { asked, keys }
 }
+
+/** An answer of the model that calls a tool. */
+const using = (name: string, args: object) => ({
+  content: null,
+  tool_calls: [
+    { id: 'call', type: 'function', function: { name, arguments: JSON.stringify(args) } },
+  ],
+})
+const SILENT = using('stay_silent', { reason: 'nothing new' })
 
 eachStore('the check-in example', (store) => {
   it('answers, checks in twice, and counts what was finished across turns', async () => {
@@ -88,7 +98,12 @@ eachStore('the chat example', (store) => {
   const KEY = 'ann:chat:main'
 
   it('shows the model the conversation, answers, and speaks first once', async () => {
-    const { asked, keys } = await endpoint(['Nice!', 'Rye or wheat?', 'Good.', 'NOTHING'])
+    const { asked, keys } = await endpoint([
+      'Nice!',
+      using('send_message', { text: 'Rye or wheat?' }),
+      'Good.',
+      SILENT,
+    ])
     const made = await world(store, await example('langgraph-chat'))
     await made.say(KEY, 'I bake bread.')
     await made.advanceBy(3_600_000)
@@ -110,7 +125,7 @@ eachStore('the chat example', (store) => {
   })
 
   it('stays silent when the model has nothing to say', async () => {
-    const { asked } = await endpoint(['Nice!', 'NOTHING'])
+    const { asked } = await endpoint(['Nice!', SILENT])
     const made = await world(store, await example('langgraph-chat'))
     await made.say(KEY, 'I bake bread.')
     await made.advanceBy(3_600_000)
@@ -119,7 +134,7 @@ eachStore('the chat example', (store) => {
   })
 
   it('tries a busy endpoint again, no sooner than it asked, and says things once', async () => {
-    const { asked } = await endpoint([429, 'Nice!', 'NOTHING'])
+    const { asked } = await endpoint([429, 'Nice!', SILENT])
     const made = await world(store, await example('langgraph-chat'))
     await made.say(KEY, 'I bake bread.')
     await made.settle()

@@ -106,7 +106,7 @@ async function converse(
   throw new Error('it did not come to an answer')
 }
 
-export function bounded({ text }: ModelAnswer, done: readonly string[]): string {
+export function bounded({ text }: Pick<ModelAnswer, 'text'>, done: readonly string[]): string {
   const said = text.trim() === '' ? done.join('\n') : text
   if (said === '') throw new Error('it had nothing to say')
   // A character takes at most four bytes.

@@ -20,6 +20,7 @@ import {
 } from '../../../src/agents/agent.ts'
 import { Turn } from '../../../src/agents/function.ts'
 import type { PromiseRequest, QuestionRequest } from '../../../src/agents/messages.ts'
+import { digestDefault } from '../../../src/agents/reads.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
@@ -59,6 +60,8 @@ export type GraphEffect =
     }
   /** A message and the alarm that keeps it: both, or neither. */
   | { readonly type: 'promise'; readonly payload: PromiseRequest & { readonly content: string } }
+  /** In a turn that no user message began: nothing is sent, and the reason is recorded. */
+  | { readonly type: 'stay_silent'; readonly payload?: { readonly reason?: string } }
   /** A question to the person; its answer comes as `question` in the payload of an event. */
   | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
 
@@ -274,14 +277,26 @@ function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResu
     throw new TerminalError(
       `channel effects must hold a list of {type, payload}, got: ${shown(effects)}`,
     )
-  const reply = effects.length > 0 ? null : newReply(messagesOf(before), messagesOf(after))
+  const text = newReply(messagesOf(before), messagesOf(after))
+  const isPrompted = input.event.type === 'user_message'
+  const reply = isPrompted && effects.length === 0 ? text : null
   const question = questionOf(after.interrupts[0]?.value)
   // The function agent's turn validates each effect.
   const turn = new Turn({ ...input, state: null })
   for (const effect of effects) strictly(effect, () => ask(turn, effect))
   if (reply !== null) strictly('reply', () => turn.reply(reply))
   if (question !== null && question !== reply) strictly('interrupt', () => turn.reply(question))
-  return Turn.finish(turn).wishes
+  if (!isPrompted && text !== null) recordText(turn, text)
+  const { wishes } = Turn.finish(turn)
+  return [...wishes, ...digestDefault(input.event, wishes)]
+}
+
+/** What a model wrote in a turn that no user message began is not delivered: its graph sends a message by an effect. */
+function recordText(turn: Turn, text: string): void {
+  const asked = Turn.asked(turn)
+  const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
+  if (!asked.some((wish) => wish.type === 'send_message' && wish.content === text))
+    Turn.record(turn, hasChosen ? 'not_delivered' : 'undecided', text)
 }
 
 function ask(turn: Turn, effect: unknown): void {
@@ -289,6 +304,10 @@ function ask(turn: Turn, effect: unknown): void {
   const wanted = (payload ?? {}) as Record<string, unknown>
   if (type === 'send_message') {
     turn.reply(wanted.content as string)
+    return
+  }
+  if (type === 'stay_silent') {
+    turn.silent(wanted.reason as string | undefined)
     return
   }
   if (type === 'promise') {
@@ -302,7 +321,7 @@ function ask(turn: Turn, effect: unknown): void {
     return
   }
   if (type !== 'schedule_timer')
-    throw new TypeError('type takes send_message, promise, ask or schedule_timer')
+    throw new TypeError('type takes send_message, stay_silent, promise, ask or schedule_timer')
   const { timer_id: timerId, payload: own } = wanted
   // Null is absent: models fill in every field of a tool.
   const at = wanted.fire_at ?? undefined

@@ -1,12 +1,19 @@
 /**
- * What agents of other frameworks share. Each event becomes a message, the conversation is kept in `turn.state`, and the model's
- * text becomes the reply. Nothing is written before the turn commits, so a crashed turn restarts from the last committed one.
+ * What agents of other frameworks share. Each event becomes a message, and the conversation is kept in `turn.state`. Over a
+ * user's message the model's text is the reply; in any other turn the model sends a message or stays silent by a tool call, and
+ * its text is recorded and not delivered. Nothing is written before the turn commits, so a crashed turn restarts from the last
+ * committed one.
  *
  * If a tool needs approval, the turn ends with the question; "yes" approves it, anything else does not.
  */
 
-import type { Agent, AgentLimits } from '../../../src/agents/agent.ts'
-import { agent, type PastEvent, type Turn } from '../../../src/agents/function.ts'
+import type { Agent } from '../../../src/agents/agent.ts'
+import {
+  agent,
+  type FunctionAgentOptions,
+  type PastEvent,
+  Turn,
+} from '../../../src/agents/function.ts'
 import { askedMs } from '../../../src/core/backoff.ts'
 import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, RetryableError, TerminalError } from '../../../src/core/errors.ts'
@@ -14,6 +21,7 @@ import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'
 import { storableText } from '../../../src/core/text.ts'
 import { yesOrNo } from '../../../src/features/questions/rules.ts'
 import { formatLocal } from '../../schedule/src/index.ts'
+import { isPrompted } from './decide.ts'
 
 const REMEMBERED = 200
 /** A state holds 1 MB; this leaves room for the agent's own data. */
@@ -32,8 +40,8 @@ export interface AskedCall {
   readonly input: unknown
 }
 
-export interface FrameworkOptions extends AgentLimits {
-  /** The message to the model for an event; null: skip the model and stay silent. */
+export interface FrameworkOptions extends Omit<FunctionAgentOptions, 'runsInForecasts'> {
+  /** The message to the model for an event; null: the model is not asked, and the turn is silent. */
   readonly words?: (event: PastEvent) => string | null
   /** The question to the person about tool calls that need approval. */
   readonly question?: (calls: readonly AskedCall[]) => string
@@ -83,7 +91,7 @@ export function frameworkAgent(
 
 async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Promise<void> {
   const words = (options.words ?? wordsOf)(turn.event)
-  if (words === null) return
+  if (words === null) return turn.silent('the agent has no words for this event')
   const messages = Array.isArray(turn.state.messages) ? (turn.state.messages as unknown[]) : []
   const { pending } = turn.state
   const spend = (ran: Ran): Ran => {
@@ -93,7 +101,8 @@ async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Prom
     return ran
   }
   const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
-  const told = { role: 'user', content: `${nowLine(turn)}\n${words}${remark}` }
+  const choice = isPrompted(turn) ? '' : `\n\n${CHOICE}`
+  const told = { role: 'user', content: `${nowLine(turn)}\n${words}${choice}${remark}` }
   if (pending === undefined)
     return conclude(turn, spend(await runs.run([...messages, told])), options)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
@@ -113,13 +122,16 @@ function conclude(turn: Turn, ran: Ran, options: FrameworkOptions): void {
   turn.state.messages = remembered(messages, options.remember ?? REMEMBERED)
   if (asks.length > 0) turn.state.pending = keepable(pending ?? true)
   else delete turn.state.pending
-  const isAsked = turn.event.type === 'user_message'
-  if (text.trim() !== '' && (isAsked || !NOTHING.test(text))) turn.reply(sayable(text))
+  const isBlank = text.trim() === ''
+  if (isPrompted(turn) && !isBlank) turn.reply(sayable(text))
   if (asks.length > 0) turn.reply(sayable((options.question ?? questionOf)(asks)))
+  const asked = Turn.asked(turn)
+  const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
+  if (isPrompted(turn)) {
+    if (!hasChosen) throw new Error('the model gave no answer')
+  } else if (!hasChosen) Turn.record(turn, 'undecided', text)
+  else if (!isBlank) Turn.record(turn, 'not_delivered', text)
 }
-
-/** A model answers this to an unprompted event to stay silent. */
-const NOTHING = /^\W*nothing\W*$/i
 
 /** A character takes at most four bytes. */
 const sayable = (text: string) => storableText(text, TEXT_MAX_BYTES / 4)
@@ -166,7 +178,7 @@ function wordsOf({ type, payload }: PastEvent): string {
     case 'user_message':
       return String(said.text)
     case 'timer':
-      return `[follow-up ${said.timer_id}: the user has not written since you set it. ${SILENTLY}]${carried(said.payload)}`
+      return `[follow-up ${said.timer_id}: the user has not written since you set it]${carried(said.payload)}`
     case 'alarm':
       return `[alarm${named(said.label)}, due ${said.scheduled_for}${missed(said)}] ${said.wake_message}${carried(said.payload)}`
     case 'intent':
@@ -182,7 +194,8 @@ const named = (label: unknown) => (label ? ` "${label}"` : '')
 const missed = ({ missed_count: count }: Payload) =>
   typeof count === 'number' && count > 0 ? `, ${count} more slots were missed` : ''
 
-const SILENTLY = 'Answer NOTHING to stay silent.'
+const CHOICE =
+  '[The user has not written. Call send_message to write to them, or stay_silent. What you write outside of these tools is not delivered.]'
 
 function carried(payload: unknown): string {
   const text = JSON.stringify(payload ?? {})

@@ -14,6 +14,7 @@ import { callTool, type Problem, type Tool, toolsOf } from '../../../src/mcp/too
 import { turnTools as offeredTools } from '../../companion/src/think.ts'
 import { useTool } from '../../companion/src/tools.ts'
 import { type RemoteOptions, remoteDoor } from '../../mcp-stdio/src/remote.ts'
+import { DECISIONS, mayDecide } from './decide.ts'
 
 /** An app made by `wakeful()`, or the address of a server and a key. */
 export type ToolSource = { door(actAs?: string): Door } | Omit<RemoteOptions, 'now' | 'actAs'>
@@ -75,7 +76,34 @@ export function turnTools(turn: Turn): TurnTools {
       },
     ],
   )
-  return { ...Object.fromEntries(own), follow_up: followUp(turn) }
+  return {
+    ...Object.fromEntries(own),
+    follow_up: followUp(turn),
+    ...(mayDecide(turn) ? decisionTools(turn) : {}),
+  }
+}
+
+function decisionTools(turn: Turn): TurnTools {
+  const made = Object.entries(DECISIONS).map(
+    ([name, { description, properties, required, run }]): [string, PlainTool<string>] => [
+      name,
+      {
+        description,
+        inputSchema: aiSchema({ type: 'object', properties, required }),
+        execute: async (args) => refusable(() => run(turn, args ?? {})),
+      },
+    ],
+  )
+  return Object.fromEntries(made)
+}
+
+function refusable(work: () => string): string {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    return `Refused, nothing was changed: ${error.message}`
+  }
 }
 
 /** Unlike an alarm, the next message of the user cancels it. */
@@ -92,13 +120,10 @@ function followUp(turn: Turn): PlainTool<string> {
     }),
     execute: async (args) => {
       const { in_seconds, note } = (args ?? {}) as { in_seconds?: unknown; note?: unknown }
-      try {
+      return refusable(() => {
         turn.followUp('follow_up', { inSeconds: Number(in_seconds), payload: { note } })
-      } catch (error) {
-        if (!(error instanceof TypeError)) throw error
-        return `Refused, nothing was changed: ${error.message}`
-      }
-      return `You are asked again in ${Number(in_seconds)} seconds, unless the user writes first.`
+        return `You are asked again in ${Number(in_seconds)} seconds, unless the user writes first.`
+      })
     },
   }
 }

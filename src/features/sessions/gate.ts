@@ -37,7 +37,7 @@ export interface Counters {
 /** Why a turn that no message began said nothing, and what its model wrote without sending it. */
 export interface Silence {
   readonly allowed: true
-  /** `undecided`: the model neither sent a message nor chose silence. `not_delivered`: it sent one and wrote more. */
+  /** `undecided`: the model neither sent a message nor chose silence. `not_delivered`: it chose, and wrote more. */
   readonly rule: 'silent' | 'undecided' | 'not_delivered'
   readonly reason?: string
   readonly text?: string
