@@ -34,7 +34,7 @@ with input as materialized (select * from unnest($2::smallint[], $3::text[], $4:
     from heads h
     where h.spoke and t.bucket = any(array[h.bucket]) and t.session_key = h.session_key
       -- Written so that the index of all pending timers does not fit: only this session's are wanted.
-      and t.status || '' = 'pending'),
+      and t.status || '' in ('pending', 'paused')),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, lineage, created_at)
     select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, e.lineage, /* now */ $1::timestamptz

@@ -7,9 +7,10 @@ with taken as (
     from unnest($2::smallint[], $3::text[], $4::int[], $5::uuid[], $6::uuid[], $7::timestamptz[], $8::int[], $9::json[]) i(bucket, session_key, seq, event_id, id, scheduled_for, missed_count, missed)
     where a.bucket = any(array[i.bucket]) and a.id = any(array[i.id])
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
-      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended),
+      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended,
+      nullif(a.priority, 'normal') as priority),
   appended as (insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
-    select bucket, session_key, seq, event_id, 'alarm', ('{"alarm_id":' || to_json(alarm_id) || ',"label":' || to_json(label) || ',"wake_message":' || to_json(wake_message) || ',"payload":' || to_json(payload) || ',"scheduled_for":' || to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ',"missed_count":' || to_json(missed_count) || ',"attempt":' || to_json(attempt) || case when missed is null then '' else ',"missed":' || to_json(missed)::text end || case when unattended is null then '' else ',"unattended":' || to_json(unattended)::text end || '}')::json,
+    select bucket, session_key, seq, event_id, 'alarm', ('{"alarm_id":' || to_json(alarm_id) || ',"label":' || to_json(label) || ',"wake_message":' || to_json(wake_message) || ',"payload":' || to_json(payload) || ',"scheduled_for":' || to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || ',"missed_count":' || to_json(missed_count) || ',"attempt":' || to_json(attempt) || case when missed is null then '' else ',"missed":' || to_json(missed)::text end || case when unattended is null then '' else ',"unattended":' || to_json(unattended)::text end || case when priority is null then '' else ',"priority":' || to_json(priority)::text end || '}')::json,
       alarm_id, scheduled_for, traceparent, lineage, /* now */ $1::timestamptz
     from taken returning id, payload, trigger_id, scheduled_for, traceparent, lineage)
   select * from appended where id = any($10::uuid[]);

@@ -3,377 +3,34 @@
  * the end is the checkpoint. Whatever the function leaves behind after its end is refused, so that a
  * forgotten `await` cannot speak in somebody else's turn.
  */
-
-import { Refusal } from '../core/errors.ts'
-import { isUuid } from '../core/ids.ts'
-import { type EventType, TIMER_ID_MAX } from '../core/session.ts'
-import { hasUnstorableText } from '../core/text.ts'
-import { getAlarm } from '../features/alarms/rows.ts'
-import { INTENTS_MAX, LIMIT_REACHED } from '../features/intents/checks.ts'
-import { countEnabled, getIntent } from '../features/intents/rows.ts'
-import { type TurnPerson, turnPerson } from '../features/people/person.ts'
-import type { AnsweredQuestion } from '../features/questions/rules.ts'
-import { recentEvents } from '../features/sessions/event-rows.ts'
-import type { Silence } from '../features/sessions/gate.ts'
-import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
-import { getWork } from '../features/work/rows.ts'
-import {
-  type Agent,
-  type AgentOptions,
-  limitsOf,
-  type Spent,
-  stateResult,
-  type TurnInput,
-  type TurnResult,
-} from './agent.ts'
-import * as messages from './messages.ts'
+import { type Agent, type AgentOptions, limitsOf, stateResult, type TurnResult } from './agent.ts'
 import * as reads from './reads.ts'
-import * as requests from './requests.ts'
-import { PendingCalls } from './tracked.ts'
+import { Turn } from './turn.ts'
 
-const HISTORY_MAX = 500
-const EXPLAINED_MAX = 100
-const OUTPUTS_MAX = 50
-const OVER = 'this turn is over: await everything you start'
+export { type PastEvent, type PersonOfTurn, Turn } from './turn.ts'
 
-export interface PastEvent {
-  readonly id: string
-  readonly seq: number
-  readonly type: string
-  readonly payload: unknown
-  readonly created_at: Date
-}
+export type AgentFunction<State extends object = Record<string, unknown>> = (
+  turn: Turn<State>,
+) => unknown
 
-function pastEvent(row: Omit<PastEvent, 'payload'> & { readonly payload: string }): PastEvent {
-  const { id, seq, type, created_at } = row
-  return { id, seq, type, payload: JSON.parse(row.payload), created_at }
-}
-
-/** What the function gets. */
-export class Turn {
-  readonly event: PastEvent
-  readonly session: {
-    readonly key: string
-    readonly userId: string
-    readonly agentId: string
-    readonly threadId: string
-  }
-  readonly attempt: number
-  /** Why it runs once more, before anything of its first answer is written; null the first time. */
-  readonly remark: string | null
-  /** A JSON object; change it in place. What it is at the end is committed. */
-  state: Record<string, unknown>
-  readonly #input: TurnInput
-  readonly #wishes: TurnAction[] = []
-  readonly #calls = new PendingCalls()
-  #spent: Spent | undefined
-  #over = false
-
-  constructor(input: TurnInput) {
-    const { event, session } = input
-    this.#input = input
-    this.event = pastEvent({ ...event, created_at: event.createdAt })
-    const { key, userId, agentId, threadId } = session
-    this.session = { key, userId, agentId, threadId }
-    this.attempt = input.attempt
-    this.remark = input.remark ?? null
-    this.state = input.state === null ? {} : (JSON.parse(input.state) as Record<string, unknown>)
-  }
-
-  /** Whom this is with: their zone, quiet hours, and what else they said of when to speak to them. */
-  get person(): TurnPerson {
-    return this.#input.person ?? turnPerson(null, 'UTC', this.startedAt)
-  }
-
-  /** Changes what the person wants, as they said; null empties, what is left out stays. Throws a `Refusal`. */
-  setPreferences(wish: reads.PreferenceRequest): void {
-    const preferences = reads.preferenceWish(wish, this.person, this.startedAt)
-    this.#command('digest', { preferences })
-  }
-
-  /** What waits for its moment, soonest first: the answer to "what did I miss?". */
-  deferred(): Promise<reads.Deferred[]> {
-    return reads.deferredFor(this.#input)
-  }
-
-  /** By the database's time; what a phrase such as "in 10 minutes" counts from. */
-  get startedAt(): Date {
-    return this.#input.startedAt
-  }
-
-  /** Aborted when the turn's time is up, its lease is lost, or the process stops. */
-  get signal(): AbortSignal {
-    return this.#input.signal
-  }
-
-  /** Says something: delivered after the commit, in order, until acknowledged. */
-  reply(text: string): void {
-    this.#ask({ type: 'send_message', content: messages.sayable('reply', text) })
-  }
-
-  /**
-   * Sends the promise and sets the alarm for it: both, or neither. By default the alarm's wake message is the promise.
-   * Returns the alarm's id at once. Throws a `Refusal` that lists everything wrong with its time.
-   */
-  promise(text: string, request: messages.PromiseRequest): string {
-    const { wish, id } = messages.promiseWish(text, request, this.#input)
-    this.#ask(wish)
-    return id
-  }
-
-  /**
-   * Asks the person, with buttons where their channel has them: durable, answered once, by a message, a call or the declared
-   * default. The answer comes as an event of its own, see `answer`. Answers with the question's id. Throws a `Refusal`.
-   */
-  ask(text: string, request: messages.QuestionRequest = {}): string {
-    const { wish, id } = messages.questionWish(text, request, this.#input)
-    this.#ask(wish)
-    return id
-  }
-
-  /** Withdraws a question of this user and agent. One that has ended or does not exist is no error. */
-  cancelQuestion(id: string): void {
-    requests.requireId(id, 'cancelQuestion', 'ask')
-    this.#command('tool_result', { cancel_question: id })
-  }
-
-  /** The question that this event answers, and with what; null where it answers none. */
-  get answer(): AnsweredQuestion | null {
-    return messages.answeredIn(this.event.type, this.event.payload)
-  }
-
-  /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */
-  followUp(id: string, when: requests.FollowUp): void {
-    if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
-      throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
-    }
-    const payload =
-      when.payload === undefined ? null : requests.storable('followUp: payload', when.payload)
-    this.#ask({ type: 'schedule_timer', timerId: id, payload, ...requests.instant(when) })
-  }
-
-  cancelFollowUp(id: string): void {
-    this.#ask({ type: 'cancel_timer', timerId: id })
-  }
-
-  /** Says nothing, on purpose: the reason is kept with the turn and shown by the ledger. */
-  silent(reason?: string): void {
-    this.#ask({ type: 'silence', verdict: messages.silenceOf('silent', { reason }) })
-  }
-
-  /** Reports what this turn has used up, as often as it likes: it adds up, and is kept with the turn. */
-  spent({ tokens = 0, usd = 0, calls = 1 }: Partial<Spent>): void {
-    if (this.#over) throw new Error(OVER)
-    if (![tokens, usd, calls].every((amount) => Number.isFinite(amount) && amount >= 0))
-      throw new TypeError('spent: takes tokens, usd and calls, each a number from 0 on')
-    const before = this.#spent ?? { tokens: 0, usd: 0, calls: 0 }
-    this.#spent = {
-      tokens: before.tokens + tokens,
-      usd: before.usd + usd,
-      calls: (before.calls ?? 0) + calls,
-    }
-  }
-
-  /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
-  setAlarm(request: requests.AlarmRequest): string {
-    const draft = requests.alarmDraft(request, this.#input)
-    this.#command('alarm', { set: draft })
-    return draft.id
-  }
-
-  /** Cancels an alarm of this user and agent. One that has ended or does not exist is no error. */
-  cancelAlarm(id: string): void {
-    requests.requireId(id, 'cancelAlarm', 'setAlarm')
-    this.#command('alarm', { cancel: id })
-  }
-
-  /**
-   * Sets an active alarm of this user and agent to another time, the same in all else: a new one, whose id comes back, and
-   * the old one cancelled with it. Null when there is no such alarm.
-   */
-  moveAlarm(id: string, when: requests.AlarmTime): Promise<string | null> {
-    return this.#calls.track(async () => {
-      requests.requireId(id, 'moveAlarm', 'setAlarm')
-      const { userId, agentId } = this.session
-      const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
-      if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
-      const draft = requests.alarmDraft({ ...requests.keptOf(row), ...when }, this.#input)
-      this.#command('alarm', { set: draft })
-      this.cancelAlarm(id)
-      return draft.id
-    })
-  }
-
-  /**
-   * Keeps a standing wish for this agent: at times, or when a condition holds. Answers with its id. Throws a `Refusal`
-   * with all that is wrong with it, also when the person has as many as may be.
-   */
-  createIntent(request: requests.IntentRequest): Promise<string> {
-    return this.#calls.track(async () => {
-      const draft = requests.intentDraft(request, this.#input)
-      await this.#roomForIntent()
-      this.#command('intent', { create_intent: draft })
-      return draft.id
-    })
-  }
-
-  /** Deletes an intent of this user and agent; the record of its executions is kept. One that does not exist is no error. */
-  deleteIntent(id: string): void {
-    requests.requireId(id, 'deleteIntent', 'createIntent')
-    this.#command('intent', { delete_intent: id })
-  }
-
-  /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
-  createWork(request: requests.WorkRequest): string {
-    const draft = requests.workDraft(request, this.#input)
-    this.#command('work', { create_work: draft })
-    return draft.id
-  }
-
-  /** Deletes work of this user with its outputs; a run of it is stopped. One that does not exist is no error. */
-  deleteWork(id: string): void {
-    requests.requireId(id, 'deleteWork', 'createWork')
-    this.#command('work', { delete_work: id })
-  }
-
-  /**
-   * Pauses or resumes work of this user (`is_active`), or gives it another frequency, zone or task. False where there is no
-   * such work. Throws a `Refusal` with all that is wrong.
-   */
-  updateWork(id: string, change: requests.WorkChangeRequest): Promise<boolean> {
-    return this.#calls.track(async () => {
-      const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
-      if (row === null) return false
-      const asked = requests.workChange(change, row)
-      this.#command('work', { update_work: id, change: asked })
-      return true
-    })
-  }
-
-  /**
-   * Switches an intent of this user and agent off or on (`enabled`), or changes what it waits for and says. False where there
-   * is no such intent. Throws a `Refusal` with all that is wrong.
-   */
-  updateIntent(id: string, change: requests.IntentChangeRequest): Promise<boolean> {
-    return this.#calls.track(async () => {
-      const { userId, agentId } = this.session
-      const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
-      if (row === null || row.agent_id !== agentId) return false
-      const { asked, enabling } = requests.intentChange(change, row)
-      if (enabling) await this.#roomForIntent()
-      this.#command('intent', { update_intent: id, change: asked })
-      return true
-    })
-  }
-
-  /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
-  listAlarms(): Promise<reads.OwnAlarm[]> {
-    return reads.ownAlarms(this.#input)
-  }
-
-  /** Intents of this user and agent, newest first, those that are switched off too. */
-  listIntents(): Promise<reads.OwnIntent[]> {
-    return reads.ownIntents(this.#input)
-  }
-
-  /** Work of this user, newest first, paused work too. */
-  listWork(): Promise<reads.OwnWork[]> {
-    return reads.ownWork(this.#input)
-  }
-
-  /** What the runs of one work came to, newest first; null where there is no such work of this user. */
-  async workOutputs(id: string, limit = 5): Promise<reads.OwnOutput[] | null> {
-    const count = Math.max(1, Math.min(OUTPUTS_MAX, Math.floor(limit)))
-    return isUuid(id) ? reads.ownOutputs(this.#input, id, count) : null
-  }
-
-  /** The names of those who do work here. */
-  get workTypes(): readonly string[] {
-    return this.#input.workTypes ?? []
-  }
-
-  /** What is ahead as this turn begins: follow-ups of this session, alarms and intents of this agent, work of this user. */
-  planned(): Promise<reads.Planned[]> {
-    return reads.planned(this.#input)
-  }
-
-  /** Why this agent recently wrote unasked here, or did not: newest first, then how its intents stand. */
-  explained(limit = 20): Promise<reads.Explained[]> {
-    return reads.explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
-  }
-
-  /** Deletions make room with the commit only: whether there is something to delete shows there. */
-  #intentsAsked(): number {
-    return this.#wishes.filter(
-      (wish) => wish.type === 'trigger_command' && 'create_intent' in wish.ask,
-    ).length
-  }
-
-  async #roomForIntent(): Promise<void> {
-    const enabled = await countEnabled(this.#input.db, this.session.userId)
-    if (enabled + this.#intentsAsked() >= INTENTS_MAX) throw new Refusal('rule', LIMIT_REACHED)
-  }
-
-  /** The newest events up to this one, oldest first. */
-  async history(limit = 50): Promise<PastEvent[]> {
-    const count = Math.max(1, Math.min(HISTORY_MAX, Math.floor(limit)))
-    const { db, session, event } = this.#input
-    const rows = await recentEvents(db, session, event.seq, count)
-    return rows.map(pastEvent)
-  }
-
-  #command(trigger: EventType, ask: TriggerCommand): void {
-    this.#ask({ type: 'trigger_command', trigger, ask })
-  }
-
-  #ask(wish: TurnAction): void {
-    if (this.#over) throw new Error(OVER)
-    const refusal = setsTrigger(wish) ? this.#input.refusal?.() : null
-    if (refusal) throw refusal
-    this.#wishes.push(wish)
-  }
-
-  /** Records what a model wrote in a turn that no message began: it is shown by the ledger and not delivered. */
-  static record(turn: Turn, rule: Silence['rule'], text: string): void {
-    turn.#ask({ type: 'silence', verdict: messages.silenceOf(rule, { text }) })
-  }
-
-  /** What the turn has asked for so far. */
-  static asked(turn: Turn): readonly TurnAction[] {
-    return turn.#wishes
-  }
-
-  /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */
-  static settle(turn: Turn): Promise<void> {
-    return turn.#calls.settle()
-  }
-
-  /** Closes the turn and says what it wants. */
-  static finish(turn: Turn): { wishes: TurnAction[]; state: string; spent: Spent | undefined } {
-    turn.#over = true
-    return { wishes: turn.#wishes, state: requests.stateText(turn.state), spent: turn.#spent }
-  }
-
-  static abandon(turn: Turn): void {
-    turn.#over = true
-  }
-}
-
-export type AgentFunction = (turn: Turn) => unknown
-
-export interface FunctionAgentOptions extends AgentOptions {
+export interface FunctionAgentOptions<State extends object = Record<string, unknown>>
+  extends AgentOptions {
   /** Called when a turn over a person's message has failed for good. What it replies is said instead of the failure text. */
-  readonly onFailure?: (turn: Turn, error: unknown) => unknown
+  readonly onFailure?: (turn: Turn<State>, error: unknown) => unknown
 }
 
-export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): Agent {
+/** `State` types `turn.state`. */
+export function agent<State extends object = Record<string, unknown>>(
+  run: AgentFunction<State>,
+  options: FunctionAgentOptions<State> = {},
+): Agent {
   if (typeof run !== 'function') throw new TypeError('agent: takes a function of a turn')
   const { onFailure } = options
   return {
     kind: 'function',
     async onFailure(input, error) {
       if (onFailure === undefined) return []
-      const turn = new Turn(input)
+      const turn = new Turn<State>(input)
       await onFailure(turn, error)
       await Turn.settle(turn)
       const { wishes } = Turn.finish(turn)
@@ -382,7 +39,7 @@ export function agent(run: AgentFunction, options: FunctionAgentOptions = {}): A
     ...limitsOf(options),
     runsInForecasts: options.runsInForecasts ?? false,
     async run(input): Promise<TurnResult> {
-      const turn = new Turn(input)
+      const turn = new Turn<State>(input)
       try {
         await run(turn)
         await Turn.settle(turn)

@@ -54,3 +54,10 @@ export const sentences = (...parts: readonly (string | false | null | undefined)
 
 export const notesText = (notes: readonly string[]) =>
   notes.map((note) => `Note: ${note}.`).join(' ')
+
+/** `Wednesday 2026-11-18 10:20`, by the calendar of the zone. */
+export function dayAndTime(at: number, timezone: string): string {
+  const zone = isZone(timezone) ? timezone : 'UTC'
+  const [date = '', time = ''] = formatLocal(Math.floor(at / 60_000) * 60_000, zone).split(' ')
+  return `${WEEKDAYS[new Date(dayOf(date)).getUTCDay()] ?? ''} ${date} ${time}`
+}

@@ -33,6 +33,7 @@ import {
 } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
 import { isRelease } from './preferences.ts'
+import { withoutRefused } from './refused-turns.ts'
 import {
   answeredFailure,
   inputOf,
@@ -143,7 +144,7 @@ export class TurnsService implements Service, Runner {
     const { policy, triggers } = options
     const how = { policy, triggers }
     this.#commits = new GroupCommit({
-      commit: (items) => commitTurns(options.commits, items, how),
+      commit: (items) => withoutRefused(items, (turns) => commitTurns(options.commits, turns, how)),
       batchMax: COMMIT_MAX,
       lanes: options.commits.kind === 'postgres' ? 2 : 1,
       queueMax: Number.POSITIVE_INFINITY,

@@ -51,7 +51,7 @@ export const NUMBERED: Columns<Numbered<SlotEvent>> = {
 }
 
 /** Left out when null. */
-const SPARED: readonly string[] = ['missed', 'unattended']
+const SPARED: readonly string[] = ['missed', 'unattended', 'priority']
 const INSTANT = `to_json(to_char(scheduled_for at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
 
 /**

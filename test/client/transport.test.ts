@@ -175,7 +175,7 @@ it('is typed by the operations: what is wrong does not compile', () => {
     () => client.alarms.list({ status: 'wrong' }),
     async () => {
       const { status, next_fires } = await client.alarms.get({ id: 'x' })
-      const known: 'active' | 'fired' | 'cancelled' | 'failed' = status
+      const known: 'active' | 'paused' | 'fired' | 'cancelled' | 'failed' = status
       return [known, next_fires?.[0]?.length]
     },
   ]

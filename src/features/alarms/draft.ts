@@ -25,6 +25,7 @@ import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf, type EventType } from '../../core/session.ts'
 import type { AuditHead } from '../identity/audit.ts'
+import type { Priority } from '../intents/rules.ts'
 import type { AlarmFields, alarmTimes } from './fields.ts'
 import type { AlarmKind } from './rules.ts'
 
@@ -69,6 +70,11 @@ export interface AlarmDraft extends Omit<Asked, 'timezone'> {
   readonly audit?: AuditHead | null
   /** A message says that it will come: it is set with that message or not at all. */
   readonly promised?: boolean
+  /** Of a schedule: unique for its person and agent. */
+  readonly name?: string
+  readonly priority?: Priority
+  /** Its zone is the person's, also after they have moved. */
+  readonly followsZone?: boolean
 }
 
 export interface AlarmPlan {
@@ -110,6 +116,9 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_F
     delivery_id: newId(),
     traceparent: draft.traceparent ?? null,
     lineage: draft.lineage ?? null,
+    name: draft.name ?? '',
+    priority: draft.priority ?? 'normal',
+    follows_zone: draft.followsZone ?? false,
   }
 }
 export type NewAlarm = ReturnType<typeof newAlarm>

@@ -100,6 +100,10 @@ export const ALARM = {
   catch_up: oneOf(CATCH_UPS),
   catch_up_within_seconds: visible('int?'),
   unattended: oneOf(UNATTENDED),
+  name: visibleIfSet('text'),
+  priority: internal('text'),
+  follows_zone: internal('boolean'),
+  paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),
   lineage: internal('text?'),
 }

@@ -37,16 +37,18 @@ const BEGINNING = {
   missed_count: 0,
   attempt: 0,
   last_fired_at: null,
+  paused_at: null,
 } as const
-const GIVEN = typesOf(ALARM, [
+/** What a new alarm is written with. */
+export const ALARM_GIVEN = typesOf(ALARM, [
   ...(Object.keys(BEGINNING) as (keyof typeof BEGINNING)[]),
   ...(['scheduled_for', 'due_at', 'created_at'] as const),
 ])
-const NAMES = Object.keys(GIVEN)
+const NAMES = Object.keys(ALARM_GIVEN)
 
 /** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
 const INSERT = statement(
-  { i: rows(GIVEN) },
+  { i: rows(ALARM_GIVEN) },
   ({ i }) => `insert into wakeful.alarms (${NAMES}, scheduled_for, due_at, created_at, updated_at)
   select ${NAMES}, next_fire_at, next_fire_at, ${NOW}, ${NOW} from ${i}
   order by bucket, owner_did, idempotency_key

@@ -22,7 +22,7 @@ import type { CallFault } from '../../core/calls/address.ts'
 import { newId } from '../../core/ids.ts'
 import { storableText } from '../../core/text.ts'
 
-export const ALARM_STATUSES = ['active', 'fired', 'cancelled', 'failed'] as const
+export const ALARM_STATUSES = ['active', 'paused', 'fired', 'cancelled', 'failed'] as const
 export type AlarmStatus = (typeof ALARM_STATUSES)[number]
 export const ALARM_KINDS = ['once', 'cron'] as const
 export type AlarmKind = (typeof ALARM_KINDS)[number]
@@ -41,6 +41,7 @@ export const LIFECYCLE: Record<AlarmStatus, Record<AlarmOutcome, Record<AlarmKin
     exhausted: { once: 'fail', cron: 'skip' },
     cancelled: { once: 'cancel', cron: 'cancel' },
   },
+  paused: ENDED,
   fired: ENDED,
   cancelled: ENDED,
   failed: ENDED,
@@ -214,7 +215,7 @@ export function nextFires(alarm: AlarmTerms & AlarmState, now: Date): Date[] {
 }
 
 /** Its recurring schedule in words. */
-export function cronWords(alarm: AlarmTerms): string {
+export function cronWords(alarm: Pick<AlarmTerms, 'cron_expr' | 'timezone'>): string {
   const parsed = parsedOf(alarm)
   return parsed instanceof ScheduleError ? parsed.message : parsed.description
 }

@@ -77,8 +77,9 @@ const TAKE = statement(
     from ${i}
     where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,
-      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended),
-  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed', 'unattended'])}
+      a.attempt, a.traceparent, a.lineage, i.event_id, i.session_key, i.seq, i.missed, nullif(a.unattended, 'ask') as unattended,
+      nullif(a.priority, 'normal') as priority),
+  ${appendTaken('alarm', ['alarm_id', 'label', 'wake_message', 'payload', 'scheduled_for', 'missed_count', 'attempt', 'missed', 'unattended', 'priority'])}
   ${appendedOf(begun)}`,
 )
 

@@ -28,6 +28,7 @@ import { lastEventsOf } from '../../store/slots.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
 import { agentDids, agentOf } from '../identity/key-rows.ts'
 import { recordMissed } from '../people/missed-rows.ts'
+import { writeScheduleAsks } from '../schedules/trigger.ts'
 import { type AlarmDraft, type AlarmPlan, newAlarm, planAlarm } from './draft.ts'
 import { alarmsByKey, cancelOwnAlarms, insertAlarms, keyOf, type SetAlarm } from './rows.ts'
 import { type Attempt, missedBy, planCatchUp, settleAlarm, skippedAlarm } from './rules.ts'
@@ -94,6 +95,7 @@ export const alarmTrigger: Trigger = {
   withdrawn: withdrawnEvents,
 
   async wishes(tx, asked, { maxFailures }) {
+    await writeScheduleAsks(tx, asked, maxFailures)
     const drafts = asked.flatMap(({ wish, traceparent = null, lineage = null }) =>
       'set' in wish.ask ? [{ ...wish.ask.set, traceparent, lineage }] : [],
     )
@@ -114,7 +116,7 @@ export const alarmTrigger: Trigger = {
 }
 
 /** An agent with a name of its own owns what it sets, so that its key lists it. */
-async function ofTheirAgents(tx: Db, drafts: readonly AlarmDraft[]): Promise<AlarmDraft[]> {
+export async function ofTheirAgents(tx: Db, drafts: readonly AlarmDraft[]): Promise<AlarmDraft[]> {
   // Keys are kept in one place, whichever shard this is.
   const dids = await agentDids(tx.home ?? tx, drafts)
   return drafts.map((draft) => {

@@ -21,6 +21,10 @@ export interface IntentDraft {
   readonly userId: string
   readonly createdBy: string
   readonly wish: IntentWish
+  /** Of a schedule: unique for its person and agent. */
+  readonly name?: string
+  /** Its zone is the person's, also after they have moved. */
+  readonly followsZone?: boolean
   /** The trace it was made in. */
   readonly traceparent?: string | null
   /** Written by the server: see `limits/lineage.ts`. */

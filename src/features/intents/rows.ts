@@ -59,24 +59,28 @@ const INSERT = statement(
         created_by: 'text',
         traceparent: 'text?',
         lineage: 'text?',
+        name: 'text',
+        follows_zone: 'boolean',
       },
       ...PLAN,
     }),
   },
   ({
     i,
-  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, lineage, created_at, updated_at, ${NAMES})
-  select bucket, id, user_id, created_by, traceparent, lineage, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
+  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, lineage, name, follows_zone, created_at,
+    updated_at, ${NAMES})
+  select bucket, id, user_id, created_by, traceparent, lineage, name, follows_zone, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
 )
 
 /** With what signals find it by. */
 export async function insertIntent(
   tx: Db,
-  { id, userId, createdBy, traceparent = null, lineage = null }: IntentDraft,
+  draft: IntentDraft,
   plan: IntentPlan,
 ): Promise<IntentRow> {
+  const { id, userId, createdBy, traceparent = null, lineage = null, name = '' } = draft
   const whose = { bucket: bucketOf(userId), id, user_id: userId, created_by: createdBy }
-  const who = { ...whose, traceparent, lineage }
+  const who = { ...whose, traceparent, lineage, name, follows_zone: draft.followsZone ?? false }
   const [row] = await INSERT.run<IntentRow>(tx, { i: [{ ...plan, ...who }] })
   if (row === undefined) throw new Error(`intent ${id} was not written`)
   await writeWatches(tx, row)
@@ -89,12 +93,16 @@ const FRESH = `, was_met = false, seen_at = null, again = null, fact = null, sch
 /** The lease of a worker outside ends with what it was a lease on. */
 const UNCLAIMED = ', claim_token = null, claimed_until = null'
 
+/** It may be executed as often as one that is new. */
+const AGAIN = ', execution_count = 0'
+
 const SET = NAMES.map((name) => `${name} = i.${name}`)
 
 function updating(more: string) {
   return statement(
     { i: rows({ bucket: 'smallint', id: 'uuid', ...PLAN }) },
-    ({ i }) => `update wakeful.scheduled_intents t set ${SET}, updated_at = ${NOW}${more} from ${i}
+    ({ i }) => `update wakeful.scheduled_intents t set ${SET}, updated_at = ${NOW},
+      paused_at = case when i.enabled then null when t.enabled then ${NOW} else t.paused_at end${more} from ${i}
     where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')} returning ${INTENT_ROW}`,
   )
 }
@@ -104,10 +112,11 @@ export async function updateIntent(
   tx: Db,
   { bucket, id }: IntentRow,
   plan: IntentPlan,
-  options: { readonly fresh: boolean },
+  options: { readonly fresh: boolean; readonly again?: boolean },
 ): Promise<IntentRow> {
   const unclaimed = !plan.enabled || plan.agent_id !== null
-  const update = updating(`${options.fresh ? FRESH : ''}${unclaimed ? UNCLAIMED : ''}`)
+  const more = [options.fresh && FRESH, unclaimed && UNCLAIMED, options.again && AGAIN]
+  const update = updating(more.filter(Boolean).join(''))
   const [row] = await update.run<IntentRow>(tx, { i: [{ ...plan, bucket, id }] })
   if (row === undefined) throw new Error(`intent ${id} was not written`)
   await dropWatches(tx, row)

@@ -30,6 +30,7 @@ export const TRIGGER_TYPES = [
 export type TriggerType = (typeof TRIGGER_TYPES)[number]
 export const ACTION_TYPES = ['notify', 'check_in', 'briefing', 'analysis', 'reminder'] as const
 export const PRIORITIES = ['low', 'normal', 'high', 'critical'] as const
+export type Priority = (typeof PRIORITIES)[number]
 export const OPERATORS = ['<', '<=', '>', '>=', '==', '!='] as const
 export type Operator = (typeof OPERATORS)[number]
 export const EXECUTION_STATUSES = [

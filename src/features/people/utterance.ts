@@ -12,6 +12,7 @@ const NAME_MAX = 200
 interface Told {
   readonly trigger_type?: string
   readonly action_priority?: string
+  readonly priority?: string
   readonly notice?: boolean
   readonly attempt?: number
   readonly items?: readonly { readonly kind: EventType; readonly payload: Told }[]
@@ -28,10 +29,11 @@ export function utteranceOf(type: EventType, payload: string, agentId: string): 
   return { reason: 'promise', agentId, timed: all('timed'), critical: all('critical') }
 }
 
-function mark(type: EventType, { trigger_type = '', action_priority }: Told) {
+function mark(type: EventType, { trigger_type = '', action_priority, priority }: Told) {
+  const importance = type === 'alarm' ? priority : action_priority
   return {
     timed: type === 'alarm' || (type === 'intent' && TIMED.has(trigger_type)),
-    critical: type === 'intent' && action_priority === 'critical',
+    critical: (type === 'intent' || type === 'alarm') && importance === 'critical',
   }
 }
 

@@ -110,7 +110,7 @@ const APPEND = statement(
     from heads h
     where h.spoke and ${eqByKey('t.bucket', 'h.bucket')} and t.session_key = h.session_key
       -- Written so that the index of all pending timers does not fit: only this session's are wanted.
-      and t.status || '' = 'pending'),
+      and t.status || '' in ('pending', 'paused')),
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, client_id, traceparent, lineage, created_at)
     select h.bucket, h.session_key, h.base + e.n, e.id, e.type, e.payload::json, e.client_id, e.trace, e.lineage, ${NOW}

@@ -215,7 +215,7 @@ const TIMERS = statement(
   ({ c, t }) => `with gone as (
     update wakeful.autonomy_timers t set status = 'cancelled', updated_at = ${NOW}
     from ${c}
-    where ${eqByKey('t.bucket', 'c.bucket')} and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' = 'pending'),
+    where ${eqByKey('t.bucket', 'c.bucket')} and t.session_key = c.key and t.timer_id = c.timer_id and t.status || '' in ('pending', 'paused')),
   made as (
     insert into wakeful.autonomy_timers (bucket, session_key, id, timer_id, fire_at, payload, status, traceparent, lineage, created_at, updated_at)
     select bucket, key, id, timer_id, fire_at, payload, status, traceparent, lineage, ${NOW}, ${NOW} from ${t}

@@ -12,6 +12,7 @@ import type { AlarmAsk } from '../alarms/draft.ts'
 import type { IntentAsk } from '../intents/draft.ts'
 import type { PreferenceAsk } from '../people/change.ts'
 import type { QuestionAsk } from '../questions/rules.ts'
+import type { ScheduleAsk } from '../schedules/schedule.ts'
 import type { WorkWish } from '../work/draft.ts'
 import type { WorkAsk } from '../work/rules.ts'
 import {
@@ -66,7 +67,14 @@ export interface Along {
 }
 
 /** What a turn may ask of triggers, each of its own. */
-export type TriggerCommand = AlarmAsk | IntentAsk | WorkAsk | WorkWish | PreferenceAsk | QuestionAsk
+export type TriggerCommand =
+  | AlarmAsk
+  | IntentAsk
+  | WorkAsk
+  | WorkWish
+  | PreferenceAsk
+  | QuestionAsk
+  | ScheduleAsk
 
 /** Whether it sets something that becomes due later. */
 export function setsTrigger(wish: TurnAction): boolean {
@@ -78,6 +86,8 @@ export function setsTrigger(wish: TurnAction): boolean {
 /** A question without an end waits for its person alone. */
 function isSet(ask: TriggerCommand): boolean {
   if ('question' in ask) return ask.question.untilAt !== null
+  // A timer is set by an action of its own.
+  if ('schedule' in ask) return (ask.schedule.plan?.write.kind ?? 'timer') !== 'timer'
   return 'set' in ask || 'create_intent' in ask || 'create_work' in ask
 }
 

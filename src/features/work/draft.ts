@@ -9,6 +9,10 @@ export interface WorkDraft {
   /** The agent it belongs to, where that is not the agent of `notify_session`. */
   readonly agentId?: string | null
   readonly fields: WorkFields
+  /** Of a schedule: unique for its person and agent. */
+  readonly name?: string
+  /** Its zone is the person's, also after they have moved. */
+  readonly followsZone?: boolean
   /** The trace it was made in. */
   readonly traceparent?: string | null
   /** Written by the server: see `limits/lineage.ts`. */
@@ -26,10 +30,13 @@ export type WorkWish =
 
 /** The row of new work, but for what its columns begin with by themselves. */
 export function newWork(
-  { id, userId, agentId = null, fields, traceparent = null, lineage = null }: WorkDraft,
+  { id, userId, agentId = null, fields, traceparent = null, lineage = null, ...draft }: WorkDraft,
   plan: WorkPlan,
 ) {
   return {
+    name: draft.name ?? '',
+    follows_zone: draft.followsZone ?? false,
+    paused_at: null,
     ...fields,
     ...plan,
     bucket: bucketOf(userId),

@@ -59,6 +59,7 @@ export const getWork = (db: Db, owner: string | null, id: string, lock = false) 
 
 /** What its owner may change. */
 const CHANGED = typesOf(WORK, [
+  ...(['name', 'follows_zone', 'paused_at'] as const),
   ...(['agent_type', 'project_id', 'user_id', 'last_run_at', 'scheduled_for'] as const),
   ...(['traceparent', 'lineage', 'created_at', 'updated_at'] as const),
 ])
@@ -67,7 +68,10 @@ const SET = Object.keys(CHANGED)
   .map((name) => `${name} = i.${name}`)
 const UPDATE = statement(
   { i: rows(CHANGED) },
-  ({ i }) => `update wakeful.work w set ${SET}, updated_at = ${NOW} from ${i}
+  ({ i }) => `update wakeful.work w set ${SET}, updated_at = ${NOW},
+    paused_at = case when i.is_active then null
+      when w.is_active and (i.frequency_cron is not null or w.frequency_cron is null) then ${NOW} else w.paused_at end
+  from ${i}
   where ${eqByKey('w.bucket', 'i.bucket')} and ${eqByKey('w.id', 'i.id')} returning ${ROW}`,
 )
 
