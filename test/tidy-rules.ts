@@ -65,6 +65,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/ai-sdk': ['agents', 'packages/tools'],
   'packages/openai-agents': ['agents', 'core', 'packages/tools'],
   'packages/mastra': ['agents', 'packages/tools'],
+  'packages/claude-agent-sdk': ['agents', 'packages/tools'],
+  'packages/langgraph': [...PLUGGED_IN, 'packages/tools'],
   'packages/tools': [
     ...['app', 'agents', 'api', 'mcp', 'packages/companion', 'packages/mcp-stdio', 'clock.ts'],
     ...RULES_LAYER,

@@ -43,13 +43,16 @@ const State = Annotation.Root({
   effects: effectsChannel,
 })
 
-const think = (messages, instructions, options) =>
-  model.invoke([new SystemMessage(instructions), ...messages.slice(-MESSAGES_MAX)], options)
+/** `event.prompt` is the time, the person's zone, and why the graph runs. */
+const think = ({ messages, event }, instructions, options) => {
+  const system = new SystemMessage(`${instructions}\n${event.prompt}`)
+  return model.invoke([system, ...messages.slice(-MESSAGES_MAX)], options)
+}
 const say = (content) => ({ type: 'send_message', payload: { content } })
 
 const graph = new StateGraph(State)
-  .addNode('answer', async ({ messages }, config) => {
-    const { text } = await think(messages, PERSONA, config)
+  .addNode('answer', async (state, config) => {
+    const { text } = await think(state, PERSONA, config)
     if (text.trim() === '') throw new RetryableError({ message: 'the model had no answer' })
     const followUp = {
       type: 'schedule_timer',
@@ -58,9 +61,9 @@ const graph = new StateGraph(State)
     // An AI message alone would be the reply; beside another effect it has to be said.
     return { messages: [new AIMessage(text)], effects: [say(text), followUp] }
   })
-  .addNode('followUp', async ({ messages }, config) => {
+  .addNode('followUp', async (state, config) => {
     // A word in a text decides nothing: the model sends a message or stays silent by a tool call.
-    const answer = await think(messages, `${PERSONA} ${SILENCE}`, { ...config, tools: TOOLS })
+    const answer = await think(state, `${PERSONA} ${SILENCE}`, { ...config, tools: TOOLS })
     const [call] = answer.tool_calls
     if (call?.name === 'stay_silent')
       return { effects: [{ type: 'stay_silent', payload: { reason: call.args.reason } }] }

@@ -369,9 +369,9 @@ export class Turn<State extends object = Record<string, unknown>> {
     turn.#ask({ type: 'silence', verdict: messages.silenceOf(rule, { text }) })
   }
 
-  /** What the turn has asked for so far. */
-  static asked(turn: Turn<object>): readonly TurnAction[] {
-    return turn.#wishes
+  /** What an adapter needs beside: what the turn began with, and what it has asked for so far. */
+  static inside(turn: Turn<object>): { input: TurnInput; asked: readonly TurnAction[] } {
+    return { input: turn.#input, asked: turn.#wishes }
   }
 
   /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */

@@ -139,7 +139,7 @@ eachStore('an agent of another framework', (store) => {
       ])
       await made.advanceBy(20 * MINUTE)
       expect(asked[3]?.body.messages.at(-1)?.content).toMatch(
-        /^\[now: .*; the person's time zone is not known\]\n\[alarm, due 2026-01-01T00:20:00\.000Z\] the oven is hot\n\n\[The user has not written\. Call send_message/,
+        /^\[now: .*; the person's time zone is not known\]\n\[why you run: alarm, due Thursday 2026-01-01 00:20 UTC; set Thursday 2026-01-01 00:00 UTC by you, when the user wrote "Tell me when the oven is hot, in 20 minutes\."\]\nthe oven is hot\n\n\[The user has not written\. Call send_message/,
       )
       expect(await sent(made)).toEqual(['I will tell you.', 'The oven is hot!'])
       const spent = await made.query<{ metadata: string }>(

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { aiSdkAgent } from '../../packages/ai-sdk/src/index.ts'
 import { mastraAgent } from '../../packages/mastra/src/index.ts'
 import { openAiAgent } from '../../packages/openai-agents/src/index.ts'
-import { remembered } from '../../packages/tools/src/framework-agent.ts'
+import { newest } from '../../packages/tools/src/compact.ts'
 import type { TurnInput } from '../../src/agents/agent.ts'
 import { yesOrNo } from '../../src/features/questions/rules.ts'
 import { type FakeModel, fakeModel } from '../agents/fake-model.ts'
@@ -15,33 +15,36 @@ import { ref, world } from '../setup/worlds.ts'
 import { FRAMEWORKS, type Framework } from './frameworks.ts'
 import { Agent as StandIn } from './mastra-core/agent.js'
 
-const role = fc.constantFrom('user', 'assistant', 'tool')
-const message = fc.record({ role, content: fc.string({ unit: 'binary' }) })
+const text = fc.string({ maxLength: 40 })
+/** A turn of a conversation: a message of the user, tool calls with their results, an answer. */
+const exchange = fc
+  .tuple(text, fc.array(text, { maxLength: 4 }), text)
+  .map(([said, calls, answer]) => [
+    { role: 'user', content: said },
+    ...calls.flatMap((input, at) => [
+      { role: 'assistant', content: [{ type: 'tool-call', toolCallId: `call-${at}`, input }] },
+      { role: 'tool', content: [{ type: 'tool-result', toolCallId: `call-${at}` }] },
+    ]),
+    { role: 'assistant', content: answer },
+  ])
 
-describe('what is remembered', () => {
-  it('is the newest, begins with the user, and can be kept', () => {
+describe('what a model is shown of a long conversation', () => {
+  it('is the newest within the budget, and no tool call is parted from its result', () => {
     fc.assert(
-      fc.property(
-        fc.array(message, { maxLength: 30 }),
-        fc.integer({ min: 1, max: 30 }),
-        (all, most) => {
-          const kept = remembered(all, most) as { role: string; content: string }[]
-          expect(kept.length).toBeLessThanOrEqual(Math.max(most, 0))
-          expect(kept.map((each) => each.role)).toEqual(
-            all.slice(all.length - kept.length).map((each) => each.role),
-          )
-          if (kept.length < all.length && kept.length > 0) expect(kept[0]?.role).toBe('user')
-          // Nothing is forgotten without need.
-          if (all.length <= most) expect(kept).toHaveLength(all.length)
-          expect(JSON.stringify(kept)).not.toMatch(/\\u0000|\\ud[89a-f]/i)
-        },
-      ),
+      fc.property(fc.array(exchange, { maxLength: 12 }), fc.nat(400), (exchanges, tokens) => {
+        const all = exchanges.flat()
+        const shown = newest(all, tokens) as { role: string }[]
+        const bytes = (messages: unknown[]) =>
+          messages.reduce<number>((sum, each) => sum + Buffer.byteLength(JSON.stringify(each)), 0)
+        expect(shown).toEqual(all.slice(all.length - shown.length))
+        expect(bytes(shown)).toBeLessThanOrEqual(tokens * 4)
+        expect(shown[0]?.role ?? 'user').toBe('user')
+        // Nothing is left out that would have fitted.
+        const older = all.slice(0, all.length - shown.length)
+        const more = older.slice(older.findLastIndex(({ role }) => role === 'user'))
+        if (older.length > 0) expect(bytes(more) + bytes(shown)).toBeGreaterThan(tokens * 4)
+      }),
     )
-  })
-
-  it('is bounded in bytes', () => {
-    const long = { role: 'user', content: 'x'.repeat(100_000) }
-    expect(remembered(Array(20).fill(long), 200)).toHaveLength(5)
   })
 })
 

@@ -2,7 +2,11 @@
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { Client } from '@langchain/langgraph-sdk'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type GraphEvent, langGraphAgent } from '../../packages/langgraph/src/index.ts'
+import {
+  effectsChannel,
+  type GraphEvent,
+  langGraphAgent,
+} from '../../packages/langgraph/src/index.ts'
 import { agent } from '../../src/index.ts'
 import { ADMIN_KEY, openStage } from '../identity/stage.ts'
 import { afterEachTest } from '../setup/ends.ts'
@@ -16,6 +20,7 @@ const HOUR = 3_600_000
 const State = Annotation.Root({
   ...MessagesAnnotation.spec,
   event: Annotation<GraphEvent>(),
+  effects: effectsChannel,
   topic: Annotation<string>(),
 })
 const graph = new StateGraph(State)

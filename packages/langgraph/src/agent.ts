@@ -23,6 +23,8 @@ import type { PromiseRequest, QuestionRequest } from '../../../src/agents/messag
 import { digestDefault } from '../../../src/agents/reads.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
+import { type FrameworkOptions, passes, wordsOf } from '../../tools/src/framework-agent.ts'
+import { promptOf } from '../../tools/src/prompt.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { GraphSaver } from './saver.ts'
 
@@ -40,6 +42,8 @@ export interface GraphEvent {
   readonly payload: unknown
   /** RFC 3339: state is kept as JSON. */
   readonly created_at: string
+  /** For the model: the time in the person's zone, why the graph runs, and what is to be done. */
+  readonly prompt: string
   /** Set when the turn runs again before anything is written: what was wrong with the first answer. */
   readonly remark?: string
 }
@@ -84,7 +88,10 @@ export interface GraphBuilder {
   compile(...args: never[]): CompiledGraph
 }
 
-export type LangGraphOptions = AgentLimits
+export interface LangGraphOptions extends AgentLimits {
+  /** A cheap check of the app's own: false ends the turn silently, and the graph does not run. */
+  readonly before?: FrameworkOptions['before']
+}
 
 /** What we use of a compiled graph, with the types its generics hide. */
 interface Graph {
@@ -109,7 +116,7 @@ export function langGraphAgent(
   return {
     kind: 'langgraph',
     ...limitsOf(options),
-    run: (input) => runTurn(compiled, input),
+    run: (input) => runTurn(compiled, input, options),
   }
 }
 
@@ -141,7 +148,15 @@ function compile(graph: unknown): Graph {
 const kindOf = (channel: unknown) => (channel as { lc_graph_name?: unknown } | null)?.lc_graph_name
 
 /** Reads the graph's state, runs it, and reads the result. */
-async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
+async function runTurn(
+  compiled: Graph,
+  input: TurnInput,
+  { before: check }: LangGraphOptions,
+): Promise<TurnResult> {
+  // The function agent's turn validates each effect.
+  const turn = new Turn({ ...input, state: null })
+  if (!(await passes(turn, check)))
+    return { wishes: Turn.finish(turn).wishes, checkpointId: null, points: [] }
   const { key, bucket } = input.session
   const saver = new GraphSaver(input.db, {
     key,
@@ -153,7 +168,7 @@ async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
   graph.checkpointer = saver
   const before = await look(graph, saver, key, input.checkpointId)
   const cron = cronRunOf(input.event)
-  await graph.invoke(inputOf(graph, input, before, cron), {
+  await graph.invoke(inputOf(graph, input, before, cron, await promptOf(input)), {
     ...cron.config,
     configurable: { ...cron.config.configurable, thread_id: key },
     durability: 'exit',
@@ -165,7 +180,7 @@ async function runTurn(compiled: Graph, input: TurnInput): Promise<TurnResult> {
       `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
     )
   const after = await look(graph, saver, key, rows.checkpointId)
-  return spending({ ...rows, wishes: wishesOf(input, before, after) }, before, after)
+  return spending({ ...rows, wishes: wishesOf(turn, input, before, after) }, before, after)
 }
 
 /** Includes the usage that models report on new messages. */
@@ -232,27 +247,36 @@ function inputOf(
   { event, remark }: TurnInput,
   before: Standing,
   cron: CronRun,
+  why: string,
 ): unknown {
   const payload: unknown = JSON.parse(event.payload)
   const { id, seq, type } = event
+  const prompt = type === 'user_message' ? why : `${why}\n${wordsOf({ type, payload })}`
   const seen: GraphEvent = {
-    ...{ id, seq, type, payload, created_at: event.createdAt.toISOString() },
+    ...{ id, seq, type, payload, created_at: event.createdAt.toISOString(), prompt },
     ...(remark === undefined ? {} : { remark }),
   }
   const given = Object.entries(cron.input).filter(([name]) => name in graph.channels)
   const update: Record<string, unknown> = Object.fromEntries(given)
   if (EVENT in graph.channels) update[EVENT] = seen
-  // A digest also gets its text.
-  const said = type === 'user_message' || type === 'digest'
-  const text = said ? (payload as { text?: unknown }).text : undefined
+  const text = MESSAGES in graph.channels ? humanText(graph, seen) : null
   // The event's id, so that a message reducer that meets it twice keeps one.
-  if (MESSAGES in graph.channels && typeof text === 'string') {
-    const content = remark === undefined ? text : `${text}\n\n[${remark}]`
-    update[MESSAGES] = [new HumanMessage({ id, content })]
-  }
+  if (text !== null) update[MESSAGES] = [new HumanMessage({ id, content: text })]
   if (!before.unfinished) return update
   const asked = before.interrupts[0]?.id
   return new Command({ resume: asked === undefined ? seen : { [asked]: seen }, update })
+}
+
+/**
+ * A graph with the channel `event` finds there what its model has to know, and gets the person's words as they are. One without it
+ * sees its messages alone.
+ */
+function humanText(graph: Graph, { type, payload, prompt, remark }: GraphEvent): string | null {
+  const said = type === 'user_message' || type === 'digest'
+  const text = said ? (payload as { text?: unknown }).text : undefined
+  const more = remark === undefined ? '' : `\n\n[${remark}]`
+  if (EVENT in graph.channels) return typeof text === 'string' ? `${text}${more}` : null
+  return type === 'user_message' ? `${prompt}\n${text}${more}` : `${prompt}${more}`
 }
 
 function messagesOf(state: Standing): BaseMessage[] {
@@ -271,7 +295,12 @@ function newReply(before: readonly BaseMessage[], after: readonly BaseMessage[])
   return old ? null : last.text
 }
 
-function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResult['wishes'] {
+function wishesOf(
+  turn: Turn,
+  input: TurnInput,
+  before: Standing,
+  after: Standing,
+): TurnResult['wishes'] {
   const effects = after.values[EFFECTS] ?? []
   if (!Array.isArray(effects))
     throw new TerminalError(
@@ -281,8 +310,6 @@ function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResu
   const isPrompted = input.event.type === 'user_message'
   const reply = isPrompted && effects.length === 0 ? text : null
   const question = questionOf(after.interrupts[0]?.value)
-  // The function agent's turn validates each effect.
-  const turn = new Turn({ ...input, state: null })
   for (const effect of effects) strictly(effect, () => ask(turn, effect))
   if (reply !== null) strictly('reply', () => turn.reply(reply))
   if (question !== null && question !== reply) strictly('interrupt', () => turn.reply(question))
@@ -293,7 +320,7 @@ function wishesOf(input: TurnInput, before: Standing, after: Standing): TurnResu
 
 /** What a model wrote in a turn that no user message began is not delivered: its graph sends a message by an effect. */
 function recordText(turn: Turn, text: string): void {
-  const asked = Turn.asked(turn)
+  const { asked } = Turn.inside(turn)
   const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
   if (!asked.some((wish) => wish.type === 'send_message' && wish.content === text))
     Turn.record(turn, hasChosen ? 'not_delivered' : 'undecided', text)

@@ -20,12 +20,13 @@ import { errorText, RetryableError, TerminalError } from '../../../src/core/erro
 import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'
 import { storableText } from '../../../src/core/text.ts'
 import { yesOrNo } from '../../../src/features/questions/rules.ts'
-import { formatLocal } from '../../schedule/src/index.ts'
+import { newest } from './compact.ts'
 import { isPrompted } from './decide.ts'
+import { promptOf } from './prompt.ts'
 
-const REMEMBERED = 200
+const CONTEXT_TOKENS = 32_000
 /** A state holds 1 MB; this leaves room for the agent's own data. */
-const REMEMBERED_MAX_BYTES = 512 * 1024
+const KEPT_TOKENS = 128_000
 const REFUSED_MAX = 5
 const QUESTION_INPUT_MAX = 500
 
@@ -41,12 +42,19 @@ export interface AskedCall {
 }
 
 export interface FrameworkOptions extends Omit<FunctionAgentOptions, 'runsInForecasts'> {
-  /** The message to the model for an event; null: the model is not asked, and the turn is silent. */
+  /** The message to the model for an event, after the time and the cause; null: the model is not asked, and the turn is silent. */
   readonly words?: (event: PastEvent) => string | null
   /** The question to the person about tool calls that need approval. */
   readonly question?: (calls: readonly AskedCall[]) => string
-  /** How many of the newest messages are kept; 200 by default. */
-  readonly remember?: number
+  /** A cheap check of the app's own: false ends the turn silently, before any model is asked. */
+  readonly before?: (turn: Turn) => unknown
+  /** What the model is shown of the conversation so far; what it leaves out is forgotten. By default the newest messages within `contextTokens`. */
+  readonly compact?: (
+    turn: Turn,
+    messages: readonly unknown[],
+  ) => readonly unknown[] | Promise<readonly unknown[]>
+  /** About how many tokens of the conversation a model is shown; 32,000 by default. */
+  readonly contextTokens?: number
   /** The cost of the tokens, which the turn reports. */
   readonly usd?: (usage: Usage) => number
 }
@@ -72,15 +80,13 @@ export interface Runs {
   resume(messages: readonly unknown[], pending: unknown, approved: boolean): Promise<Ran>
 }
 
-/** `start`: the framework's agent, made for this turn. */
-export function frameworkAgent(
-  kind: string,
-  start: (turn: Turn) => Runs | Promise<Runs>,
-  options: FrameworkOptions,
-): Agent {
+/** The framework's agent, made for one turn. */
+type Start = (turn: Turn) => Runs | Promise<Runs>
+
+export function frameworkAgent(kind: string, start: Start, options: FrameworkOptions): Agent {
   const made = agent(async (turn) => {
     try {
-      await converse(turn, await start(turn), options)
+      await converse(turn, start, options)
     } catch (error) {
       turn.signal.throwIfAborted()
       throw steering(error, turn.startedAt)
@@ -89,11 +95,13 @@ export function frameworkAgent(
   return { ...made, kind }
 }
 
-async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Promise<void> {
+async function converse(turn: Turn, start: Start, options: FrameworkOptions): Promise<void> {
   const words = (options.words ?? wordsOf)(turn.event)
   if (words === null) return turn.silent('the agent has no words for this event')
-  const messages = Array.isArray(turn.state.messages) ? (turn.state.messages as unknown[]) : []
+  if (!(await passes(turn, options.before))) return
+  const runs = await start(turn)
   const { pending } = turn.state
+  const messages = await shownOf(turn, options)
   const spend = (ran: Ran): Ran => {
     const { calls, usage } = ran
     const tokens = usage.inputTokens + usage.outputTokens
@@ -102,7 +110,8 @@ async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Prom
   }
   const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
   const choice = isPrompted(turn) ? '' : `\n\n${CHOICE}`
-  const told = { role: 'user', content: `${nowLine(turn)}\n${words}${choice}${remark}` }
+  const prompt = await promptOf(Turn.inside(turn).input)
+  const told = { role: 'user', content: `${prompt}\n${words}${choice}${remark}` }
   if (pending === undefined)
     return conclude(turn, spend(await runs.run([...messages, told])), options)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
@@ -117,15 +126,33 @@ async function converse(turn: Turn, runs: Runs, options: FrameworkOptions): Prom
   return conclude(turn, spend(await runs.run([...ran.messages, told])), options)
 }
 
+/** What `before` allows. It may have said why not. */
+export async function passes(turn: Turn, before: FrameworkOptions['before']): Promise<boolean> {
+  if (before === undefined || (await before(turn)) !== false) return true
+  const { asked } = Turn.inside(turn)
+  if (!asked.some(({ type }) => type === 'silence')) turn.silent('before() answered false')
+  return false
+}
+
+/** A run that waits for approval goes on from all of its messages. */
+async function shownOf(turn: Turn, options: FrameworkOptions): Promise<readonly unknown[]> {
+  const { messages, pending } = turn.state
+  if (!Array.isArray(messages)) return []
+  if (pending !== undefined) return messages
+  return (
+    options.compact?.(turn, messages) ?? newest(messages, options.contextTokens ?? CONTEXT_TOKENS)
+  )
+}
+
 function conclude(turn: Turn, ran: Ran, options: FrameworkOptions): void {
   const { text, messages, asks, pending } = ran
-  turn.state.messages = remembered(messages, options.remember ?? REMEMBERED)
+  turn.state.messages = newest(keepable([...messages]), KEPT_TOKENS)
   if (asks.length > 0) turn.state.pending = keepable(pending ?? true)
   else delete turn.state.pending
   const isBlank = text.trim() === ''
   if (isPrompted(turn) && !isBlank) turn.reply(sayable(text))
   if (asks.length > 0) turn.reply(sayable((options.question ?? questionOf)(asks)))
-  const asked = Turn.asked(turn)
+  const { asked } = Turn.inside(turn)
   const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
   if (isPrompted(turn)) {
     if (!hasChosen) throw new Error('the model gave no answer')
@@ -144,55 +171,28 @@ function keepable<T>(value: T): T {
   return JSON.parse(text) as T
 }
 
-/** The newest messages, starting with one of the user: models refuse a tool result without its call. */
-export function remembered(messages: readonly unknown[], most: number): unknown[] {
-  const kept = keepable([...messages])
-  const sizes = kept.map((message) => Buffer.byteLength(JSON.stringify(message)))
-  let bytes = sizes.reduce((sum, size) => sum + size, 0)
-  let from = 0
-  const isStart = (message: unknown) => (message as { role?: unknown }).role === 'user'
-  while (from < kept.length) {
-    const fits = kept.length - from <= most && bytes <= REMEMBERED_MAX_BYTES
-    if (fits && (from === 0 || isStart(kept[from]))) break
-    bytes -= sizes[from] ?? 0
-    from++
-  }
-  return kept.slice(from)
-}
-
-/** Models know neither the time nor where the person is: `[now: Wednesday 2026-11-18 10:20 Europe/Berlin]`. */
-function nowLine({ startedAt, person }: Turn): string {
-  const { timezone, timezoneKnown } = person
-  const weekday = new Intl.DateTimeFormat('en', { weekday: 'long', timeZone: timezone })
-  const minute = Math.floor(startedAt.getTime() / 60_000) * 60_000
-  const whose = timezoneKnown ? '' : "; the person's time zone is not known"
-  return `[now: ${weekday.format(startedAt)} ${formatLocal(minute, timezone)}${whose}]`
-}
-
 type Payload = Readonly<Record<string, unknown>>
 
-/** An event as a message to the model. Text that is not the user's is in brackets. */
-function wordsOf({ type, payload }: PastEvent): string {
+/** An event in words. */
+export function wordsOf({ type, payload }: { type: string; payload: unknown }): string {
   const said = (payload ?? {}) as Payload
   switch (type) {
     case 'user_message':
       return String(said.text)
     case 'timer':
-      return `[follow-up ${said.timer_id}: the user has not written since you set it]${carried(said.payload)}`
+      return carried(said.payload)
     case 'alarm':
-      return `[alarm${named(said.label)}, due ${said.scheduled_for}${missed(said)}] ${said.wake_message}${carried(said.payload)}`
+      return `${said.wake_message}${carried(said.payload)}`
     case 'intent':
-      return `[intent ${said.intent_name}${missed(said)}] ${said.action_context}${carried(payload)}`
+      return `${said.action_context}${carried(said.trigger_data)}`
     case 'tool_result':
-      return `[result of ${said.tool_id}]${carried(said.payload)}`
+      return carried(said.question ?? said.payload)
+    case 'digest':
+      return String(said.text)
     default:
-      return `[${type}]${carried(payload)}`
+      return carried(payload)
   }
 }
-
-const named = (label: unknown) => (label ? ` "${label}"` : '')
-const missed = ({ missed_count: count }: Payload) =>
-  typeof count === 'number' && count > 0 ? `, ${count} more slots were missed` : ''
 
 const CHOICE =
   '[The user has not written. Call send_message to write to them, or stay_silent. What you write outside of these tools is not delivered.]'
