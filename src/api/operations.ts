@@ -12,6 +12,7 @@ import { overviews } from '../features/ledger/overview-operations.ts'
 import { stops } from '../features/limits/stop-operations.ts'
 import { people } from '../features/people/operations.ts'
 import { questions } from '../features/questions/operations.ts'
+import { scheduleOperations } from '../features/schedules/operations.ts'
 import { sessions } from '../features/sessions/operations.ts'
 import { promises } from '../features/sessions/promise-operations.ts'
 import { timers } from '../features/timers/operations.ts'
@@ -31,6 +32,7 @@ const areas = [
   people,
   stops,
   schedules,
+  scheduleOperations,
   capabilities,
   overviews,
   activity,

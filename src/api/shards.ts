@@ -107,7 +107,18 @@ function isUnknown(error: unknown): boolean {
  * Pages of all shards as one. All are ordered by the same key, so one cursor says the place in each. Rows behind the end of a page
  * that has more behind it wait for the next one.
  */
-export const mergedPages: Across = async (shards, ask, { query }) => {
+export const mergedPages: Across = (shards, ask, input) => merged(byPlace, shards, ask, input)
+
+/** The same of lists whose places ascend. */
+export const mergedSoonest: Across = (shards, ask, input) =>
+  merged((a, b) => byPlace(b, a), shards, ask, input)
+
+async function merged(
+  order: typeof byPlace,
+  shards: number,
+  ask: Parameters<Across>[1],
+  { query }: Input,
+): Promise<Answer> {
   const limit = (query as { limit: number }).limit
   const answers = await everywhere(shards, ask)
   const rows = answers.flatMap(({ body, places = [] }) =>
@@ -117,10 +128,10 @@ export const mergedPages: Across = async (shards, ask, { query }) => {
     const { next_cursor: next } = body as Page<unknown>
     return next === null ? [] : [decodeCursor(next) as Place]
   })
-  const [end] = ends.toSorted(byPlace)
+  const [end] = ends.toSorted(order)
   const sure = rows
-    .toSorted((a, b) => byPlace(a.place, b.place))
-    .filter(({ place }) => end === undefined || byPlace(place, end) <= 0)
+    .toSorted((a, b) => order(a.place, b.place))
+    .filter(({ place }) => end === undefined || order(place, end) <= 0)
   const shown = sure.slice(0, limit)
   const next = sure.length > limit ? (shown.at(-1)?.place ?? null) : (end ?? null)
   return { body: { data: shown.map(({ row }) => row), next_cursor: cursorOf(next) } }

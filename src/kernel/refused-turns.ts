@@ -1,5 +1,5 @@
 /** A turn whose schedule is refused at the commit fails alone: the others are committed again without what it asked for. */
-import { ScheduleRefused } from '../features/schedules/trigger.ts'
+import { ScheduleRefused } from '../features/schedules/write-rows.ts'
 import type { Committed, Finished } from './commit.ts'
 
 export async function withoutRefused(

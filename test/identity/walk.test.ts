@@ -30,6 +30,8 @@ const BODIES: Record<string, object> = {
     payload: { p: PLANTED },
   },
   preview_schedule: { schedule: 'every monday at 9am' },
+  put_schedule: { agent_id: 'bot', every: 'day at 9am', note: PLANTED, data: { p: PLANTED } },
+  update_schedule: { note: PLANTED },
   forecast: { days: 1 },
   create_key: { role: 'user', user_id: 'ann' },
   create_challenge: { did: 'did:matrix:ann:00000000000000aa' },
@@ -99,6 +101,11 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     made(await s.call(ADMIN_KEY, 'POST', '/v1/agents', agent))
     return { agent_id: 'elsewhere' }
   },
+  '/v1/schedules/{name}': async () => ({ name: 'daily' }),
+  '/v1/schedules/{ref}': async (s, keys) => {
+    made(await s.call(keys.agent, 'PUT', '/v1/schedules/known', BODIES.put_schedule))
+    return { ref: 'known' }
+  },
   '/v1/subscriptions/{id}': async (s) => {
     const id = newId()
     await saveSubscription(s.app.store.db, {
@@ -152,6 +159,7 @@ const UNRECORDED: Record<string, string> = {
 
 /** What a path names that is everybody's own, and why. */
 const NOT_SHARED: Record<string, string> = {
+  put_schedule: 'a schedule of the same name is another one of another person',
   create_langgraph_thread_cron: 'a thread of the same name is another session of another person',
 }
 

@@ -1,6 +1,7 @@
 /** Alarms as their owners see them: set, list, read, cancel, fire now. What happens to a slot is in `alarm-slots.ts`. */
 
 import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
+import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place } from '../../store/due.ts'
@@ -243,6 +244,14 @@ const FIRE_EXTRA = `insert into wakeful.alarms (${SHARED}, id, parent_id, kind, 
   select ${SHARED}, $6::uuid, id, 'once', ${NOW_MS}, ${NOW}, ${NOW_MS}, ${NOW},
     $4::uuid, coalesce($5::text, traceparent), ${NOW}, ${NOW}
   from wakeful.alarms where bucket = $2 and id = $3::uuid`
+
+export async function fireExtra(
+  tx: Db,
+  { bucket, id }: { readonly bucket: number; readonly id: string },
+  traceparent: string | null,
+): Promise<void> {
+  await tx.query(FIRE_EXTRA, [tx.now(), bucket, id, newId(), traceparent, newId()])
+}
 
 /** Null when there is no such alarm. The caller refuses where its status is not `active`: nothing was done then. */
 export async function fireAlarmNow(

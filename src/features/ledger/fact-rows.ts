@@ -8,7 +8,15 @@ import { type List, type RowOf, rows, rowsOf, statement } from '../../store/stat
 import { toldStatus } from '../people/deferred-rows.ts'
 import { EVENT_NAME } from './occasion-rows.ts'
 import { SCHEDULED, type SlotRow } from './rows.ts'
-import type { CheckRow, DeferredFact, Detour, MessageFact, OutputFact, TurnFact } from './rules.ts'
+import type {
+  CheckRow,
+  DeferredFact,
+  Detour,
+  MessageFact,
+  MissedFacts,
+  OutputFact,
+  TurnFact,
+} from './rules.ts'
 
 const NAME_MAX = 120
 const PREVIEW_MAX = 200
@@ -298,11 +306,12 @@ export interface MissedPart {
   readonly name: string
   readonly slots: number
   readonly last_for: Date
+  readonly rule: MissedFacts['rule']
 }
 
 export const missedParts = look<SlotKey, MissedPart>(
   SLOT_KEYS,
-  (k) => `select m.id, m.user_id, m.name, m.slots, m.last_for from ${k}
+  (k) => `select m.id, m.user_id, m.name, m.slots, m.last_for, m.rule from ${k}
     join wakeful.missed m on ${eqByKey('m.bucket', 'k.bucket')} and ${eqByKey('m.id', 'k.id')}`,
 )
 

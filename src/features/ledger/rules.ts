@@ -38,7 +38,7 @@ export const OUTCOME_MEANINGS: Readonly<Record<Outcome, string>> = {
     'a limit held back what the agent wanted to say on its own initiative, or the person does not want to hear from it',
   deferred:
     'its moment had not come by the preferences of the person; it comes later, by itself or with others',
-  missed: 'its time passed while nothing could run, and its catch_up gave it up',
+  missed: 'its time passed during a pause, or its catch_up gave it up',
   condition_false: 'the condition did not hold; seen says what was seen',
   postponed: 'the gate of a worker outside held it back for now; it is tried again',
   expired: 'it was past its expires_at',
@@ -200,11 +200,11 @@ export interface CancelFacts {
   readonly calling: boolean
 }
 
-/** Slots that were given up because their time had passed. */
 export interface MissedFacts {
   readonly from: 'missed'
   readonly slots: number
   readonly last: Date
+  readonly rule: 'catch_up' | 'paused'
 }
 
 export type SlotFacts = EventFacts | CheckFacts | WakeFacts | CancelFacts | MissedFacts
@@ -235,7 +235,7 @@ export function judgeSlot(facts: SlotFacts): Judged {
       if (facts.answer !== undefined) return cancelled('answered')
       return cancelled(facts.calling ? 'cancelled_while_calling' : 'cancelled')
     case 'missed':
-      return { outcome: 'missed', reason: { rule: 'catch_up', count: facts.slots } }
+      return { outcome: 'missed', reason: { rule: facts.rule, count: facts.slots } }
   }
 }
 

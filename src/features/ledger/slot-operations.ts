@@ -102,8 +102,8 @@ function slotOf(row: SlotRow, parts: Parts): Slot | null {
 
 function ofMissed(row: SlotRow, missed: MissedPart | undefined): Slot | null {
   if (missed === undefined) return null
-  const { name, user_id: userId, slots, last_for: last } = missed
-  const facts = { from: 'missed', slots, last } as const
+  const { name, user_id: userId, slots, last_for: last, rule } = missed
+  const facts = { from: 'missed', slots, last, rule } as const
   return { ...NOTHING, row, facts, name, userId, sessionKey: null, endedAt: row.at }
 }
 

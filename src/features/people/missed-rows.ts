@@ -15,6 +15,8 @@ export interface MissedSlots {
   readonly scheduled_for: Date
   readonly last_for: Date
   readonly slots: number
+  /** Why: `catch_up` by default. */
+  readonly rule?: 'catch_up' | 'paused'
 }
 
 const RECORD = statement(
@@ -30,14 +32,16 @@ const RECORD = statement(
       scheduled_for: 'timestamptz',
       last_for: 'timestamptz',
       slots: 'int',
+      rule: 'text',
     }),
   },
   ({
     i,
-  }) => `insert into wakeful.missed (bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
-    select bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, ${NOW} from ${i}`,
+  }) => `insert into wakeful.missed (bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, rule, missed_at)
+    select bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, rule, ${NOW} from ${i}`,
 )
 
 export async function recordMissed(tx: Db, missed: readonly MissedSlots[]): Promise<void> {
-  if (missed.length > 0) await RECORD.run(tx, { i: missed })
+  const i = missed.map((slots) => ({ rule: 'catch_up', ...slots }))
+  if (i.length > 0) await RECORD.run(tx, { i })
 }

@@ -65,6 +65,10 @@ export interface ScheduleOwner {
   /** Of the person. */
   readonly timezone: string
   readonly now: Date
+  /** Times that have passed are right: they were set before. */
+  readonly keepsPast?: boolean
+  /** Of one that has no name. */
+  readonly title?: string
   readonly work: Pick<WorkRules, 'types' | 'missing' | 'refusesParameters'>
 }
 
@@ -140,7 +144,7 @@ function planKind(asked: Asked): Kind | null {
 const threadOf = ({ owner }: Asked) => owner.threadId ?? MAIN_THREAD
 
 function planTimer(asked: Asked): Kind | null {
-  const { name, spec, owner, errors, timezone } = asked
+  const { spec, owner, errors, timezone } = asked
   const time = onceOf(asked)
   if (owner.agentId === null) errors.push('cancel_on_reply: takes an agent that runs here')
   if (time === null || owner.agentId === null) return null
@@ -155,7 +159,7 @@ function planTimer(asked: Asked): Kind | null {
     description,
     next: [fireAt],
     notes,
-    write: { kind: 'timer', id: name, session, fireAt, payload },
+    write: { kind: 'timer', id: newId(), session, fireAt, payload },
   }
 }
 
@@ -180,9 +184,9 @@ function planAlarm(asked: Asked): Kind | null {
     followsZone: spec.timezone === 'person',
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     fields: {
-      ...{ timezone, label: name, idempotency_key: '', unattended: 'ask' as const },
+      ...{ timezone, label: owner.title ?? name, idempotency_key: '', unattended: 'ask' as const },
       conversation_id: fresh ? '' : threadOf(asked),
-      wake_message: spec.note ?? name,
+      wake_message: spec.note ?? owner.title ?? name,
       payload: spec.data,
       catch_up: spec.catch_up ?? ('once' as const),
       catch_up_within_seconds: spec.catch_up_within_seconds,
@@ -205,7 +209,13 @@ function planWhen(asked: Asked): Kind | null {
   const expires = spec.until === undefined ? undefined : untilOf(asked)
   if (trigger === null || errors.length > 0) return null
   const wish = intentWish({
-    ...{ intent_name: name, action_type: 'notify', enabled: true, timezone, unattended: 'ask' },
+    ...{
+      intent_name: owner.title ?? name,
+      action_type: 'notify',
+      enabled: true,
+      timezone,
+      unattended: 'ask',
+    },
     ...{ agent_id: agentId, thread_id: threadOf(asked), ...trigger },
     action_context: spec.note ?? scheduleWords({ ...trigger, trigger_schedule: {}, timezone }),
     action_priority: spec.priority ?? 'normal',
@@ -256,7 +266,12 @@ function planRun(asked: Asked): Kind | null {
     notes: time?.notes ?? [],
   }
   const fields = {
-    ...{ task: spec.note ?? name, agent_type: spec.run ?? '', frequency: plan.frequency, timezone },
+    ...{
+      task: spec.note ?? owner.title ?? name,
+      agent_type: spec.run ?? '',
+      frequency: plan.frequency,
+      timezone,
+    },
     ...{ run_first: false, notify: true, parameters },
     catch_up: spec.catch_up ?? ('once' as const),
     catch_up_within_seconds: spec.catch_up_within_seconds,

@@ -15,7 +15,7 @@ import type { WireSpec } from './fields.ts'
 export interface AskedTime {
   readonly spec: Pick<WireSpec, 'in' | 'at' | 'every' | 'until' | 'times'>
   readonly timezone: string
-  readonly owner: { readonly now: Date }
+  readonly owner: { readonly now: Date; readonly keepsPast?: boolean }
   readonly errors: string[]
 }
 
@@ -29,6 +29,8 @@ export function onceOf(asked: AskedTime): Time | null {
   const { spec, owner, timezone, errors } = asked
   const now = owner.now.getTime()
   if (typeof spec.in === 'number') return { at: new Date(now + spec.in * 1000), notes: [] }
+  const known = owner.keepsPast === true ? localInstant(spec.at ?? '', timezone) : null
+  if (known !== null) return { at: new Date(known), notes: [] }
   const field = spec.in === undefined ? 'at' : 'in'
   const text =
     spec.in === undefined ? (spec.at ?? '') : `in ${spec.in.trim().replace(/^in\s+/i, '')}`

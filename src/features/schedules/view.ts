@@ -5,8 +5,9 @@ import {
   NEXT_TIMES,
   nextTimes,
 } from '../../../packages/schedule/src/index.ts'
+import { quoted, sentences, timesText, whenText } from '../../core/words.ts'
 import { cronWords } from '../alarms/rules.ts'
-import { nextChecks, scheduleOf, scheduleWords, termsOf } from '../intents/rules.ts'
+import { nextChecks, scheduleOf, termsOf, scheduleWords as whenWords } from '../intents/rules.ts'
 import { frequencyWords } from '../work/rules.ts'
 import type { ScheduleKind } from './plan.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
@@ -37,7 +38,7 @@ function intentTerms(row: ScheduleRow) {
 /** When, or on what condition, in words. */
 export function descriptionOf(row: ScheduleRow): string {
   const { kind, cron, timezone, once_at } = row
-  if (kind === 'intent') return scheduleWords(intentTerms(row))
+  if (kind === 'intent') return whenWords(intentTerms(row))
   if (cron !== null)
     return kind === 'work'
       ? frequencyWords({ frequency_cron: cron, timezone })
@@ -89,4 +90,19 @@ export function viewOf(row: ScheduleRow): ScheduleView {
       at === null && outcome === null ? null : { at: at ?? row.now, outcome: outcome ?? 'fired' },
     status: row.status,
   }
+}
+
+/** What is set, or what became of it: `Alarm "dentist" is set: once at …`. */
+export function scheduleWords(row: ScheduleRow, did = 'is set'): string {
+  const { kind, timezone, now, status, last_at: last } = row
+  const name = quoted(row.name === '' ? row.title : row.name)
+  const next = timesAhead(row)
+  const state =
+    status === 'active' ? did : did === 'is set' ? `is ${status}` : `${did}; it is ${status}`
+  return sentences(
+    `${kind.charAt(0).toUpperCase()}${kind.slice(1)} ${name} ${state}: ${descriptionOf(row)}.`,
+    next.length > 0 && `Next: ${timesText(next, timezone, now)}.`,
+    last !== null &&
+      `Last ${row.last_outcome ?? 'fired'} ${whenText(last.getTime(), timezone, now.getTime())}.`,
+  )
 }
