@@ -23,7 +23,7 @@ const helper = aiSdkAgent(({ turn, tools }) => {
   })
   return new ToolLoopAgent({
     model: model(),
-    instructions: 'You help a hobby baker. Be brief. Look in again with follow_up where it helps.',
+    instructions: 'You help a hobby baker. Be brief. Schedule a nudge where it helps.',
     tools: { ...tools, order_flour: orderFlour },
   })
 })

@@ -13,7 +13,7 @@ const helper = mastraAgent(
   new Agent({
     id: 'helper',
     name: 'Helper',
-    instructions: 'You help a hobby baker. Be brief. Look in again with follow_up where it helps.',
+    instructions: 'You help a hobby baker. Be brief. Schedule a nudge where it helps.',
     model,
   }),
 )

@@ -33,8 +33,7 @@ const helper = openAiAgent(
     return new Agent({
       name: 'Helper',
       model: model(),
-      instructions:
-        'You help a hobby baker. Be brief. Look in again with follow_up where it helps.',
+      instructions: 'You help a hobby baker. Be brief. Schedule a nudge where it helps.',
       tools: [...tools, orderFlour],
     })
   },

@@ -16,6 +16,7 @@ vi.mock('wakeful/mastra', () => import('../../packages/mastra/src/index.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
 const MINUTE = 60_000
+const NUDGE = { name: 'nudge', in: '10 minutes', cancel_on_reply: true }
 
 let model: FakeModel | undefined
 afterEach(async () => {
@@ -75,11 +76,11 @@ eachStore('an agent of another framework', (store) => {
     '%s: answers, remembers, looks in again and is silent where it wants',
     async (name) => {
       const { asked } = await told(
-        using('follow_up', { in_seconds: 600, note: 'ask what kind' }),
+        using('schedule', { ...NUDGE, note: 'ask what kind' }),
         saying('Nice!'),
         using('send_message', { text: 'Rye or wheat?' }),
         saying('I have asked.'),
-        using('follow_up', { in_seconds: 600 }),
+        using('schedule', NUDGE),
         saying('Good.'),
         using('stay_silent', { reason: 'they bake' }),
         saying('I stay silent.'),
@@ -122,8 +123,8 @@ eachStore('an agent of another framework', (store) => {
     '%s: sets an alarm with its turn, is woken by it, and reports its tokens and how often it asked its model',
     async (name) => {
       const { asked } = await told(
-        using('set_alarm', { schedule: 'every nonsense', wake_message: 'x' }),
-        using('set_alarm', { schedule: 'in 20 minutes', wake_message: 'the oven is hot' }),
+        using('schedule', { name: 'oven', every: 'nonsense', note: 'x' }),
+        using('schedule', { name: 'oven', in: '20 minutes', note: 'the oven is hot' }),
         saying('I will tell you.'),
         using('send_message', { text: 'The oven is hot!' }),
         saying(''),
@@ -139,7 +140,7 @@ eachStore('an agent of another framework', (store) => {
       ])
       await made.advanceBy(20 * MINUTE)
       expect(asked[3]?.body.messages.at(-1)?.content).toMatch(
-        /^\[now: .*; the person's time zone is not known\]\n\[why you run: alarm, due Thursday 2026-01-01 00:20 UTC; set Thursday 2026-01-01 00:00 UTC by you, when the user wrote "Tell me when the oven is hot, in 20 minutes\."\]\nthe oven is hot\n\n\[The user has not written\. Call send_message/,
+        /^\[now: .*; the person's time zone is not known\]\n\[why you run: alarm "oven", due Thursday 2026-01-01 00:20 UTC; set Thursday 2026-01-01 00:00 UTC by you, when the user wrote "Tell me when the oven is hot, in 20 minutes\."\]\nthe oven is hot\n\n\[The user has not written\. Call send_message/,
       )
       expect(await sent(made)).toEqual(['I will tell you.', 'The oven is hot!'])
       const spent = await made.query<{ metadata: string }>(

@@ -27,7 +27,7 @@ oneStore('killed amid a turn', (store) => {
     'an agent of %s goes on, with one message each',
     async (framework) => {
       ensureBuilt()
-      const alarm = using('set_alarm', { schedule: 'in 2 hours', wake_message: 'the dough' })
+      const alarm = using('schedule', { name: 'dough', in: '2 hours' })
       const fake = await fakeModel(alarm, holding)
       model = fake
       const database =
@@ -49,7 +49,12 @@ oneStore('killed amid a turn', (store) => {
       await first.end('SIGKILL')
 
       fake.asked.splice(0)
-      fake.answers = [alarm, using('follow_up', { in_seconds: 1 }), saying('Nice!'), holding]
+      fake.answers = [
+        alarm,
+        using('schedule', { name: 'nudge', in: 1, cancel_on_reply: true }),
+        saying('Nice!'),
+        holding,
+      ]
       const second = await Server.start(env)
       await asked(4)
       await second.end('SIGKILL')

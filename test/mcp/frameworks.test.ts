@@ -1,7 +1,8 @@
 /** `wakeful/tools`: the same tools through LangChain and as plain objects, in process and over HTTP. */
 import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { expect, it } from 'vitest'
-import { aiTools, langchainTools, type ToolSource } from '../../packages/tools/src/index.ts'
+import { langchainTools } from '../../packages/langgraph/src/index.ts'
+import { aiTools, type ToolSource } from '../../packages/tools/src/index.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { eachStore, type StoreUnderTest } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'

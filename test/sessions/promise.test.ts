@@ -1,6 +1,5 @@
 /** A promise: what is said and the alarm that keeps it are one wish, so that neither comes without the other (invariant 3). */
 import { beforeEach, expect, it } from 'vitest'
-import { turnTools } from '../../packages/tools/src/index.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
@@ -127,22 +126,6 @@ eachStore('promises', (store) => {
     await s.advanceBy(4 * HOUR)
     expect(await messages()).toEqual(['one\n\ntwo'])
     expect(await alarms()).toHaveLength(3)
-  })
-
-  it('is a tool of a model in a turn: a refusal is an answer that it reads', async () => {
-    const heard: (string | undefined)[] = []
-    act = async (turn) => {
-      const { promise } = turnTools(turn)
-      heard.push(await promise?.execute({ text: SAID, schedule: 'often' }))
-      heard.push(await promise?.execute({ text: SAID, schedule: 'tomorrow at 9am', label: null }))
-    }
-    await say()
-    expect(heard).toEqual([
-      expect.stringContaining('Refused, nothing was changed'),
-      expect.stringContaining('Said, and alarm'),
-    ])
-    expect(await messages()).toEqual([SAID])
-    expect(await alarms()).toHaveLength(1)
   })
 
   const promise = (body: object) => shared().call('POST', '/v1/sessions/ann:bot:t/promises', body)

@@ -25,7 +25,7 @@ export function aiSdkAgent(
     throw new TypeError('aiSdkAgent: takes a function that makes the agent of a turn')
   return generating(
     'ai-sdk',
-    (turn) => make({ turn, tools: turnTools(turn) as unknown as ToolSet }),
+    (turn) => make({ turn, tools: turnTools(turn, options.tools) as ToolSet }),
     options,
   )
 }

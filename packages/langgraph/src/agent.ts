@@ -23,8 +23,8 @@ import type { PromiseRequest, QuestionRequest } from '../../../src/agents/messag
 import { digestDefault } from '../../../src/agents/reads.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
-import { type FrameworkOptions, passes, wordsOf } from '../../tools/src/framework-agent.ts'
-import { promptOf } from '../../tools/src/prompt.ts'
+import { type FrameworkOptions, passes } from '../../tools/src/framework-agent.ts'
+import { promptOf, wordsOf } from '../../tools/src/prompt.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { GraphSaver } from './saver.ts'
 

@@ -15,3 +15,4 @@ export {
   readSessionMetadata,
   type SessionMetadata,
 } from './outside.ts'
+export { langchainTools } from './tools.ts'

@@ -17,7 +17,7 @@ export function mastraAgent(
   if (typeof agent !== 'function' && typeof agent?.generate !== 'function')
     throw new TypeError('mastraAgent: takes an agent of Mastra, or a function that makes one')
   return generating(
-    (turn) => ({ agent: make(turn), toolsets: { wakeful: turnTools(turn) } }),
+    (turn) => ({ agent: make(turn), toolsets: { wakeful: turnTools(turn, options.tools) } }),
     options,
   )
 }

@@ -2,7 +2,7 @@
 import { type FunctionTool, tool } from '@openai/agents-core'
 import type { Agent } from '../../../src/agents/agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
-import { turnTools } from '../../tools/src/index.ts'
+import { type TurnToolOptions, toolsOfTurn } from '../../tools/src/turn-tools.ts'
 import { type AnyOpenAiAgent, type OpenAiAgentOptions, running } from './agent.ts'
 
 export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
@@ -22,17 +22,16 @@ export function openAiAgent(
 ): Agent {
   if (typeof make !== 'function')
     throw new TypeError('openAiAgent: takes a function that makes the agent of a turn')
-  return running((turn) => make({ turn, tools: toolsOf(turn) }), options)
+  return running((turn) => make({ turn, tools: toolsOf(turn, options.tools) }), options)
 }
 
-function toolsOf(turn: Turn): FunctionTool[] {
-  return Object.entries(turnTools(turn)).map(([name, { description, inputSchema, execute }]) =>
+function toolsOf(turn: Turn, options?: TurnToolOptions): FunctionTool[] {
+  return toolsOfTurn(turn, options).map(({ name, description, parameters, run }) =>
     tool({
-      name,
-      description,
-      parameters: { ...inputSchema.jsonSchema, required: [], additionalProperties: true } as never,
-      strict: false,
-      execute: (args: unknown) => execute(args),
+      ...{ name, description, strict: false },
+      // Only so are missing arguments taken.
+      parameters: { ...parameters, required: [], additionalProperties: true } as never,
+      execute: (args: unknown) => run(args),
     }),
   ) as FunctionTool[]
 }

@@ -17,12 +17,11 @@ import {
 import { askedMs } from '../../../src/core/backoff.ts'
 import { retryAfterOf } from '../../../src/core/calls/signature.ts'
 import { errorText, RetryableError, TerminalError } from '../../../src/core/errors.ts'
-import { TEXT_MAX_BYTES } from '../../../src/core/session.ts'
-import { storableText } from '../../../src/core/text.ts'
 import { yesOrNo } from '../../../src/features/questions/rules.ts'
 import { newest } from './compact.ts'
-import { isPrompted } from './decide.ts'
-import { promptOf } from './prompt.ts'
+import { conclude, sayable } from './conclude.ts'
+import { promptFor, wordsOf } from './prompt.ts'
+import { isPrompted, type TurnToolOptions } from './turn-tools.ts'
 
 const CONTEXT_TOKENS = 32_000
 /** A state holds 1 MB; this leaves room for the agent's own data. */
@@ -46,6 +45,8 @@ export interface FrameworkOptions extends Omit<FunctionAgentOptions, 'runsInFore
   readonly words?: (event: PastEvent) => string | null
   /** The question to the person about tool calls that need approval. */
   readonly question?: (calls: readonly AskedCall[]) => string
+  /** Which of Wakeful's tools the model gets. */
+  readonly tools?: TurnToolOptions
   /** A cheap check of the app's own: false ends the turn silently, before any model is asked. */
   readonly before?: (turn: Turn) => unknown
   /** What the model is shown of the conversation so far; what it leaves out is forgotten. By default the newest messages within `contextTokens`. */
@@ -108,22 +109,18 @@ async function converse(turn: Turn, start: Start, options: FrameworkOptions): Pr
     turn.spent({ tokens, usd: options.usd?.(usage) ?? 0, calls: Math.max(1, calls) })
     return ran
   }
-  const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
-  const choice = isPrompted(turn) ? '' : `\n\n${CHOICE}`
-  const prompt = await promptOf(Turn.inside(turn).input)
-  const told = { role: 'user', content: `${prompt}\n${words}${choice}${remark}` }
-  if (pending === undefined)
-    return conclude(turn, spend(await runs.run([...messages, told])), options)
+  const told = { role: 'user', content: await promptFor(turn, words) }
+  if (pending === undefined) return keep(turn, spend(await runs.run([...messages, told])), options)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
   let ran = spend(await runs.resume(messages, pending, answer === 'yes'))
-  if (answer !== null) return conclude(turn, ran, options)
+  if (answer !== null) return keep(turn, ran, options)
   // Another event came first: decline the tool calls and continue the conversation.
   for (let refused = 1; ran.asks.length > 0; refused++) {
     if (refused === REFUSED_MAX)
       throw new TerminalError(`the agent asked for leave ${refused} times and was not given it`)
     ran = spend(await runs.resume(ran.messages, ran.pending, false))
   }
-  return conclude(turn, spend(await runs.run([...ran.messages, told])), options)
+  return keep(turn, spend(await runs.run([...ran.messages, told])), options)
 }
 
 /** What `before` allows. It may have said why not. */
@@ -144,24 +141,20 @@ async function shownOf(turn: Turn, options: FrameworkOptions): Promise<readonly 
   )
 }
 
-function conclude(turn: Turn, ran: Ran, options: FrameworkOptions): void {
+function keep(turn: Turn, ran: Ran, options: FrameworkOptions): void {
   const { text, messages, asks, pending } = ran
   turn.state.messages = newest(keepable([...messages]), KEPT_TOKENS)
   if (asks.length > 0) turn.state.pending = keepable(pending ?? true)
   else delete turn.state.pending
-  const isBlank = text.trim() === ''
-  if (isPrompted(turn) && !isBlank) turn.reply(sayable(text))
-  if (asks.length > 0) turn.reply(sayable((options.question ?? questionOf)(asks)))
-  const { asked } = Turn.inside(turn)
-  const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
-  if (isPrompted(turn)) {
-    if (!hasChosen) throw new Error('the model gave no answer')
-  } else if (!hasChosen) Turn.record(turn, 'undecided', text)
-  else if (!isBlank) Turn.record(turn, 'not_delivered', text)
+  if (asks.length === 0) {
+    conclude(turn, text)
+    return
+  }
+  const question = (options.question ?? questionOf)(asks)
+  if (isPrompted(turn) && text.trim() !== '') turn.say(sayable(text))
+  turn.say(sayable(question))
+  if (!isPrompted(turn)) conclude(turn, text)
 }
-
-/** A character takes at most four bytes. */
-const sayable = (text: string) => storableText(text, TEXT_MAX_BYTES / 4)
 
 /** Valid JSON for the store: no NUL, no lone surrogates. */
 function keepable<T>(value: T): T {
@@ -169,37 +162,6 @@ function keepable<T>(value: T): T {
     typeof each === 'string' ? each.replaceAll(/\0|\p{Surrogate}/gu, '\ufffd') : each,
   )
   return JSON.parse(text) as T
-}
-
-type Payload = Readonly<Record<string, unknown>>
-
-/** An event in words. */
-export function wordsOf({ type, payload }: { type: string; payload: unknown }): string {
-  const said = (payload ?? {}) as Payload
-  switch (type) {
-    case 'user_message':
-      return String(said.text)
-    case 'timer':
-      return carried(said.payload)
-    case 'alarm':
-      return `${said.wake_message}${carried(said.payload)}`
-    case 'intent':
-      return `${said.action_context}${carried(said.trigger_data)}`
-    case 'tool_result':
-      return carried(said.question ?? said.payload)
-    case 'digest':
-      return String(said.text)
-    default:
-      return carried(payload)
-  }
-}
-
-const CHOICE =
-  '[The user has not written. Call send_message to write to them, or stay_silent. What you write outside of these tools is not delivered.]'
-
-function carried(payload: unknown): string {
-  const text = JSON.stringify(payload ?? {})
-  return text === '{}' ? '' : `\n${text}`
 }
 
 function questionOf(calls: readonly AskedCall[]): string {

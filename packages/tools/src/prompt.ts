@@ -4,11 +4,13 @@
  */
 import type { TurnInput } from '../../../src/agents/agent.ts'
 import { type Cause, causeOf } from '../../../src/agents/cause.ts'
+import { Turn } from '../../../src/agents/function.ts'
 import { fromNow } from '../../../src/core/span.ts'
 import { storableText } from '../../../src/core/text.ts'
 import { dayAndTime } from '../../../src/core/words.ts'
 import { readLineage } from '../../../src/features/limits/lineage.ts'
 import { turnPerson } from '../../../src/features/people/person.ts'
+import { isPrompted } from './turn-tools.ts'
 
 const QUOTED_MAX = 300
 /** As anywhere: what is up to 15 minutes late counts as on time. Models are told from one minute on. */
@@ -26,6 +28,43 @@ export async function promptOf(input: Told): Promise<string> {
   const cause = await causeOf(input)
   const payload = (JSON.parse(event.payload) ?? {}) as Payload
   return `${now}\n[${causeText(event.type, payload, cause, { timezone, now: startedAt })}]`
+}
+
+/** The message to a model that begins a turn: the time, why it runs, the words of the event, and how to be silent. */
+export async function promptFor(turn: Turn, words = wordsOf(turn.event)): Promise<string> {
+  const prompt = await promptOf(Turn.inside(turn).input)
+  const choice = isPrompted(turn) ? '' : `\n\n${CHOICE}`
+  const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`
+  return `${prompt}\n${words}${choice}${remark}`
+}
+
+/** An event in words. */
+export function wordsOf({ type, payload }: { type: string; payload: unknown }): string {
+  const said = (payload ?? {}) as Payload
+  switch (type) {
+    case 'user_message':
+      return String(said.text)
+    case 'timer':
+      return carried(said.payload)
+    case 'alarm':
+      return `${said.wake_message}${carried(said.payload)}`
+    case 'intent':
+      return `${said.action_context}${carried(said.trigger_data)}`
+    case 'tool_result':
+      return carried(said.question ?? said.payload)
+    case 'digest':
+      return String(said.text)
+    default:
+      return carried(payload)
+  }
+}
+
+const CHOICE =
+  '[The user has not written. Call send_message to write to them, or stay_silent. What you write outside of these tools is not delivered.]'
+
+function carried(payload: unknown): string {
+  const text = JSON.stringify(payload ?? {})
+  return text === '{}' ? '' : `\n${text}`
 }
 
 function personOf({ person, startedAt }: Pick<Told, 'person' | 'startedAt'>) {
