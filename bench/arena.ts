@@ -5,15 +5,17 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import pg from 'pg'
 import { type Ended, type Said, type Setup, wallMs } from './contestants/contest.ts'
-import { counters } from './counters.ts'
+import { counters, cpuMsOf } from './counters.ts'
 
 /** Built as the product is: a loader that keeps names would cost each call of a closure. */
 const FILES = {
   wakeful: './built/wakeful.js',
   raw: './built/raw.js',
   bare: './built/bare.js',
+  written: './built/written.js',
   graphile: './peers/graphile.mjs',
   boss: './peers/boss.mjs',
+  sending: './peers/sending.mjs',
 } as const
 export type Who = keyof typeof FILES
 
@@ -88,6 +90,11 @@ class Child {
     }
   }
 
+  /** What its process has used so far. */
+  cpuMs(): number {
+    return cpuMsOf(this.#child.pid ?? 0)
+  }
+
   kill(): void {
     this.#child.kill('SIGKILL')
   }
@@ -105,8 +112,8 @@ export interface Contest {
   readonly store?: () => string
   /** The database it begins with, as `template` made it. */
   readonly template?: string
-  /** Beside it, while it runs: called when all is ready, with the address; awaited at the end. */
-  readonly beside?: (address: string) => Promise<void>
+  /** Beside it, while it runs: called when all is ready, with the address and the CPU time of its process; awaited at the end. */
+  readonly beside?: (address: string, cpuMs: () => number) => Promise<void>
 }
 
 export interface Outcome {
@@ -126,7 +133,7 @@ const folder = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 /** Before anything is measured. */
 export async function buildContestants(): Promise<void> {
   await build({
-    entryPoints: ['wakeful', 'raw', 'bare', 'contest', 'soaked'].map((name) =>
+    entryPoints: ['wakeful', 'raw', 'bare', 'written', 'contest', 'soaked'].map((name) =>
       folder(`./contestants/${name}.ts`),
     ),
     outdir: folder('./built'),
@@ -194,7 +201,7 @@ export class Arena {
     }
     const jobs = warmUp + loads.reduce((sum, { count }) => sum + count, 0)
     if (jobs > 0 && wallMs() > due) return null
-    const company = beside?.(addresses[0] ?? '')
+    const company = beside?.(addresses[0] ?? '', () => children[0]?.cpuMs() ?? Number.NaN)
     // A failure beside it is heard at the end; without a listener it would end this process first.
     company?.catch(() => undefined)
     await finished(children, jobs)

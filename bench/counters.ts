@@ -39,6 +39,11 @@ function cpuOf(backend: number): number | null {
   return ticks * TICK_MS
 }
 
+/** Of one process, with its threads. */
+export function cpuMsOf(pid: number): number {
+  return (statOf(String(pid))?.own ?? Number.NaN) * TICK_MS
+}
+
 function statOf(pid: string) {
   let text: string
   try {

@@ -6,6 +6,7 @@ export interface Route {
   /** `#` becomes a number that goes round. */
   readonly path: string
   readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 const CLIENT = `
@@ -14,7 +15,7 @@ const CLIENT = `
   const { address, route, total, connections, among } = workerData
   const pool = new Pool(address, { connections, pipelining: 1 })
   const text = route.body === undefined ? undefined : JSON.stringify(route.body)
-  const headers = text === undefined ? {} : { 'content-type': 'application/json' }
+  const headers = { ...route.headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) }
   let left = total
   async function lane() {
     while (left-- > 0) {

@@ -64,27 +64,27 @@ export interface Context {
   /** Sees the rows of the actor's owner alone, where the actor has one: row-level security stands beneath it. */
   readonly db: Db
   /** Sees everything; for operations on what belongs to no owner. Left out where `db` does, too. */
-  readonly whole?: Db
+  readonly whole?: Db | undefined
   /** Of the shard this runs on. */
   readonly kernel: Kernel
   readonly actor: Actor
   /** The person this call is about, as its operation declares; null: everybody, or known by the row alone. */
-  readonly owner?: string | null
+  readonly owner?: string | null | undefined
   /** The instant a test clock dictates, or null: then the database's time of day counts. */
   readonly now: Date | null
   /** Aborted when nobody waits for the answer any more. Made when asked for: few ask, and it costs 4 µs. */
   readonly signal: () => AbortSignal
   readonly requestId: string
   /** The trace this runs in, to be kept in what it sets; null or left out without one. */
-  readonly traceparent?: string | null
+  readonly traceparent?: string | null | undefined
   /** `db` is a transaction that commits only after `run` has answered: do not wait for others in it. */
-  readonly inTransaction?: boolean
+  readonly inTransaction?: boolean | undefined
   /** What to do after the commit of that transaction; use `afterCommit`. */
-  readonly pending?: (() => void)[]
+  readonly pending?: (() => void)[] | undefined
   /** Where there are several shards, before it is known which of them is meant; see `shards.ts`. */
-  readonly shards?: ContextShards
+  readonly shards?: ContextShards | undefined
   /** Given to operations with `audit: 'own'` outside of a transaction: to be written with what they change. */
-  readonly entry?: AuditHead
+  readonly entry?: AuditHead | undefined
 }
 
 /** The shards as operations see them. */

@@ -76,7 +76,7 @@ export function onceByKey(store: IdempotencyStore): Run {
     }
   }
   return (op, ctx, input, request) =>
-    inShard(op, ctx, input, (inside, asked) => run(op, inside, asked, request))
+    inShard(op, ctx, input, (_op, inside, asked) => run(op, inside, asked, request))
 }
 
 async function claimAndRun(

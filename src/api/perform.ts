@@ -5,6 +5,7 @@
 
 import { type AuditEntry, type AuditHead, fieldNames } from '../features/identity/audit.ts'
 import { writeAudit } from '../features/identity/audit-rows.ts'
+import { readingOf } from '../store/owned.ts'
 import type { Answer, Context, Input, Operation } from './contract.ts'
 import { refuseOtherAgents } from './owner.ts'
 import { inShard } from './shards.ts'
@@ -16,26 +17,28 @@ export function changes(op: Operation): boolean {
 }
 
 /** Takes what `prepare` gave. */
-export async function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+export function perform(op: Operation, ctx: Context, input: Input): Promise<Answer> {
   refuseOtherAgents(ctx.actor, input)
-  return inShard(op, ctx, input, (inside, asked) => performHere(op, inside, asked))
+  return inShard(op, ctx, input, performHere)
 }
 
-async function performHere(op: Operation, ctx: Context, input: Input): Promise<Answer> {
+function performHere(op: Operation, ctx: Context, input: Input): Promise<Answer> {
   if (ctx.inTransaction) return runRecorded(op, ctx, input)
-  if (changes(op)) {
-    if (op.audit === 'own') {
-      return op.run({ ...reaching(op, ctx), entry: headOf(op, ctx, input) }, input)
-    }
-    const answer = await inOneTransaction(op, ctx, (inside) => runRecorded(op, inside, input))
-    return answer.later === undefined ? answer : answer.later()
-  }
-  // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
   const reached = reaching(op, ctx)
-  const scoped = ctx.whole !== undefined && ctx.whole !== reached.db
-  const answer = scoped
-    ? await inOneTransaction(op, ctx, (inside) => op.run(inside, input))
-    : await op.run(reached, input)
+  if (!changes(op)) {
+    const reads = op.method === 'GET' ? readingOf(reached.db) : null
+    if (reads !== null) return op.run({ ...reached, db: reads }, input).then(finished)
+    // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
+    const scoped = ctx.whole !== undefined && ctx.whole !== reached.db
+    return scoped
+      ? inOneTransaction(op, ctx, (inside) => op.run(inside, input)).then(finished)
+      : op.run(reached, input).then(finished)
+  }
+  if (op.audit === 'own') return op.run({ ...reached, entry: headOf(op, ctx, input) }, input)
+  return inOneTransaction(op, ctx, (inside) => runRecorded(op, inside, input)).then(finished)
+}
+
+function finished(answer: Answer): Answer | Promise<Answer> {
   return answer.later === undefined ? answer : answer.later()
 }
 

@@ -9,15 +9,15 @@ import type { Across, Answer, Context, Input, Operation } from './contract.ts'
 import { cursorOf, decodeCursor, type Page, type Place } from './lists.ts'
 import { ownerFor } from './owner.ts'
 
-type Run = (ctx: Context, input: Input) => Promise<Answer>
+type Run = (op: Operation, ctx: Context, input: Input) => Promise<Answer>
 
 /** Runs `run` where the operation belongs. */
 export function inShard(op: Operation, asked: Context, input: Input, run: Run): Promise<Answer> {
   const owner = ownerFor(op, asked.actor, input)
   const ctx = { ...asked, owner }
   const { shards } = ctx
-  if (shards === undefined) return run(ctx, input)
-  const within = async (number: number, part = input) => run(shards.within(ctx, number), part)
+  if (shards === undefined) return run(op, ctx, input)
+  const within = async (number: number, part = input) => run(op, shards.within(ctx, number), part)
   if (owner !== null) return within(shards.ofUser(owner))
   if (op.across !== undefined) return op.across(shards.count, within, input)
   if (op.owner === 'nobody') return within(0)

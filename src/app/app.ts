@@ -35,7 +35,7 @@ import { createMeter } from '../observe/meter.ts'
 import type { Db } from '../store/db.ts'
 import { refuseFresh } from '../store/migrate.ts'
 import type { Store } from '../store/open.ts'
-import { ownedBy } from '../store/owned.ts'
+import { seenBy } from '../store/owned.ts'
 import { keepSetting } from '../store/settings.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 import { VERSION } from '../version.ts'
@@ -291,22 +291,19 @@ export class App implements PackApp {
   /** What an operation runs in. */
   context(actor: Actor, caller: Asking): Context {
     if (!this.ready) throw notThereYet()
+    const kernel = this.kernels.home
+    const whole = kernel.store.db
     return {
-      ...this.#reach(actor, 0),
-      ...(this.stores.several ? { shards: this.#shards } : {}),
+      db: seenBy(whole, actor),
+      whole,
+      kernel,
       actor,
       now: this.options.now?.() ?? null,
+      signal: () => caller.signal,
       requestId: caller.requestId,
       traceparent: caller.traceparent ?? null,
-      signal: () => caller.signal,
+      shards: this.stores.several ? this.#shards : undefined,
     }
-  }
-
-  #reach(actor: Actor, number: number): Pick<Context, 'db' | 'whole' | 'kernel'> {
-    const kernel = this.kernels.all[number] as Kernel
-    const whole = kernel.store.db
-    const db = actor.userId === null ? whole : ownedBy(whole, actor.userId, actor.agentId)
-    return { db, whole, kernel }
   }
 
   get #shards(): ContextShards {
@@ -317,7 +314,9 @@ export class App implements PackApp {
       within: ({ shards: _, ...ctx }, number) => {
         if (!this.servedShards.has(number))
           throw new Refusal('unavailable', `shard ${number} is not there yet; try again soon`)
-        return { ...ctx, ...this.#reach(ctx.actor, number) }
+        const kernel = this.kernels.all[number] as Kernel
+        const whole = kernel.store.db
+        return { ...ctx, db: seenBy(whole, ctx.actor), whole, kernel }
       },
     }
   }

@@ -165,3 +165,27 @@ function visibleColumns(columns: Columns): readonly VisibleColumn[] {
   }
   return list
 }
+
+/**
+ * The visible columns of a row as JSON that PostgreSQL prints, for lists: half as dear as to read them and print them here. The brace
+ * that ends it is left out, so that more can follow.
+ */
+export function printedOf(columns: Columns): string {
+  const parts = Object.entries(columns).flatMap(([name, { type, schema, ifSet }]) => {
+    if (schema === null) return []
+    const named = `',"${name}":'`
+    const value = PRINTED[type.replace('?', '') as Type]?.(name) ?? `${name}::text`
+    if (ifSet) return [`case when ${name}::text <> '' then ${named} || ${value} else '' end`]
+    return [`${named}, ${type.endsWith('?') ? `coalesce(${value}, 'null')` : value}`]
+  })
+  return `concat('{', ltrim(concat(${parts.join(', ')}), ','))`
+}
+
+/** Of those whose text is not their JSON. */
+const PRINTED: Partial<Record<Type, (name: string) => string>> = {
+  text: (name) => `to_json(${name})::text`,
+  uuid: (name) => `'"' || ${name} || '"'`,
+  bytea: (name) => `'"' || encode(${name}, 'hex') || '"'`,
+  timestamptz: (name) =>
+    `'"' || to_char(${name} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'`,
+}

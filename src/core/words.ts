@@ -2,31 +2,22 @@
  * Instants and spans in words, in somebody's zone: "tomorrow 09:00 Europe/Berlin, in 13 h 20 min". Days are told
  * apart by the calendar of the zone, spans by elapsed time, so both stay true when the clocks change. Pure.
  */
-import { formatLocal, isZone } from '../../packages/schedule/src/index.ts'
+import { formatLocal, isZone, localDay } from '../../packages/schedule/src/index.ts'
 import { fromNow } from './span.ts'
 
-const DAY = 86_400_000
 const WEEK_DAYS = 7
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ')
 
 /** `today 18:30 UTC`, `tomorrow 09:00 Europe/Berlin`, `Wednesday 2026-11-18 09:00 UTC`, `2027-01-31 09:00 UTC`. */
 export function dayText(at: number, timezone: string, now: number): string {
   const zone = isZone(timezone) ? timezone : 'UTC'
-  const [date = '', ...rest] = formatLocal(at, zone).split(' ')
-  const [today = ''] = formatLocal(now, zone).split(' ')
-  const days = (dayOf(date) - dayOf(today)) / DAY
-  return [dayName(days, date), ...rest].join(' ')
-}
-
-/** A local date as a number whose differences are whole days. */
-const dayOf = (date: string) => Date.parse(`${date}T00:00:00Z`)
-
-function dayName(days: number, date: string): string {
-  if (days === 0) return 'today'
-  if (days === 1) return 'tomorrow'
-  if (days === -1) return 'yesterday'
-  if (days < 0 || days > WEEK_DAYS) return date
-  return `${WEEKDAYS[new Date(dayOf(date)).getUTCDay()] ?? ''} ${date}`
+  const local = formatLocal(at, zone)
+  const { day, weekday } = localDay(at, zone)
+  const days = day - localDay(now, zone).day
+  if (days < -1 || days > WEEK_DAYS) return local
+  if (days > 1) return `${WEEKDAYS[weekday]} ${local}`
+  const name = days === 0 ? 'today' : days === 1 ? 'tomorrow' : 'yesterday'
+  return name + local.slice(local.indexOf(' '))
 }
 
 /** `tomorrow 09:00 Europe/Berlin, in 13 h 20 min`. */
@@ -37,6 +28,7 @@ export function whenText(at: number, timezone: string, now: number): string {
 /** `"…"`, cut where it gets long, on one line. */
 export function quoted(text: string, max = 80): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
+  if (line.length <= max) return `"${line}"`
   const characters = [...line]
   return characters.length > max ? `"${characters.slice(0, max - 1).join('')}…"` : `"${line}"`
 }
@@ -58,6 +50,7 @@ export const notesText = (notes: readonly string[]) =>
 /** `Wednesday 2026-11-18 10:20`, by the calendar of the zone. */
 export function dayAndTime(at: number, timezone: string): string {
   const zone = isZone(timezone) ? timezone : 'UTC'
-  const [date = '', time = ''] = formatLocal(Math.floor(at / 60_000) * 60_000, zone).split(' ')
-  return `${WEEKDAYS[new Date(dayOf(date)).getUTCDay()] ?? ''} ${date} ${time}`
+  const minute = Math.floor(at / 60_000) * 60_000
+  const [date = '', time = ''] = formatLocal(minute, zone).split(' ')
+  return `${WEEKDAYS[localDay(minute, zone).weekday]} ${date} ${time}`
 }

@@ -18,7 +18,7 @@ const RUN_NUMBER = /^[1-9]\d{0,8}$/
 
 export interface FileRouteOptions {
   readonly authenticate: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-  readonly context: (request: FastifyRequest, reply: FastifyReply) => Promise<Context> | Context
+  readonly context: (request: FastifyRequest, reply: FastifyReply) => Context
   readonly files: FileKeeper
 }
 
@@ -31,7 +31,7 @@ export function addFileRoute(app: FastifyInstance, options: FileRouteOptions): v
       await options.authenticate(request, reply)
     },
     handler: async (request, reply) => {
-      const ctx = await options.context(request, reply)
+      const ctx = options.context(request, reply)
       return sendFile(ctx, options.files, request, reply)
     },
   })

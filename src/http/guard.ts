@@ -13,9 +13,15 @@ const ORIGIN = /^https?:\/\/(.+)$/i
 
 /** `localhost` or a literal loopback address: what needs no name server cannot be rebound. */
 function isLocalHost(host: string): boolean {
+  if (host === lastLocal) return true
   const name = HOST.exec(host)?.[1]
-  return name !== undefined && isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
+  const isLocal = name !== undefined && isLoopback(name.replace(/^\[(.*)\]$/, '$1'))
+  if (isLocal) lastLocal = host
+  return isLocal
 }
+
+/** A client says the same with each of its requests. */
+let lastLocal: string | undefined
 
 /** `peer`: where the connection comes from; absent for a Unix socket. */
 export function checkLocal(headers: IncomingHttpHeaders, peer?: string): void {

@@ -3,10 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
 import { UNTRACED } from '../core/trace/trace.ts'
 import { refuseRest } from './methods.ts'
-import { HttpCaller } from './operation.ts'
+import { HttpCaller, incoming } from './operation.ts'
 import { readText } from './reading.ts'
 import type { Caller } from './server.ts'
-import { incoming } from './spans.ts'
 
 /** Answers one message of the protocol with the rights of its sender. */
 export type McpAnswerer = (

@@ -1,10 +1,15 @@
-/** One operation as a Fastify handler: read, make a context, check, run, answer. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+/** One operation as a Fastify route: whose request it is, read, check, run, answer, and a span around all of it. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { writeJson } from '../../packages/exact-json/src/index.ts'
 import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
 import { type IdempotencyStore, onceByKey, REQUEST_KEY } from '../api/once.ts'
 import { perform } from '../api/perform.ts'
+import { answered, operationSpan } from '../api/traced.ts'
 import { Refusal } from '../core/errors.ts'
+import { carry, readTraceContext } from '../core/trace/context.ts'
+import { NO_SPAN, type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import { routePath } from './methods.ts'
 import { readBody } from './reading.ts'
 import type { Caller } from './server.ts'
 
@@ -34,37 +39,78 @@ function unquote(value: string): string {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-export function operationHandler(
-  context: (caller: Caller) => Promise<Context> | Context,
-  store: IdempotencyStore,
-): (op: Operation) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
-  const runOnce = onceByKey(store)
+export interface OperationOptions {
+  readonly context: (caller: Caller) => Context
+  /** Sets the request's actor, or refuses it. */
+  readonly admit: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
+  readonly limitStrangers?: ((address: string) => Refusal | null) | undefined
+  readonly idempotency: IdempotencyStore
+  readonly tracer?: Tracer | undefined
+  /** Told of each answer of an operation. */
+  readonly onAnswer?: ((operation: string, status: number, ms: number) => void) | undefined
+}
+
+/** The routes of operations. Where nothing has to be waited for before an operation runs, no promise is made either. */
+export function operationRoutes(options: OperationOptions): (op: Operation) => RouteOptions {
+  const { context, admit, limitStrangers, tracer = UNTRACED, onAnswer } = options
+  const runOnce = onceByKey(options.idempotency)
+  const meetStranger = ({ ip }: FastifyRequest): undefined => {
+    const refusal = limitStrangers?.(ip)
+    if (refusal) throw refusal
+  }
   return (op) => {
     const opaque: ReadonlySet<string> = new Set(op.opaque)
-    return async (request, reply) => {
-      const raw = {
-        params: request.params,
-        query: request.query,
-        body: readBody(request.body, request.headers, opaque),
-      }
-      const input = prepare(op, request.actor ?? NOBODY, raw)
+    const run = (request: FastifyRequest, reply: FastifyReply) => {
+      const actor = request.actor ?? NOBODY
+      const body = readBody(request.body, request.headers, opaque)
+      const { method, params, query, url } = request
+      const input = prepare(op, actor, { params, query, body })
       const key = op.creates ? readKey(request.raw.rawHeaders) : undefined
-      const made = context(new HttpCaller(request, reply))
-      const ctx = made instanceof Promise ? await made : made
-      if (key === undefined) return send(op, await perform(op, ctx, input), reply)
-      const { method, url } = request
-      const path = url.split('?', 1)[0] ?? url
-      const answer = await runOnce(op, ctx, input, { key, method, path, body: raw.body })
-      return send(op, answer, reply)
+      const ctx = context(new HttpCaller(request, reply))
+      const running =
+        key === undefined
+          ? perform(op, ctx, input)
+          : runOnce(op, ctx, input, { key, method, path: url.split('?', 1)[0] ?? url, body })
+      running.then((answer) => send(op, answer, reply)).catch((error) => reply.send(error))
+    }
+    return {
+      method: op.method,
+      url: routePath(op.path),
+      // Before the body is read, so that strangers cannot make us read 256 KiB; a refused one is traced, too.
+      onRequest(request, reply, done) {
+        request.span = operationSpan(tracer, op, request.id, incoming(request.headers))
+        let waited: void | Promise<void>
+        try {
+          waited = op.roles === 'public' ? meetStranger(request) : admit(request, reply)
+        } catch (error) {
+          return done(error as Error)
+        }
+        if (waited === undefined) done()
+        else waited.then(() => done(), done)
+      },
+      handler(request, reply) {
+        const { span } = request
+        if (span === NO_SPAN) run(request, reply)
+        else span.run(() => run(request, reply))
+      },
+      onResponse(request, reply, done) {
+        const { span, actor } = request
+        if (tracer.on) {
+          if (actor !== null) span.set({ 'wakeful.actor.role': actor.role })
+          answered(span, reply.statusCode)
+        }
+        onAnswer?.(op.name, reply.statusCode, reply.elapsedTime)
+        done()
+      },
     }
   }
 }
 
-function send(op: Operation, answer: Answer, reply: FastifyReply): FastifyReply {
+function send(op: Operation, answer: Answer, reply: FastifyReply): void {
   reply.code(answer.status ?? op.status)
   if (answer.headers !== undefined) reply.headers(answer.headers)
-  if (answer.body === null || answer.body === undefined) return reply.send()
-  return reply.header('content-type', JSON_TYPE).send(writeJson(answer.body))
+  if (answer.body === null || answer.body === undefined) reply.send()
+  else reply.header('content-type', JSON_TYPE).send(writeJson(answer.body))
 }
 
 export class HttpCaller implements Caller {
@@ -108,4 +154,15 @@ export class HttpCaller implements Caller {
     this.leaving = controller.signal
     return this.leaving
   }
+}
+
+/** The caller's trace. One that breaks the rules counts as none; two headers reach us joined, which breaks them. */
+export function incoming(headers: IncomingHttpHeaders): string | null {
+  if (headers.traceparent === undefined) return null
+  const state = headers.tracestate
+  const context = readTraceContext(
+    String(headers.traceparent),
+    state === undefined ? null : String(state),
+  )
+  return context === null ? null : carry(context)
 }

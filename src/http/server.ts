@@ -29,12 +29,11 @@ import { checkLocal } from './guard.ts'
 import type { Limited } from './limits.ts'
 import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
-import { refuseOtherMethods, routePath } from './methods.ts'
+import { refuseOtherMethods } from './methods.ts'
 import { addOauthRoutes, type OauthResource } from './oauth.ts'
-import { HttpCaller, operationHandler } from './operation.ts'
+import { HttpCaller, operationRoutes } from './operation.ts'
 import { PROBLEM_TYPE, problemOf, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
-import { operationHooks } from './spans.ts'
 
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
@@ -85,13 +84,13 @@ export interface Caller {
 
 export interface ServerOptions extends MetaOptions {
   readonly operations: readonly Operation[]
-  readonly context: (caller: Caller) => Promise<Context> | Context
+  readonly context: (caller: Caller) => Context
   /** `address` is where the request came from. */
   readonly authenticate: (
     headers: IncomingHttpHeaders,
     query: Query,
     address: string,
-  ) => Promise<Actor>
+  ) => Actor | Promise<Actor>
   /** How much this actor may still ask; null where nobody counts. */
   readonly limit?: (actor: Actor) => Limited | null
   /** Before an operation that needs no key: the refusal of an address that asks too much. */
@@ -152,9 +151,18 @@ export function createServer(options: ServerOptions): FastifyInstance {
   })
   addGuards(app, options)
   if (options.oauth !== undefined) addOauthRoutes(app, options.oauth)
-  addOperations(app, options)
-  addMetaRoutes(app, options, authenticator(options))
-  if (options.files !== undefined) addFileRoute(app, fileRoute(options, options.files))
+  const admit = authenticator(options)
+  const admitLater = async (request: FastifyRequest, reply: FastifyReply) => admit(request, reply)
+  const { context, files, mcp } = options
+  const routeOf = operationRoutes({ ...options, admit })
+  for (const op of options.operations) app.route(routeOf(op))
+  if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
+  addMetaRoutes(app, options, admitLater)
+  if (files !== undefined) {
+    const contextOf = (request: FastifyRequest, reply: FastifyReply) =>
+      context(new HttpCaller(request, reply))
+    addFileRoute(app, { files, authenticate: admitLater, context: contextOf })
+  }
   if (options.channels !== undefined)
     addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)
   refuseOtherMethods(app, options.operations)
@@ -226,46 +234,19 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
   })
 }
 
-/** Who is it, and may they ask again so soon? */
-function authenticator(options: ServerOptions) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const { headers, query, ip } = request
-    request.actor = await options.authenticate(headers, query as Query, ip)
-    const limited = options.limit?.(request.actor) ?? null
+/** Who is it, and may they ask again so soon? At once for a key that is known. */
+function authenticator({ authenticate, limit }: ServerOptions) {
+  const admitted = (request: FastifyRequest, reply: FastifyReply, actor: Actor) => {
+    request.actor = actor
+    const limited = limit?.(actor) ?? null
     if (limited === null) return
     reply.headers(limited.headers)
     if (limited.refusal !== null) throw limited.refusal
   }
-}
-
-function addOperations(app: FastifyInstance, options: ServerOptions): void {
-  const handlerOf = operationHandler(options.context, options.idempotency)
-  const authenticate = authenticator(options)
-  const meetStranger = async ({ ip }: FastifyRequest) => {
-    const refusal = options.limitStrangers?.(ip)
-    if (refusal) throw refusal
-  }
-  for (const op of options.operations) {
-    const { begin, end } = operationHooks(op, options)
-    const handler = handlerOf(op)
-    app.route({
-      method: op.method,
-      url: routePath(op.path),
-      // Before the body is read, so that strangers cannot make us read 256 KiB.
-      onRequest: [begin, op.roles === 'public' ? meetStranger : authenticate],
-      handler: (request, reply) => request.span.run(() => handler(request, reply)),
-      onResponse: end,
-    })
-  }
-  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, authenticate)
-}
-
-function fileRoute(options: ServerOptions, files: FileKeeper) {
-  return {
-    files,
-    authenticate: authenticator(options),
-    context: (request: FastifyRequest, reply: FastifyReply) =>
-      options.context(new HttpCaller(request, reply)),
+  return (request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
+    const found = authenticate(request.headers, request.query as Query, request.ip)
+    if (!(found instanceof Promise)) return admitted(request, reply, found)
+    return found.then((actor) => admitted(request, reply, actor))
   }
 }
 

@@ -4,6 +4,7 @@
  * as always in production, the database's own time is put in its place (`time.ts`).
  */
 import { randomInt } from 'node:crypto'
+import type { Pipeline } from './pipeline.ts'
 import type { PerShard } from './shards/ranges.ts'
 
 export type StoreKind = 'pglite' | 'postgres'
@@ -26,13 +27,17 @@ export interface Db {
   /** The schema is on some node of Citus: see `shards/citus.ts`. */
   readonly spread?: boolean
   /** Shard 0, where what belongs to nobody in particular is kept; left out where this is it. */
-  readonly home?: Db
+  readonly home?: Db | undefined
   /** All of them, for who reads and writes anybody's rows; left out where this is the only one. */
   readonly shards?: PerShard<Db>
   /** Set where all connections are so: then no transaction needs to say it. */
   readonly reading?: Reading
+  /** Where reads share round trips; left out where they cannot. */
+  readonly pipeline?: Pipeline | undefined
+  /** Statements that are asked for together leave together: see `both`. */
+  readonly together?: boolean
   /** The same rows over connections that read in order, for single statements that want it. */
-  readonly inOrder?: Db
+  readonly inOrder?: Db | undefined
   /** The instant a test clock dictates, or null: then the database's own time of day counts. */
   now(): Date | null
   /** Milliseconds since 1970: of this transaction, or else right to a round trip. Seldom asks the database. */
@@ -102,4 +107,13 @@ export async function retryContention<T>(work: () => Promise<T>): Promise<T> {
       await new Promise((done) => setTimeout(done, randomInt(1, RETRY_BASE_MS * 2 ** attempt + 1)))
     }
   }
+}
+
+/** Both reads in one round trip where that can be, else one after the other: a transaction has one connection. */
+export async function both<A, B>(
+  db: Db,
+  first: (db: Db) => Promise<A>,
+  second: (db: Db) => Promise<B>,
+): Promise<[A, B]> {
+  return db.together ? Promise.all([first(db), second(db)]) : [await first(db), await second(db)]
 }

@@ -12,7 +12,16 @@ import {
 } from './db.ts'
 import { NOW } from './due.ts'
 import { ConnectionHealth } from './open.ts'
-import { ASK_TIME, instantText, parameter, Query, type StoreTime, utcInstant } from './query.ts'
+import { Pipeline } from './pipeline.ts'
+import {
+  ASK_TIME,
+  type Bound,
+  instantText,
+  parameter,
+  Query,
+  type StoreTime,
+  utcInstant,
+} from './query.ts'
 import { commandsOf, onItsNode } from './shards/citus.ts'
 
 const { builtins } = pg.types
@@ -87,22 +96,32 @@ async function run<R extends object>(
   written: string,
   values: readonly unknown[],
 ): Promise<R[]> {
-  const { named } = pooled
   const { text, name, timed } = prepare(pooled, written)
   const given = values.map(parameter)
   if (timed && given[0] === null) given[0] = await instant()
-  if (!named || name === undefined)
+  if (!pooled.named || name === undefined)
     return (await client.query<R & pg.QueryResultRow>({ text, values: given })).rows
   try {
-    return await new Promise<R[]>((resolve, reject) => {
-      const done = (error: unknown, rows: R[] = []) => (error ? reject(error) : resolve(rows))
-      client.query(new Query<R>({ name, text }, given, parserOf, done))
-    })
+    const query = await submitted<R>(client, [{ name, text, values: given }])
+    if (query.unread.size > 0) throw query.unread.get(0)
+    return query.rows[0] ?? []
   } catch (error) {
     // As `pg` does: where the answer was read says nothing, who asked says all.
     if (error instanceof Error) Error.captureStackTrace(error)
     throw error
   }
+}
+
+/** Resolves when all have ended, rejects with the first error. */
+function submitted<R extends object>(
+  client: pg.PoolClient,
+  statements: readonly Bound[],
+): Promise<Query<R>> {
+  return new Promise((resolve, reject) => {
+    const done = (error: unknown) => (error ? reject(error) : resolve(query))
+    const query = new Query<R>(statements, parserOf, done)
+    client.query(query)
+  })
 }
 
 async function execute({ schema, spread }: Pooled, client: pg.PoolClient, text: string) {
@@ -120,6 +139,8 @@ export interface PoolDbOptions {
   readonly named?: boolean
   /** The schema is on some node of Citus. */
   readonly spread?: boolean
+  /** Reads may share a round trip: see `pipeline.ts`. */
+  readonly shares?: boolean
   readonly pulse?: ConnectionHealth
   /** Comes before a statement or a transaction, where others use the same connection with other settings. */
   readonly settle?: (client: pg.PoolClient) => Promise<void>
@@ -150,7 +171,7 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
     named = true,
     pulse = new ConnectionHealth(),
   } = options
-  const { spread = false, settle } = options
+  const { spread = false, settle, shares = false } = options
   const self = { kind, schema, spread, ...(home === undefined ? {} : { home }) }
   const about = { pool, kind, time, schema, named, spread, reading, settle, self }
   const pooled: Pooled = { ...about, known: statementsOf(about) }
@@ -158,6 +179,7 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
     run<R>(pooled, client, async () => instantText(await timeOf(time, client)), text, values)
   return {
     ...self,
+    ...(shares ? { pipeline: pipelineOf(pooled, pulse) } : {}),
     now: () => time.dictated(),
     time: async () => {
       const known = time.dictated()?.getTime() ?? time.reckoned()
@@ -169,6 +191,22 @@ export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
     exec: (text) => pulse.of(withClient(pooled, (client) => execute(pooled, client, text))),
     tx: (work, options) => retryContention(() => pulse.of(transact(pooled, work, options))),
   }
+}
+
+function pipelineOf(pooled: Pooled, pulse: ConnectionHealth): Pipeline {
+  const { time } = pooled
+  // A statement is planned for one role: for the other it has another name.
+  const owned = { ...pooled, known: new Map<string, Prepared>() }
+  return new Pipeline({
+    connected: (work) => pulse.of(withClient(pooled, work)),
+    async bound(client, { text: written, values, owner }) {
+      const { text, name, timed } = prepare(owner === null ? pooled : owned, written)
+      const given = values.map(parameter)
+      if (timed && given[0] === null) given[0] = instantText(await timeOf(time, client))
+      return { text, name, values: given }
+    },
+    parserOf,
+  })
 }
 
 async function timeOf(time: StoreTime, client: pg.PoolClient): Promise<number> {

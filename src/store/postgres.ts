@@ -89,9 +89,11 @@ export function openServer(url: string, options: OpenOptions): Server {
   let open = 0
   return {
     store(schema, home) {
-      const dbs = pools.map(({ pool, reading }) =>
+      const dbs = pools.map(({ name, pool, reading }) =>
         poolDb(pool, {
           ...{ kind: 'postgres', time, schema, home, reading, named: !pooled, spread, pulse },
+          // Behind a pooler a connection keeps no statement, and a node of Citus hears nothing of an owner.
+          shares: (name === 'api' || name === 'lists') && !pooled && !spread,
         }),
       )
       // Who shares the connections of another does not tell of them a second time.

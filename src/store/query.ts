@@ -1,10 +1,11 @@
 /**
- * A statement on its way through `pg`, kept under its name. What its rows look like is asked for once, when a connection parses it, and not
- * each time it runs: to tell, to read and to prepare for the same thirty columns again took as long as many a statement itself.
+ * Statements on their way through `pg` in one round trip, each kept under its name. What their rows look like is asked for once, when a
+ * connection parses them, and not each time they run: to tell, to read and to prepare for the same thirty columns again took as long as
+ * many a statement itself. PostgreSQL runs those of one round trip as one transaction and stops at the first that fails.
  */
 import type pg from 'pg'
 
-/** What `pg` calls while such a one is under way, and what it is given there. */
+/** What `pg` calls while they are under way, and what it is given there. */
 interface Line extends pg.Connection {
   readonly parsedStatements: Readonly<Record<string, string>>
   bind(config: object): void
@@ -27,52 +28,76 @@ interface Shape {
   readonly empty: Readonly<Record<string, unknown>>
 }
 
+/** Without a name it is parsed each time. */
+export interface Bound {
+  readonly text: string
+  readonly name?: string | undefined
+  readonly values: readonly Parameter[]
+}
+
 const NOTHING: Shape = { names: [], parsers: [], empty: {} }
 /** By connection and name. */
 const shapes = new WeakMap<object, Map<string, Shape>>()
 
 export class Query<R extends object> implements pg.Submittable {
-  readonly name: string
-  readonly text: string
-  readonly #values: readonly Parameter[]
+  readonly #statements: readonly Bound[]
   readonly #parserOf: (oid: number) => Parser
-  readonly #rows: R[] = []
+  /** Of each statement that has ended. */
+  readonly rows: R[][] = []
+  #current: R[] = []
   #shape: Shape = NOTHING
-  #known: Map<string, Shape> | null = null
-  #failed: unknown
+  #known = new Map<string, Shape>()
+  /** What could not be read of an answer, by its statement. */
+  readonly unread = new Map<number, unknown>()
   /** `pg` puts its own before it where a statement has only so much time. */
-  callback: (error: unknown, rows?: R[]) => void
+  callback: (error: unknown) => void
 
   constructor(
-    { name, text }: { readonly name: string; readonly text: string },
-    values: readonly Parameter[],
+    statements: readonly Bound[],
     parserOf: (oid: number) => Parser,
-    done: (error: unknown, rows?: R[]) => void,
+    done: (error: unknown) => void,
   ) {
-    this.name = name
-    this.text = text
-    this.#values = values
+    this.#statements = statements
     this.#parserOf = parserOf
     this.callback = done
   }
 
+  /** Of the one that runs now: `pg` notes under it what a connection has parsed. */
+  get name(): string | undefined {
+    return this.#statements[this.rows.length]?.name
+  }
+
+  get text(): string {
+    return this.#statements[this.rows.length]?.text ?? ''
+  }
+
   submit(connection: pg.Connection): null {
     const line = connection as Line
-    const { name, text } = this
     const known = shapes.get(line) ?? new Map<string, Shape>()
-    const shape = line.parsedStatements[name] === undefined ? undefined : known.get(name)
+    shapes.set(line, known)
+    this.#known = known
+    const parsed = new Set<string>()
     line.stream.cork()
-    if (line.parsedStatements[name] === undefined) line.parse({ text, name })
-    line.bind({ statement: name, values: this.#values })
-    if (shape === undefined) {
-      line.describe({ type: 'P' })
-      shapes.set(line, known)
-      this.#known = known
-    } else this.#shape = shape
-    line.execute({})
+    for (const { text, name = '', values } of this.#statements) {
+      const isParsed = line.parsedStatements[name] !== undefined || parsed.has(name)
+      if (!isParsed) line.parse({ text, name })
+      line.bind({ statement: name, values })
+      if (!parsed.has(name) && !(isParsed && known.has(name))) {
+        known.delete(name)
+        line.describe({ type: 'P' })
+      }
+      if (name !== '') parsed.add(name)
+      line.execute({})
+    }
     line.sync()
     line.stream.uncork()
+    this.#begin()
     return null
+  }
+
+  #begin(): void {
+    this.#current = []
+    this.#shape = this.#known.get(this.name ?? '') ?? NOTHING
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Column[] }): void {
@@ -92,22 +117,26 @@ export class Query<R extends object> implements pg.Submittable {
         const text = fields[at]
         if (text !== null) row[names[at] as string] = parsers[at]?.(text as string)
       }
-      this.#rows.push(row as R)
+      this.#current.push(row as R)
     } catch (error) {
-      this.#failed = error
+      this.unread.set(this.rows.length, error)
     }
   }
 
   /** Also one without rows has a shape: that of none. */
   handleCommandComplete(): void {
-    this.#known?.set(this.name, this.#shape)
+    const { name } = this
+    if (name !== undefined) this.#known.set(name, this.#shape)
+    this.rows.push(this.#current)
+    this.#begin()
   }
 
-  handleEmptyQuery(): void {}
+  handleEmptyQuery(): void {
+    this.handleCommandComplete()
+  }
 
   handleReadyForQuery(): void {
-    if (this.#failed === undefined) this.callback(null, this.#rows)
-    else this.callback(this.#failed)
+    this.callback(null)
   }
 
   handleError(error: unknown): void {

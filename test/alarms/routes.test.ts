@@ -17,6 +17,30 @@ async function refused(s: Stage, status: number, body: unknown): Promise<string[
 eachStore('alarms over HTTP', (store) => {
   const shared = sharedStage(store)
 
+  it('lists each as it is shown by its id, whatever its words', async () => {
+    const s = shared()
+    const words = [
+      '"quoted" \\ back\nline\ttab',
+      'zero\u200bwidth \u2028 line',
+      '😀 ünïcödé',
+      "it's",
+    ]
+    for (const [at, wake_message] of words.entries()) {
+      const delay_seconds = 60 + at / 3
+      await s.set({ kind: 'once', delay_seconds, label: wake_message, wake_message, payload: [at] })
+    }
+    await s.set({ kind: 'cron', cron_expr: '0 9 * * *', catch_up_within_seconds: 60 })
+    const ended = await s.set({ kind: 'once', delay_seconds: 5 })
+    await s.call('DELETE', `/v1/alarms/${ended.id}`)
+    const { data } = (await s.call('GET', '/v1/alarms')).body
+    expect(data).toHaveLength(words.length + 2)
+    for (const row of data as Row[]) {
+      const one = (await s.call('GET', `/v1/alarms/${row.id}`)).body
+      expect(row).toEqual(one)
+      expect(Object.keys(row)).toEqual(Object.keys(one))
+    }
+  })
+
   it('answers 201 with the whole view, empty fields left out', async () => {
     const s = shared()
     const once = await s.set({ kind: 'once', delay_seconds: 60, label: 'tea' })

@@ -2,8 +2,9 @@ import { request as httpRequest } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Operation } from '../../src/api/contract.ts'
 import { ERRORS } from '../../src/core/errors.ts'
-import { context, door, ID, noDb } from './door.ts'
+import { door, ID, noteOperations } from './door.ts'
 
 const app = door()
 const json = { 'content-type': 'application/json' }
@@ -251,14 +252,13 @@ describe('on the wire', () => {
     const left = new Promise<void>((done) => {
       hearOfIt = done
     })
-    const waiting = door({
-      context: async (caller) => {
-        caller.signal.addEventListener('abort', hearOfIt)
-        call.destroy()
-        await left
-        return context(noDb)(caller)
-      },
-    })
+    const run: Operation['run'] = async (ctx) => {
+      ctx.signal().addEventListener('abort', hearOfIt)
+      call.destroy()
+      await left
+      return { body: null }
+    }
+    const waiting = door({ operations: noteOperations.map((op) => ({ ...op, run })) })
     await waiting.listen({ host: '127.0.0.1', port: 0 })
     const target = (waiting.server.address() as AddressInfo).port
     const call = httpRequest({ port: target, host: '127.0.0.1', method: 'GET', path: '/v1/notes' })

@@ -7,7 +7,7 @@ import { appendEvents } from '../../src/features/sessions/event-rows.ts'
 import { putTimer } from '../../src/features/timers/rows.ts'
 import type { Db } from '../../src/store/db.ts'
 import { migrateUp } from '../../src/store/migrate.ts'
-import { ownedBy } from '../../src/store/owned.ts'
+import { ownedBy, readingOf } from '../../src/store/owned.ts'
 import { eachStore } from '../setup/stores.ts'
 import { ref } from '../setup/worlds.ts'
 import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
@@ -222,6 +222,21 @@ eachStore('invariant 12: row-level security', (store) => {
       expect(all, `no row in ${table}: furnish it, in this test`).toBeGreaterThanOrEqual(2)
       expect(await count(ownedBy(db, 'ann'), table), table).toBe(all / 2)
       expect(await count(ownedBy(db, 'nobody'), table), table).toBe(0)
+    }
+    // What many ask together shares round trips, and sees no more for that.
+    const asked = tables.flatMap((table) =>
+      ['ann', null, 'bea', 'nobody'].map((who) => ({ table, who })),
+    )
+    const counted = await Promise.all(
+      asked.map(({ table, who }) => {
+        const on = who === null ? db : ownedBy(db, who)
+        return count(readingOf(on) ?? on, table)
+      }),
+    )
+    for (const [at, { table, who }] of asked.entries()) {
+      const all = await count(db, table)
+      const seen = who === null ? all : who === 'nobody' ? 0 : all / 2
+      expect(counted[at], `${table} for ${who}`).toBe(seen)
     }
     const rows = await ownedBy(db, 'ann').query<{ user_id: string }>(
       'select user_id from wakeful.sessions',

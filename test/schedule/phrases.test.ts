@@ -351,3 +351,23 @@ describe('another time', () => {
       expect(isTimeOfDay(text), text).toBe(text === '9')
   })
 })
+
+describe('a phrase that is read again', () => {
+  it.each([
+    ['in 20 minutes', false],
+    ['tomorrow at 9am', false],
+    ['every weekday at 8:30', true],
+    ['every 45 minutes', true],
+  ])('%s', (text, isSame) => {
+    const first = parsePhrase(text, BERLIN)
+    const later = parsePhrase(text, { ...BERLIN, now: NOW + 86_400_000 })
+    const elsewhere = parsePhrase(text, { now: NOW, timezone: 'America/New_York' })
+    expect(later.schedule).toEqual(
+      isSame ? first.schedule : { ...first.schedule, at: atOf(first) + 86_400_000 },
+    )
+    expect(elsewhere.schedule.timezone).toBe('America/New_York')
+  })
+})
+
+const atOf = ({ schedule }: ReturnType<typeof parsePhrase>) =>
+  schedule.kind === 'once' ? (schedule.at ?? 0) : 0

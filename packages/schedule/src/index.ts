@@ -10,7 +10,14 @@ import type { Schedule } from './schedule.ts'
 
 export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
-export { formatLocal, hasOffset, instantIn, localInstant, tzDataVersion } from './instant.ts'
+export {
+  formatLocal,
+  hasOffset,
+  instantIn,
+  localDay,
+  localInstant,
+  tzDataVersion,
+} from './instant.ts'
 export { parseCron } from './parse.ts'
 export { cronSchedule, parsedOf } from './parsed.ts'
 export { atOtherTime, isTimeOfDay, parseFrequency, parsePhrase } from './phrase.ts'

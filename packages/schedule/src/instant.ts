@@ -10,6 +10,7 @@ import {
   MINUTE,
   SECOND,
   twoDigits,
+  weekday,
 } from './calendar.ts'
 import { instantOf, isZone, wallAt, zoneOf } from './zone.ts'
 
@@ -58,6 +59,12 @@ function toInstant(wall: number, timezone: string, match: RegExpExecArray): numb
   if (hours > 23 || minutes > 59) return null
   const offset = hours * HOUR + minutes * MINUTE
   return match[9] === '-' ? wall + offset : wall - offset
+}
+
+/** The number of the local day, and the day of its week from Sunday on. */
+export function localDay(at: number, timezone: string): { day: number; weekday: number } {
+  const day = Math.floor(wallAt(zoneOf(timezone), at) / DAY)
+  return { day, weekday: weekday(day) }
 }
 
 /** `2026-11-16 09:00 Europe/Berlin`; seconds only where they are not zero. */

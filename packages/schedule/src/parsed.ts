@@ -18,18 +18,29 @@ export function parsedOf({
   readonly timezone: string
 }): Parsed | ScheduleError {
   const key = `${timezone}\n${cron_expr}`
-  let parsed = read.get(key)
-  if (parsed === undefined) {
-    try {
-      parsed = parseCron(cron_expr, timezone)
-    } catch (error) {
-      if (!(error instanceof ScheduleError)) throw error
-      parsed = error
-    }
-    if (read.size >= READ_MAX) read.clear()
-    read.set(key, parsed)
+  const known = read.get(key)
+  if (known !== undefined) return known
+  try {
+    return remember(key, parseCron(cron_expr, timezone))
+  } catch (error) {
+    if (!(error instanceof ScheduleError)) throw error
+    return remember(key, error)
   }
+}
+
+function remember<P extends Parsed | ScheduleError>(key: string, parsed: P): P {
+  if (read.size >= READ_MAX) read.clear()
+  read.set(key, parsed)
   return parsed
+}
+
+/** The same for a phrase. Only what means the same at any time is kept, so not what `parse` refuses or a one-off. */
+export function parsedPhrase(text: string, timezone: string, parse: () => Parsed): Parsed {
+  const key = `${timezone}\n"${text}`
+  const known = read.get(key)
+  if (known !== undefined && !(known instanceof ScheduleError)) return known
+  const parsed = parse()
+  return parsed.schedule.kind === 'once' ? parsed : remember(key, parsed)
 }
 
 /** Null if it can no longer be parsed. */

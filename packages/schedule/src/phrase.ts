@@ -7,6 +7,7 @@ import { formatLocal, isoText, localInstant } from './instant.ts'
 import { nearest } from './nearest.ts'
 import { readOneOff } from './oneoff.ts'
 import { checkedZone, parseCron, parsed } from './parse.ts'
+import { parsedPhrase } from './parsed.ts'
 import { readRecurring } from './recurring.ts'
 import { type Parsed, quoted, type Schedule, ScheduleError } from './schedule.ts'
 import { Cursor, type ReadClock, tokenize } from './tokens.ts'
@@ -78,6 +79,14 @@ export function parsePhrase(
 ): Parsed {
   const trimmed = capped(text)
   const zone = checkedZone(options.timezone ?? 'UTC')
+  return parsedPhrase(trimmed, zone, () => readPhrase(trimmed, zone, options))
+}
+
+function readPhrase(
+  trimmed: string,
+  zone: string,
+  options: { readonly now: number; readonly near?: number },
+): Parsed {
   const instant = localInstant(trimmed, zone)
   if (instant !== null) return once(instant, zone, options.now, [])
   if (looksLikeCron(trimmed) || trimmed.toLowerCase() === 'once')

@@ -6,13 +6,14 @@ export type Schedule =
   | { kind: 'every'; everyMs: number; timezone: string; until?: number }
   | { kind: 'once'; at: number | null; timezone: string }
 
+/** Read-only, since what was parsed once is handed out again. */
 export interface Parsed {
-  schedule: Schedule
+  readonly schedule: Readonly<Schedule>
   /** A text that means the same when it is parsed again. */
-  canonical: string
-  description: string
+  readonly canonical: string
+  readonly description: string
   /** Every default that was assumed, in words. */
-  notes: string[]
+  readonly notes: readonly string[]
 }
 
 /** A refusal. Each error says what is wrong and what to write instead. */

@@ -39,10 +39,12 @@ const NOT_IANA = new Set(
 )
 const NAME = /^[A-Za-z][A-Za-z0-9_+/-]{1,63}$/
 
-/** By lower-case name, so that no spelling can make this grow beyond the number of zones. */
+/** By lower-case name and by the name itself, so that no spelling can make this grow beyond twice the number of zones. */
 const zones = new Map<string, Zone>()
 
 function findZone(name: string): Zone | null {
+  const spelled = zones.get(name)
+  if (spelled !== undefined) return spelled
   if (typeof name !== 'string' || name.length > 64 || !NAME.test(name)) return null
   const key = name.toLowerCase()
   const known = zones.get(key)
@@ -58,6 +60,8 @@ function findZone(name: string): Zone | null {
       changes: new Map(),
     }
     zones.set(key, zone)
+    // The usual spelling is found without looking at its letters.
+    zones.set(zone.name, zone)
     return zone
   } catch {
     return null

@@ -15,7 +15,7 @@ import {
   isZone,
   next,
   type Parsed,
-  parseCron,
+  parsedOf,
   parsePhrase,
   ScheduleError,
   zoneError,
@@ -24,9 +24,9 @@ import { MAX_FAILURES } from '../../core/backoff.ts'
 import { Refusal } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf, type EventType } from '../../core/session.ts'
-import type { AuditHead } from '../identity/audit.ts'
+import type { AuditEntry, AuditHead } from '../identity/audit.ts'
 import type { Priority } from '../intents/rules.ts'
-import type { AlarmFields, alarmTimes } from './fields.ts'
+import type { AlarmFields, AlarmRow, alarmTimes } from './fields.ts'
 import type { AlarmKind } from './rules.ts'
 
 export type Timing =
@@ -96,32 +96,57 @@ export function planAlarm(asked: Asked, now: Date): AlarmPlan {
   return { anchorAt: now, ...plan }
 }
 
-/** The row of a new alarm, but for what its columns begin with by themselves. */
-export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_FAILURES) {
+/** A row to be written, and who asked for it. */
+export interface NewAlarm extends AlarmRow {
+  readonly audit: AuditEntry | null
+}
+
+/** In one literal: a spread of twenty members took longer than all the rest. */
+export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_FAILURES): NewAlarm {
+  const { id, userId, ownerDid, agentId, fields, audit } = draft
+  const { name, priority, followsZone, traceparent, lineage } = draft
+  const { anchorAt: now, nextFireAt: at } = plan
   return {
-    ...draft.fields,
-    bucket: bucketOf(draft.userId),
-    id: draft.id,
-    owner_did: draft.ownerDid,
-    user_id: draft.userId,
-    agent_id: draft.agentId,
-    payload: draft.fields.payload?.text ?? '{}',
-    catch_up_within_seconds: draft.fields.catch_up_within_seconds ?? null,
-    max_failures: draft.fields.max_failures ?? maxFailures,
+    bucket: bucketOf(userId),
+    id,
+    owner_did: ownerDid,
+    user_id: userId,
+    label: fields.label,
     kind: plan.kind,
     fire_at: plan.fireAt,
     cron_expr: plan.cronExpr,
-    anchor_at: plan.anchorAt,
-    next_fire_at: plan.nextFireAt,
+    timezone: fields.timezone,
+    anchor_at: now,
+    next_fire_at: at,
+    scheduled_for: at,
+    due_at: at,
+    conversation_id: fields.conversation_id,
+    wake_message: fields.wake_message,
+    payload: fields.payload?.text ?? '{}',
+    status: 'active',
+    idempotency_key: fields.idempotency_key,
+    max_failures: fields.max_failures ?? maxFailures,
+    failure_count: 0,
+    last_error: '',
+    created_at: now,
+    last_fired_at: null,
+    agent_id: agentId,
+    missed_count: 0,
+    attempt: 0,
     delivery_id: newId(),
-    traceparent: draft.traceparent ?? null,
-    lineage: draft.lineage ?? null,
-    name: draft.name ?? '',
-    priority: draft.priority ?? 'normal',
-    follows_zone: draft.followsZone ?? false,
+    catch_up: fields.catch_up,
+    catch_up_within_seconds: fields.catch_up_within_seconds ?? null,
+    unattended: fields.unattended,
+    traceparent: traceparent ?? null,
+    lineage: lineage ?? null,
+    name: name ?? '',
+    priority: priority ?? 'normal',
+    follows_zone: followsZone ?? false,
+    paused_at: null,
+    now,
+    audit: audit ? { ...audit, objectId: id, owner: userId } : null,
   }
 }
-export type NewAlarm = ReturnType<typeof newAlarm>
 
 type Planned = Omit<AlarmPlan, 'anchorAt'>
 
@@ -134,7 +159,11 @@ function planTiming(draft: Asked, now: Date, errors: string[]): Planned | null {
       return once(new Date(now.getTime() + timing.ms))
     case 'cron':
       return attempt('cron_expr', errors, () =>
-        recurring(parseCron(timing.expr, draft.timezone), timing.expr.trim(), now),
+        recurring(
+          parsedOf({ cron_expr: timing.expr, timezone: draft.timezone }),
+          timing.expr.trim(),
+          now,
+        ),
       )
     case 'phrase':
       return attempt('schedule', errors, () => {
@@ -157,7 +186,8 @@ function once(at: Date, notes: readonly string[] = []): Planned {
   return { kind: 'once', fireAt: at, cronExpr: '', nextFireAt: at, notes }
 }
 
-function recurring(parsed: Parsed, cronExpr: string, now: Date): Planned {
+function recurring(parsed: Parsed | ScheduleError, cronExpr: string, now: Date): Planned {
+  if (parsed instanceof ScheduleError) throw parsed
   const from = now.getTime()
   const [at] = next(parsed.schedule, from, { anchor: from })
   if (at === undefined) throw new ScheduleError('it never fires again')

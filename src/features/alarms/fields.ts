@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
 import { MAX_FAILURES, MAX_FAILURES_MAX } from '../../core/backoff.ts'
-import { internal, oneOf, visible, visibleIfSet } from '../../core/columns.ts'
+import { internal, oneOf, type RowOf, visible, visibleIfSet } from '../../core/columns.ts'
 import {
   catchUpFields,
   cron,
@@ -106,4 +106,9 @@ export const ALARM = {
   paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),
   lineage: internal('text?'),
+}
+
+export interface AlarmRow extends RowOf<typeof ALARM> {
+  /** The database's time when it was read. */
+  readonly now: Date
 }

@@ -1,6 +1,7 @@
 /** Alarms: what an agent is to be woken for, when, and with which words. */
 
 import { z } from 'zod'
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import { describe, hasOffset } from '../../../packages/schedule/src/index.ts'
 import {
   type Actor,
@@ -8,9 +9,9 @@ import {
   idParam,
   listQuery,
   mergedPages,
-  newestPage,
   notify,
   operation,
+  pageFrom,
   pageOf,
   wakeClockIfSoon,
 } from '../../api/contract.ts'
@@ -31,9 +32,11 @@ import {
   cancelAlarm,
   fireAlarmNow,
   getAlarm,
+  type ListedAlarm,
   listAlarms,
   scopeWhere,
   searchAlarms,
+  type ToldAlarm,
 } from './rows.ts'
 import { ALARM_KINDS, ALARM_STATUSES, cronWords, nextFires } from './rules.ts'
 
@@ -130,21 +133,28 @@ export const alarmView = schemaOf(ALARM).extend({
   notes: z.array(z.string()).optional(),
 })
 
-/** The next times are told only while there are any. */
-export function alarmViewOf(row: AlarmRow, words?: string) {
+/** What is told beside the columns: the next times only while there are any. */
+function toldOf(row: ToldAlarm, words?: string) {
   const times = row.status === 'active' ? nextFires(row, row.now) : null
   return {
-    ...visibleOf(ALARM, row),
-    ...(times === null ? {} : { next_fire_at: row.next_fire_at, next_fires: times }),
+    ...(times !== null && { next_fire_at: row.next_fire_at, next_fires: times }),
     description: wordsFor(row),
     words: words ?? alarmWords(row, times ?? []),
   }
 }
 
-const nameOf = ({ label }: AlarmRow) => (label === '' ? 'Alarm' : `Alarm ${quoted(label)}`)
+export function alarmViewOf(row: AlarmRow, words?: string) {
+  return { ...visibleOf(ALARM, row), ...toldOf(row, words) }
+}
+
+/** The same of a row that PostgreSQL has printed. */
+const listedView = (row: ListedAlarm) =>
+  new RawJson(`${row.printed},${JSON.stringify(toldOf(row)).slice(1)}`)
+
+const nameOf = ({ label }: ToldAlarm) => (label === '' ? 'Alarm' : `Alarm ${quoted(label)}`)
 
 /** What is set, or what became of it. */
-export function alarmWords(row: AlarmRow, next: readonly Date[], notes: readonly string[] = []) {
+export function alarmWords(row: ToldAlarm, next: readonly Date[], notes: readonly string[] = []) {
   const { status, timezone, now, last_fired_at: fired, failure_count: failures } = row
   const times = timesText(next.length > 0 ? next : [row.next_fire_at], timezone, now)
   const set = row.kind === 'cron' ? `set: ${wordsFor(row)}. Next: ${times}.` : `set for ${times}.`
@@ -165,11 +175,11 @@ const cancelledWords = (row: AlarmRow) =>
     : `${nameOf(row)} had already ended as ${row.status}; nothing was changed.`
 
 /** With whose it is, for the audit log: an admin may have changed anybody's. */
-function told(row: AlarmRow, words: string) {
+function told(row: AlarmRow, words?: string) {
   return { body: alarmViewOf(row, words), about: { id: row.id, owner: row.user_id } }
 }
 
-function wordsFor(row: AlarmRow): string {
+function wordsFor(row: ToldAlarm): string {
   if (row.kind === 'cron') return cronWords(row)
   return describe({ kind: 'once', at: row.fire_at?.getTime() ?? null, timezone: row.timezone })
 }
@@ -198,8 +208,8 @@ const createAlarmOp = operation({
   output: alarmView,
   async run(ctx, { body }) {
     const userId = ctx.actor.userId ?? LOCAL_USER
-    const { kind, fire_at, delay_seconds, cron_expr, schedule, agent_id, ...fields } = body
-    const target = targetOf(ctx, agent_id)
+    const { fire_at, delay_seconds } = body
+    const target = targetOf(ctx, body.agent_id)
     // An instant or a delay means the same everywhere.
     const anywhere = delay_seconds !== undefined || (fire_at !== undefined && hasOffset(fire_at))
     const timezone =
@@ -216,10 +226,10 @@ const createAlarmOp = operation({
           agentId,
           timing: timingOf(body, timezone),
           fields: {
-            ...fields,
+            ...body,
             timezone,
             // A receiver at the wake URL has threads of its own.
-            conversation_id: fields.conversation_id ?? (agentId === null ? '' : MAIN_THREAD),
+            conversation_id: body.conversation_id ?? (agentId === null ? '' : MAIN_THREAD),
           },
           errors: target.errors,
           traceparent: ctx.traceparent ?? null,
@@ -233,8 +243,9 @@ const createAlarmOp = operation({
       throw new Refusal('conflict', 'idempotency_key: another agent of this person has used it')
     if (deduped) return { status: 200, body: { ...alarmViewOf(row), deduped } }
     wakeClockIfSoon(ctx, row.next_fire_at, row.now)
+    if (notes.length === 0) return told(row)
     const { body: view, about } = told(row, alarmWords(row, nextFires(row, row.now), notes))
-    return { body: { ...view, notes: notes.length > 0 ? notes : undefined }, about }
+    return { body: { ...view, notes }, about }
   },
 })
 
@@ -269,7 +280,8 @@ const listAlarmsOp = operation({
       query.q === undefined
         ? { rows: await listAlarms(ctx.db, asked), end: null }
         : await searchAlarms(ctx.db, asked, query.q)
-    return newestPage(rows, query.limit, (row) => alarmViewOf(row), end)
+    const at = (row: ListedAlarm) => [row.created_text, row.id]
+    return pageFrom(rows, query.limit, { at, view: listedView, end })
   },
 })
 

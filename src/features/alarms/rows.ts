@@ -1,19 +1,17 @@
 /** Alarms as their owners see them: set, list, read, cancel, fire now. What happens to a slot is in `alarm-slots.ts`. */
 
-import { listOf, type RowOf, typesOf } from '../../core/columns.ts'
+import { listOf, printedOf, typesOf } from '../../core/columns.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place } from '../../store/due.ts'
 import { type PageQuery, pageText, readOne, type Table, type Where } from '../../store/page.ts'
-import { rows, statement } from '../../store/statement.ts'
+import { List, rows, rowsOf, statement } from '../../store/statement.ts'
+import { auditColumns, insertAudit } from '../identity/audit-rows.ts'
 import type { NewAlarm } from './draft.ts'
-import { ALARM } from './fields.ts'
+import { ALARM, type AlarmRow } from './fields.ts'
 
-export interface AlarmRow extends RowOf<typeof ALARM> {
-  /** The database's time when it was read. */
-  readonly now: Date
-}
+export type { AlarmRow } from './fields.ts'
 
 const ROW = `${listOf(ALARM)}, ${NOW} as now`
 const ALARMS: Table<AlarmRow> = {
@@ -21,8 +19,34 @@ const ALARMS: Table<AlarmRow> = {
   columns: ROW,
   where: 'parent_id is null',
 }
-/** A row of a list. */
-type Listed = AlarmRow & Place
+/** What a list needs of a row beside its visible columns, which PostgreSQL prints. */
+const TOLD = [
+  ...([
+    'id',
+    'label',
+    'kind',
+    'fire_at',
+    'cron_expr',
+    'timezone',
+    'anchor_at',
+    'next_fire_at',
+  ] as const),
+  ...([
+    'wake_message',
+    'status',
+    'failure_count',
+    'last_error',
+    'last_fired_at',
+    'agent_id',
+  ] as const),
+]
+export type ToldAlarm = Pick<AlarmRow, (typeof TOLD)[number] | 'now'>
+/** A row of a list, printed but for the brace that ends it. */
+export type ListedAlarm = ToldAlarm & Place & { readonly printed: string }
+const LISTED: Table<ListedAlarm> = {
+  ...{ from: ALARMS.from, where: 'parent_id is null' },
+  columns: `${TOLD.join(', ')}, ${NOW} as now, ${printedOf(ALARM)} as printed`,
+}
 
 /** Whose alarms may be seen: one agent's (its DID), one person's, or everybody's. */
 export interface AlarmScope {
@@ -47,14 +71,25 @@ export const ALARM_GIVEN = typesOf(ALARM, [
 ])
 const NAMES = Object.keys(ALARM_GIVEN)
 
-/** Sorted by key, so that two batches with the same keys wait for one another instead of for each other. */
+/**
+ * With their entries in the audit log, but for those whose key existed. Sorted by key, so that two batches with the same keys wait for one
+ * another instead of for each other.
+ */
 const INSERT = statement(
-  { i: rows(ALARM_GIVEN) },
-  ({ i }) => `insert into wakeful.alarms (${NAMES}, scheduled_for, due_at, created_at, updated_at)
-  select ${NAMES}, next_fire_at, next_fire_at, ${NOW}, ${NOW} from ${i}
-  order by bucket, owner_did, idempotency_key
-  on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
-  returning id, created_at`,
+  {
+    i: new List<NewAlarm>([
+      ...rows(ALARM_GIVEN).columns,
+      ...rowsOf(auditColumns<NewAlarm>(({ audit }) => audit)).columns,
+    ]),
+  },
+  ({ i }) => `with i as materialized (select * from ${i}),
+  made as (
+    insert into wakeful.alarms (${NAMES}, scheduled_for, due_at, created_at, updated_at)
+    select ${NAMES}, next_fire_at, next_fire_at, ${NOW}, ${NOW} from i order by bucket, owner_did, idempotency_key
+    on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
+    returning id, created_at),
+  audited as (${insertAudit('i', `(idempotency_key = '' or id = any(array(select id from made)))`)})
+  select id, created_at from made`,
 )
 
 export interface SetAlarm {
@@ -74,19 +109,13 @@ export async function insertAlarms(
   const known = rest.length === 0 ? new Map<string, AlarmRow>() : await alarmsByKey(db, rest)
   const set = new Map<string, SetAlarm>()
   for (const alarm of alarms) {
-    const createdAt = fresh.get(alarm.id)
-    const row = createdAt === undefined ? known.get(keyOf(alarm)) : freshRow(alarm, createdAt)
+    const at = fresh.get(alarm.id)
+    // As the statement above wrote it: to read it back would cost more than to write it.
+    const row = at === undefined ? known.get(keyOf(alarm)) : { ...alarm, created_at: at, now: at }
     if (row === undefined) throw new Error(`alarm ${alarm.id} was not written`)
-    set.set(alarm.id, { row, deduped: createdAt === undefined })
+    set.set(alarm.id, { row, deduped: at === undefined })
   }
   return set
-}
-
-/** The row as the statement above wrote it: to read it back would cost more than to write it. */
-function freshRow(alarm: NewAlarm, createdAt: Date): AlarmRow {
-  const { next_fire_at: at } = alarm
-  const written = { created_at: createdAt, now: createdAt }
-  return { ...alarm, ...BEGINNING, scheduled_for: at, due_at: at, ...written }
 }
 
 type Keyed = Pick<NewAlarm, 'bucket' | 'owner_did' | 'idempotency_key'>
@@ -125,10 +154,10 @@ export function within(scope: AlarmScope, first: number): { where: string; value
 }
 
 /** Newest first. */
-export function listAlarms(db: Db, page: PageQuery): Promise<Listed[]> {
-  const { text, values } = pageText(db, ALARMS, page)
+export function listAlarms(db: Db, page: PageQuery): Promise<ListedAlarm[]> {
+  const { text, values } = pageText(db, LISTED, page)
   // Without statistics, as after many were set at once, the planner would sort them all for one page.
-  return oneInOrder<Listed>(db, `${text} limit $${values.length}::int`, values)
+  return oneInOrder<ListedAlarm>(db, `${text} limit $${values.length}::int`, values)
 }
 
 /** How many alarms one search looks at: words that occur nowhere cost no more than these rows. */
@@ -139,14 +168,14 @@ export async function searchAlarms(
   db: Db,
   page: PageQuery,
   containing: string,
-): Promise<{ rows: Listed[]; end: readonly [string, string] | null }> {
-  const { text, values } = pageText(db, ALARMS, page)
+): Promise<{ rows: ListedAlarm[]; end: readonly [string, string] | null }> {
+  const { text, values } = pageText(db, LISTED, page)
   const limit = values.length
   const wanted = `lower($${values.push(containing)}::text)`
   const rows = await claimTx(db, (tx) =>
-    tx.query<Listed & { found: boolean; nth: number }>(
+    tx.query<ListedAlarm & { found: boolean; nth: number }>(
       `select * from (
-       select a.*, (row_number() over (order by a.created_at desc, a.id desc))::int as nth,
+       select a.*, (row_number() over (order by a.created_text desc, a.id desc))::int as nth,
          position(${wanted} in lower(a.label)) > 0 or position(${wanted} in lower(a.wake_message)) > 0 as found
        from (${text} limit ${SEARCHED_MAX}) a) b
      where found or nth = ${SEARCHED_MAX} order by nth limit $${limit}::int`,

@@ -208,7 +208,13 @@ export function skippedAlarm(
 }
 
 /** The next times while it is active: the one it waits for, then what follows. */
-export function nextFires(alarm: AlarmTerms & AlarmState, now: Date): Date[] {
+export function nextFires(
+  alarm: Pick<
+    AlarmTerms & AlarmState,
+    'status' | 'kind' | 'cron_expr' | 'timezone' | 'anchor_at' | 'next_fire_at'
+  >,
+  now: Date,
+): Date[] {
   if (alarm.status !== 'active') return []
   const schedule = alarm.kind === 'once' ? null : cronSchedule(alarm)
   return nextTimes(alarm.next_fire_at, schedule, alarm.anchor_at, now)

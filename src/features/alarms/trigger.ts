@@ -25,7 +25,6 @@ import {
 import type { Db } from '../../store/db.ts'
 import { ALARMS, claimTx, databaseNow, WAKES } from '../../store/due.ts'
 import { lastEventsOf } from '../../store/slots.ts'
-import { writeAudit } from '../identity/audit-rows.ts'
 import { agentDids, agentOf } from '../identity/key-rows.ts'
 import { recordMissed } from '../people/missed-rows.ts'
 import { writeScheduleAsks } from '../schedules/trigger.ts'
@@ -172,26 +171,6 @@ export interface AlarmSet extends SetAlarm {
  * `maxFailures`: of those that do not say.
  */
 export async function setAlarms(
-  db: Db,
-  drafts: readonly AlarmDraft[],
-  maxFailures?: number,
-): Promise<(AlarmSet | Refusal)[]> {
-  if (!drafts.some((draft) => draft.audit)) return setEach(db, drafts, maxFailures)
-  return db.tx(async (tx) => {
-    const set = await setEach(tx, drafts, maxFailures)
-    await writeAudit(
-      tx,
-      drafts.flatMap(({ id, audit, userId }, index) => {
-        const made = set[index]
-        const fresh = made !== undefined && !(made instanceof Refusal) && !made.deduped
-        return audit && fresh ? { ...audit, objectId: id, owner: userId } : []
-      }),
-    )
-    return set
-  })
-}
-
-async function setEach(
   db: Db,
   drafts: readonly AlarmDraft[],
   maxFailures?: number,

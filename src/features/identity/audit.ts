@@ -18,15 +18,10 @@ export interface AuditEntry extends AuditHead {
 const SUMMARY_MAX = 500
 
 /** The names of what was given, not the values: those may be private. Names come from schemas, so they are ours. */
-export function fieldNames(...parts: readonly unknown[]): string {
-  const names = parts.flatMap((part) =>
-    typeof part === 'object' && part !== null
-      ? Object.entries(part).flatMap(([name, value]) => (isGiven(value) ? [name] : []))
-      : [],
-  )
-  return names.join(', ').slice(0, SUMMARY_MAX)
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== ''
+export function fieldNames(part: unknown): string {
+  if (typeof part !== 'object' || part === null) return ''
+  let names = ''
+  for (const [name, value] of Object.entries(part))
+    if (value !== undefined && value !== '') names += names === '' ? name : `, ${name}`
+  return names.slice(0, SUMMARY_MAX)
 }

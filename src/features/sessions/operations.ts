@@ -17,6 +17,7 @@ import { Refusal } from '../../core/errors.ts'
 import { sessionKey, timezone } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf, type EventType, type SessionRef, TEXT_MAX_BYTES } from '../../core/session.ts'
+import { both } from '../../store/db.ts'
 import { rememberZone } from '../people/rows.ts'
 import { timerView, timerViewSchema } from '../timers/operations.ts'
 import { listTimers, type TimerRow } from '../timers/rows.ts'
@@ -218,9 +219,13 @@ const getSessionOp = operation({
   output: headSchema,
   async run(ctx, { params }) {
     const session = sessionOf(ctx.actor, params.session_key)
-    const head = await getSession(ctx.db, session)
+    const [head, timers] = await both(
+      ctx.db,
+      (db) => getSession(db, session),
+      (db) => listTimers(db, session, 'pending'),
+    )
     if (head === null) throw sessionNotFound(session.key)
-    return { body: headView(ctx, head, await listTimers(ctx.db, session, 'pending')) }
+    return { body: headView(ctx, head, timers) }
   },
 })
 

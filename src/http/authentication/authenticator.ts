@@ -78,8 +78,9 @@ export class Authenticator {
   }
 
   /** The actor of a request, or a refusal. `address` is where it came from. */
-  async authenticate(headers: IncomingHttpHeaders, address = ''): Promise<Actor> {
-    return (await this.#standing(headers, address)).actor
+  authenticate(headers: IncomingHttpHeaders, address = ''): Actor | Promise<Actor> {
+    const known = this.#standing(headers, address)
+    return known instanceof Promise ? known.then(({ actor }) => actor) : known.actor
   }
 
   /** The actor of a socket, by its ticket where it has one, and for how long. */
@@ -122,17 +123,24 @@ export class Authenticator {
     await this.#note()
   }
 
-  async #standing(headers: IncomingHttpHeaders, address: string): Promise<Known> {
-    const known = this.#options.auth === 'open' ? OPEN : await this.#bearer(headers, address)
-    return { ...known, actor: actingAs(known.actor, headers['wakeful-act-as']) }
+  /** At once for a key that was verified a moment ago. */
+  #standing(headers: IncomingHttpHeaders, address: string): Known | Promise<Known> {
+    const known = this.#options.auth === 'open' ? OPEN : this.#bearer(headers, address)
+    const actAs = headers['wakeful-act-as']
+    if (known instanceof Promise) return known.then((each) => actingAs(each, actAs))
+    return actingAs(known, actAs)
   }
 
-  async #bearer(headers: IncomingHttpHeaders, address: string): Promise<Known> {
+  #bearer(headers: IncomingHttpHeaders, address: string): Known | Promise<Known> {
     const shown = /^Bearer ([\x21-\x7e]{1,8192})$/i.exec(bearerOf(headers))?.[1]
     if (shown === undefined) throw new Refusal('unauthenticated', NO_KEY)
     const digest = hash('sha256', shown, 'base64url')
     const known = this.#known.get(digest)
     if (known !== undefined && this.#elapsedMs() < known.untilMs) return known
+    return this.#found(digest, shown, address)
+  }
+
+  async #found(digest: string, shown: string, address: string): Promise<Known> {
     const found = this.#lookups.isWrong(digest) ? null : await this.#ask(digest, shown)
     if (found !== null) return found
     this.#known.delete(digest)
@@ -279,8 +287,9 @@ function bearerOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): str
 }
 
 /** Admin and service may act for one owner, named by DID or by a bare user id. */
-function actingAs(actor: Actor, header: string | string[] | undefined): Actor {
-  if (header === undefined) return actor
+function actingAs(known: Known, header: string | string[] | undefined): Known {
+  if (header === undefined) return known
+  const { actor } = known
   if (actor.role !== 'admin' && actor.role !== 'service') {
     throw new Refusal('forbidden', 'Wakeful-Act-As: is for admin and service; leave it out')
   }
@@ -293,5 +302,5 @@ function actingAs(actor: Actor, header: string | string[] | undefined): Actor {
     )
   }
   const ownerDid = name === userId ? ownerDidOf(userId) : name
-  return { ...actor, userId, ownerDid, actAs: true }
+  return { ...known, actor: { ...actor, userId, ownerDid, actAs: true } }
 }
