@@ -123,9 +123,10 @@ if (
     run('npx', ['tsc', '-p', 'tsconfig.build.json'])
     run('node', ['scripts/bundle.mjs'])
   })
-  once('dist/.docs', ['docs', 'scripts/docs', 'src', 'packages'], () =>
-    run('node', ['--import', 'tsx', 'scripts/docs/write.mjs']),
-  )
+  once('dist/.docs', ['docs', 'scripts/docs', 'scripts/compress.mjs', 'src', 'packages'], () => {
+    run('node', ['--import', 'tsx', 'scripts/docs/write.mjs'])
+    run('node', ['scripts/compress.mjs', 'dist/docs'])
+  })
   // A data directory with the schema in it, so that a first start needs no initdb.
   once(
     'dist/.prepared',
@@ -136,9 +137,10 @@ if (
     },
   )
   if (existsSync('packages/console/vite.config.ts')) {
-    once('dist/.console', ['packages/console', 'package-lock.json'], () => {
+    once('dist/.console', ['packages/console', 'package-lock.json', 'scripts/compress.mjs'], () => {
       console.error('wakeful: building the console …')
       run('npm', ['run', 'build', '--workspace', 'packages/console', '--silent'])
+      run('node', ['scripts/compress.mjs', 'dist/console'])
     })
   }
 }

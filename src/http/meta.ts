@@ -82,6 +82,12 @@ const TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
 }
 
+/** How a page may be compressed, the end of its name then, and a header that accepts it. A weight of zero is no acceptance. */
+const ENCODINGS = [
+  ['br', '.br', /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i],
+  ['gzip', '.gz', /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i],
+] as const
+
 /** The documentation, which the build has written; read when the first page is asked for. */
 function docsRoutes(folder: string): Record<string, Answerer> {
   let built: { readonly names: ReadonlySet<string>; readonly policy: string } | undefined
@@ -94,20 +100,27 @@ function docsRoutes(folder: string): Record<string, Answerer> {
     const policy = `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'`
     return { names: new Set(names.map((name) => name.replaceAll('\\', '/'))), policy }
   }
-  const send = (reply: FastifyReply, name: string) => {
+  const send = (reply: FastifyReply, { headers }: FastifyRequest, name: string) => {
     built ??= read()
     const type = TYPES[name.split('.').at(-1) ?? '']
     if (type === undefined || !built.names.has(name))
       throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
     if (name.endsWith('.html')) reply.header('content-security-policy', built.policy)
-    return reply.header('content-type', type).send(createReadStream(join(folder, name)))
+    const { names } = built
+    const accepted = String(headers['accept-encoding'] ?? '')
+    const [encoding, end = ''] =
+      ENCODINGS.find(([, end, pattern]) => pattern.test(accepted) && names.has(name + end)) ?? []
+    if (encoding !== undefined) reply.header('content-encoding', encoding)
+    return reply
+      .headers({ 'content-type': type, vary: 'accept-encoding' })
+      .send(createReadStream(join(folder, name + end)))
   }
   return {
-    '/llms.txt': (reply) => send(reply, 'llms.txt'),
-    '/docs': (reply) => send(reply, 'root.html'),
+    '/llms.txt': (reply, request) => send(reply, request, 'llms.txt'),
+    '/docs': (reply, request) => send(reply, request, 'root.html'),
     '/docs/*': (reply, request) => {
       const url = request.url.split('?', 1)[0] ?? ''
-      return send(reply, url.slice('/docs/'.length) || 'index.html')
+      return send(reply, request, url.slice('/docs/'.length) || 'index.html')
     },
   }
 }

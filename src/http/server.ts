@@ -167,10 +167,23 @@ export function createServer(options: ServerOptions): FastifyInstance {
     addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)
   refuseOtherMethods(app, options.operations)
   if (hasConsole) {
-    app.register(fastifyStatic, { root: options.console, wildcard: false })
+    app.register(fastifyStatic, {
+      root: options.console,
+      wildcard: false,
+      globIgnore: ['**/*.br', '**/*.gz'],
+      preCompressed: true,
+      cacheControl: false,
+      // The names of assets hold a hash of what is in them.
+      setHeaders(response, path) {
+        response.setHeader('cache-control', path.includes('/assets/') ? FOREVER : 'no-cache')
+        response.setHeader('vary', 'accept-encoding')
+      },
+    })
   }
   return app
 }
+
+const FOREVER = 'public, max-age=31536000, immutable'
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] ?? '/'
 

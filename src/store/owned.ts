@@ -3,7 +3,7 @@
  * the engine's rights and naming the owner, in the same round trip as `begin`. On the embedded store too, whose
  * own user would pass by every policy. With an agent it sees only the rows of that agent.
  */
-import { type Db, retryContention, type TxOptions } from './db.ts'
+import { type Db, isContention, retryContention, type TxOptions } from './db.ts'
 import type { Owner } from './pipeline.ts'
 import { OWNER_ROLE } from './roles.ts'
 
@@ -69,7 +69,11 @@ export function readingOf(db: Db): Db | null {
           ...(db.shards === undefined ? {} : { shards: db.shards }),
           now: () => db.now(),
           time: () => db.time(),
-          query: (text, values = []) => retryContention(() => pipeline.query(text, values, owner)),
+          query: <R extends object>(text: string, values: readonly unknown[] = []) =>
+            pipeline.query<R>(text, values, owner).catch((error: unknown) => {
+              if (!isContention(error)) throw error
+              return retryContention(() => pipeline.query<R>(text, values, owner))
+            }),
           exec: (text) => db.exec(text),
           tx: (work, options) => db.tx(work, options),
         }

@@ -31,7 +31,9 @@ interface Read {
 export interface PipelineOptions {
   /** Runs `work` with a connection. */
   connected(work: (client: pg.PoolClient) => Promise<void>): Promise<void>
-  bound(client: pg.PoolClient, read: Pick<Read, 'text' | 'values' | 'owner'>): Promise<Bound>
+  /** What statements take that want to know the time; rarely asks for it. */
+  instant(client: pg.PoolClient): string | Promise<string>
+  bound(read: Pick<Read, 'text' | 'values' | 'owner'>, instant: string): Bound
   readonly parserOf: (oid: number) => (text: string) => unknown
 }
 
@@ -86,6 +88,9 @@ export class Pipeline {
   }
 
   async #ask(client: pg.PoolClient, reads: readonly Read[]): Promise<void> {
+    const { instant: instantOf, bound, parserOf } = this.#options
+    const asked = instantOf(client)
+    const instant = typeof asked === 'string' ? asked : await asked
     const ordered = reads.toSorted((a, b) => byOwner(a.owner, b.owner))
     const statements: Bound[] = []
     const readOf: (Read | null)[] = []
@@ -97,9 +102,8 @@ export class Pipeline {
         statements.push(scopeOf(owner))
       }
       readOf.push(read)
-      statements.push(await this.#options.bound(client, read))
+      statements.push(bound(read, instant))
     }
-    const { parserOf } = this.#options
     const { query, error } = await new Promise<{ query: Query<object>; error: unknown }>((done) => {
       const query = new Query<object>(statements, parserOf, (error) => done({ query, error }))
       client.query(query)

@@ -199,10 +199,14 @@ function pipelineOf(pooled: Pooled, pulse: ConnectionHealth): Pipeline {
   const owned = { ...pooled, known: new Map<string, Prepared>() }
   return new Pipeline({
     connected: (work) => pulse.of(withClient(pooled, work)),
-    async bound(client, { text: written, values, owner }) {
+    instant(client) {
+      const reckoned = time.reckoned()
+      return reckoned === null ? timeOf(time, client).then(instantText) : instantText(reckoned)
+    },
+    bound({ text: written, values, owner }, instant) {
       const { text, name, timed } = prepare(owner === null ? pooled : owned, written)
       const given = values.map(parameter)
-      if (timed && given[0] === null) given[0] = instantText(await timeOf(time, client))
+      if (timed && given[0] === null) given[0] = instant
       return { text, name, values: given }
     },
     parserOf,
