@@ -1,9 +1,8 @@
 -- Record what became of delivered effects.
 prepare record_receipts as
 with r as materialized (
-    select bucket, key, position, bool_or(outcome = 'completed') as done,
-           count(*) filter (where outcome = 'attempted')::int as attempts
-    from unnest($2::smallint[], $3::text[], $4::bigint[], $5::text[]) r(bucket, key, position, outcome) group by bucket, key, position order by bucket, key, position)
+    select bucket, key, position, bool_or(done) as done, sum(attempts)::int as attempts
+    from unnest($2::smallint[], $3::text[], $4::bigint[], $5::boolean[], $6::int[]) r(bucket, key, position, done, attempts) group by bucket, key, position order by bucket, key, position)
   update wakeful.effects e
   set status = case when r.done then 'completed' when e.status = 'failed' then 'failed' else 'executing' end,
       delivered_by = case when r.done then e.channel end, delivered_at = case when r.done then /* now */ $1::timestamptz end,

@@ -26,15 +26,23 @@ const PING_MS = 30_000
 const FRAMES_WAITING_MAX = 64
 const PATH = /^\/v1\/sessions\/([^/]+)\/socket$/
 
+/** What is sent to a corked stream leaves together. */
+interface Corks {
+  cork(): void
+  uncork(): void
+}
+
 /** The channel, as this door sees it. */
 export interface SocketHub {
   join(
     session: SessionRef,
-    wire: WebSocket,
+    wire: WebSocket & Corks,
     options: { acks: boolean; eventsAfter: number | null; doneSeq: number },
   ): () => void
   /** False when the id is no message of this session. */
   acknowledge(session: SessionRef, id: string): Promise<boolean>
+  /** The same for a message that waits here for it, without looking it up; null for any other. */
+  acknowledgeOpen?(session: SessionRef, id: string): Promise<boolean> | null
 }
 
 export interface SocketOptions {
@@ -94,7 +102,11 @@ export function openSockets(options: SocketOptions): SocketDoor {
           alive.add(socket)
           visitors.add(socket, visit.standing)
           socket.on('pong', () => alive.add(socket))
-          serve(socket, visit, { ...options, isGone: () => visitors.wasDismissed(socket) })
+          const wire = Object.assign(socket, {
+            cork: () => stream.cork(),
+            uncork: () => stream.uncork(),
+          })
+          serve(wire, visit, { ...options, isGone: () => visitors.wasDismissed(socket) })
         })
       })
       .catch((error) => {
@@ -195,7 +207,7 @@ async function headOf(ctx: Context, session: SessionRef) {
   return getSession(contextOf(ctx, session.userId).db, session)
 }
 
-function serve(socket: WebSocket, visit: Visit, options: Serving): void {
+function serve(socket: WebSocket & Corks, visit: Visit, options: Serving): void {
   const { session, ctx } = visit
   let leave: (() => void) | null = null
   let closed = false
@@ -217,6 +229,16 @@ function serve(socket: WebSocket, visit: Visit, options: Serving): void {
     })
   let waiting = 0
   socket.on('message', (data, isBinary) => {
+    const id = waiting > 0 || isBinary ? undefined : ACK.exec(String(data))?.[1]
+    if (id !== undefined && !options.isGone()) {
+      const written = options.hub.acknowledgeOpen?.(session, id) ?? null
+      if (written !== null) {
+        const told = written.then(undefined, (error) => refuseFrame(socket, options, error))
+        // A pong says that what was acknowledged before it is written.
+        turn = turn.then(() => told).then(() => undefined)
+        return
+      }
+    }
     if (++waiting >= FRAMES_WAITING_MAX) socket.pause()
     turn = turn
       .then(() => answer(socket, visit, options, isBinary ? null : String(data)))
@@ -248,13 +270,20 @@ async function answer(
   try {
     await take(socket, visit, options, text)
   } catch (error) {
-    const refusal = requestRefusal(error)
-    if (refusal.code === 'internal') options.onError(error)
-    const { title } = ERRORS[refusal.code]
-    if (socket.readyState === socket.OPEN)
-      socket.send(writeJson({ type: 'error', title, errors: refusal.errors }))
+    refuseFrame(socket, options, error)
   }
 }
+
+function refuseFrame(socket: WebSocket, { onError }: SocketOptions, error: unknown): void {
+  const refusal = requestRefusal(error)
+  if (refusal.code === 'internal') onError(error)
+  const { title } = ERRORS[refusal.code]
+  if (socket.readyState === socket.OPEN)
+    socket.send(writeJson({ type: 'error', title, errors: refusal.errors }))
+}
+
+/** As our own clients write it; any other form is read as a frame. */
+const ACK = /^\{"type":"ack","id":"([0-9a-f-]{36})"\}$/
 
 const FRAMES =
   'a frame is {"type":"user_message","text":…,"id"?:…}, {"type":"ack","id":…} or {"type":"ping"}'

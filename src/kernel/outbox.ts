@@ -66,11 +66,22 @@ const EVERYWHERE_MS = 1000
 /** How often it is asked whether the database has lost what was sent; after an error at once. */
 const WENT_BACK_MS = 1000
 const RECEIPTS_QUEUE_MAX = 1_000_000
+/** What is acknowledged sooner than this is written once, attempt and arrival together. */
+const LATE_MS = 250
+
+interface HeldAttempt {
+  readonly receipt: Receipt
+  readonly atMs: number
+  attempts: number
+}
 
 export class OutboxService implements Service {
   readonly name = 'outbox'
   readonly #options: OutboxOptions
   readonly #receipts: GroupCommit<Receipt, boolean>
+  /** Messages that were sent and not acknowledged yet, by session and position. */
+  readonly #held = new Map<string, HeldAttempt>()
+  #writing: NodeJS.Timeout | null = null
   /** Sessions to look at now. None and no hint to look everywhere: it is a poll, and that looks everywhere too. */
   #keys = new Set<string>()
   #everywhere = true
@@ -83,7 +94,7 @@ export class OutboxService implements Service {
     this.#receipts = new GroupCommit({
       commit: async (receipts) => {
         const changed = await recordReceipts(options.commits, receipts)
-        return receipts.map((receipt) => changed.has(`${receipt.key} ${receipt.position}`))
+        return receipts.map((receipt) => changed.has(nameOf(receipt)))
       },
       batchMax: RECEIPTS_MAX,
       lanes: 1,
@@ -93,9 +104,44 @@ export class OutboxService implements Service {
     })
   }
 
-  /** For the channel's own acknowledgements. */
+  /** For the channel's own acknowledgements, and for who wants to be behind all attempts at a session. */
   record(receipt: Receipt): Promise<boolean> {
-    return this.#receipts.submit(receipt)
+    if (receipt.outcome === 'attempted') {
+      this.#writeHeld((held) => held.receipt.key === receipt.key)
+      return this.#receipts.submit(receipt)
+    }
+    const name = nameOf(receipt)
+    const held = this.#held.get(name)
+    if (held === undefined) return this.#receipts.submit(receipt)
+    this.#held.delete(name)
+    return this.#receipts.submit({ ...receipt, attempts: held.attempts })
+  }
+
+  #hold(receipt: Receipt): void {
+    const name = nameOf(receipt)
+    const held = this.#held.get(name)
+    if (held === undefined) this.#held.set(name, { receipt, atMs: performance.now(), attempts: 1 })
+    else held.attempts++
+    this.#writing ??= setTimeout(() => this.#writeLate(), LATE_MS).unref()
+  }
+
+  #writeLate(): void {
+    this.#writing = null
+    const beforeMs = performance.now() - LATE_MS
+    this.#writeHeld(({ atMs }) => atMs <= beforeMs)
+    if (this.#held.size > 0) this.#writing = setTimeout(() => this.#writeLate(), LATE_MS).unref()
+  }
+
+  #writeHeld(isMeant: (held: HeldAttempt) => boolean): void {
+    for (const [name, held] of this.#held) {
+      if (!isMeant(held)) continue
+      this.#held.delete(name)
+      this.#submit({ ...held.receipt, attempts: held.attempts })
+    }
+  }
+
+  #submit(receipt: Receipt): void {
+    this.#receipts.submit(receipt).catch((error) => this.#options.meter.trouble('receipts', error))
   }
 
   /** Narrows the next tick to these sessions, or widens it to all. */
@@ -145,11 +191,13 @@ export class OutboxService implements Service {
   }
 
   async settle(): Promise<void> {
+    this.#writeHeld(() => true)
     await this.#receipts.idle()
   }
 
   async close(): Promise<void> {
-    await this.#receipts.idle()
+    if (this.#writing !== null) clearTimeout(this.#writing)
+    await this.settle()
   }
 
   /** Before anything is sent: after a failover that lost commits, positions are given out a second time. */
@@ -171,11 +219,9 @@ export class OutboxService implements Service {
       // A watcher of the log sees an event before the answer to it.
       await this.#show(channel, [...new Set(rows.map((row) => row.session_key))])
       const receipts = channel.offer(rows)
-      for (const receipt of receipts) {
-        this.#receipts
-          .submit(receipt)
-          .catch((error) => this.#options.meter.trouble('receipts', error))
-      }
+      for (const receipt of receipts)
+        if (receipt.outcome === 'attempted') this.#hold(receipt)
+        else this.#submit(receipt)
       if (receipts.length > 0) this.#options.meter.delivered(channel.name, receipts.length)
       did += receipts.length
       more ||= receipts.length >= EFFECTS_MAX
@@ -195,6 +241,8 @@ export class OutboxService implements Service {
     return { did, more }
   }
 }
+
+const nameOf = ({ key, position }: Receipt) => `${key} ${position}`
 
 function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
   for (let start = 0; start < all.length; start += size) yield all.slice(start, start + size)

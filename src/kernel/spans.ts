@@ -1,6 +1,7 @@
 /** The engine's spans: which there are, and what each says. */
 
 import type { Attributes, Span, Tracer } from '../core/trace/trace.ts'
+import type { Undelivered } from '../features/sessions/effect-rows.ts'
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import type { Committed, Finished } from './commit.ts'
 import type { DeliveryRecord } from './meter.ts'
@@ -112,5 +113,27 @@ export function wakeSpan(tracer: Tracer, type: string, call: WakeCall): Span {
 export function endDelivery(span: Span, { result, error }: DeliveryRecord): void {
   span.set({ 'wakeful.result': result })
   if (error !== null) span.fail(error)
+  span.end()
+}
+
+/** From the first sending to the acknowledgement, or to the last socket's leaving. */
+export function socketDeliverySpan(tracer: Tracer, row: Undelivered): Span {
+  const parent = row.traceparent ?? null
+  if (!tracer.on) return tracer.start('deliver', { parent })
+  return tracer.start('deliver', {
+    parent,
+    kind: 'producer',
+    attributes: {
+      'session.id': row.session_key,
+      'user.id': row.session_key.split(':', 1)[0],
+      'wakeful.channel': 'websocket',
+      'wakeful.effect.id': row.id,
+      'wakeful.event.seq': row.event_seq,
+    },
+  })
+}
+
+export function endSocketDelivery(span: Span, result: string): void {
+  span.set({ 'wakeful.result': result })
   span.end()
 }

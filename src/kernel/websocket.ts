@@ -11,6 +11,7 @@ import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Reached, Receipt, Undelivered, Wanted } from '../features/sessions/effect-rows.ts'
 import type { EventRow } from '../features/sessions/event-rows.ts'
 import type { Channel } from './channel.ts'
+import { endSocketDelivery, socketDeliverySpan } from './spans.ts'
 
 /** The part of a socket that matters here; `ws` fits. */
 export interface Wire {
@@ -18,6 +19,9 @@ export interface Wire {
   readonly readyState: number
   send(text: string, done?: (error?: Error | null) => void): void
   close(code: number, reason: string): void
+  /** What is sent until `uncork` leaves together. */
+  cork?(): void
+  uncork?(): void
 }
 
 export interface SocketOptions {
@@ -130,13 +134,22 @@ export class WebSocketChannel implements Channel {
     return () => this.#leave(room, socket)
   }
 
+  /** At once for a message that a socket was sent here and nobody has acknowledged; null for any other. */
+  acknowledgeOpen(session: SessionRef, id: string): Promise<boolean> | null {
+    const position = this.#rooms.get(session.key)?.open.get(id)?.row.position
+    return position === undefined ? null : this.#complete(session, id, position)
+  }
+
   /** False when the id is no message of this session. One that was acknowledged before stays so. */
   async acknowledge(session: SessionRef, id: string): Promise<boolean> {
+    const open = this.acknowledgeOpen(session, id)
+    if (open !== null) return open
+    const position = isUuid(id) ? await this.#hooks.positionOf(session, id) : null
+    return position !== null && this.#complete(session, id, position)
+  }
+
+  async #complete(session: SessionRef, id: string, position: number): Promise<boolean> {
     const room = this.#rooms.get(session.key)
-    const position =
-      room?.open.get(id)?.row.position ??
-      (isUuid(id) ? await this.#hooks.positionOf(session, id) : null)
-    if (position === null) return false
     const { bucket, key } = session
     const first = await this.#hooks.record({ bucket, key, position, outcome: 'completed' })
     if (room !== undefined) this.#arrived(room, id, first)
@@ -162,6 +175,7 @@ export class WebSocketChannel implements Channel {
 
   offer(rows: readonly Undelivered[]): Receipt[] {
     const receipts: Receipt[] = []
+    const corked = new Set<Wire>()
     for (const row of rows) {
       const room = this.#rooms.get(row.session_key)
       if (room === undefined) continue
@@ -169,17 +183,16 @@ export class WebSocketChannel implements Channel {
       for (const socket of room.sockets) {
         if (!isFor(socket, row, room) || !this.#ready(socket)) continue
         frame ??= frameOf(row)
+        if (!corked.has(socket.wire)) socket.wire.cork?.()
+        corked.add(socket.wire)
         this.#send(room, socket, row, frame)
       }
       if (frame === null || row.completed) continue
       this.#remember(room, row)
-      receipts.push({
-        bucket: row.bucket,
-        key: row.session_key,
-        position: row.position,
-        outcome: 'attempted',
-      })
+      const { bucket, session_key: key, position } = row
+      receipts.push({ bucket, key, position, outcome: 'attempted' })
     }
+    for (const wire of corked) wire.uncork?.()
     return receipts
   }
 
@@ -264,7 +277,7 @@ export class WebSocketChannel implements Channel {
     this.#stalled.delete(socket)
     if (room.sockets.size > 0) return
     this.#rooms.delete(room.session.key)
-    for (const { span } of room.open.values()) close(span, 'unacknowledged')
+    for (const { span } of room.open.values()) endSocketDelivery(span, 'unacknowledged')
     if (room.open.size > 0 || room.forgot) void this.#release(room.session)
   }
 
@@ -283,13 +296,13 @@ export class WebSocketChannel implements Channel {
   #remember(room: Room, row: Undelivered): void {
     if (!room.open.has(row.id)) {
       const { payload: _, ...known } = row
-      const span = deliverySpan(this.#hooks.tracer ?? UNTRACED, row)
+      const span = socketDeliverySpan(this.#hooks.tracer ?? UNTRACED, row)
       room.open.set(row.id, { row: known, sentMs: performance.now(), span })
     }
     if (room.open.size <= OPEN_MAX) return
     for (const [oldest, { span }] of room.open) {
       room.open.delete(oldest)
-      close(span, 'unacknowledged')
+      endSocketDelivery(span, 'unacknowledged')
       break
     }
     room.forgot = true
@@ -301,7 +314,7 @@ export class WebSocketChannel implements Channel {
     if (sent === undefined) return
     room.open.delete(id)
     const { row, sentMs, span } = sent
-    close(span, 'acknowledged')
+    endSocketDelivery(span, 'acknowledged')
     const { traceparent } = span
     if (first) this.#hooks.arrived?.({ row, durationMs: performance.now() - sentMs, traceparent })
   }
@@ -359,41 +372,18 @@ function isFor(socket: Socket, row: Undelivered, room: Room): boolean {
   return row.position > (row.completed ? doneUpTo(socket) : socket.sentUpTo)
 }
 
-/** From the first sending to the acknowledgement, or to the last socket's leaving. */
-function deliverySpan(tracer: Tracer, row: Undelivered): Span {
-  const parent = row.traceparent ?? null
-  if (!tracer.on) return tracer.start('deliver', { parent })
-  return tracer.start('deliver', {
-    parent,
-    kind: 'producer',
-    attributes: {
-      'session.id': row.session_key,
-      'user.id': row.session_key.split(':', 1)[0],
-      'wakeful.channel': 'websocket',
-      'wakeful.effect.id': row.id,
-      'wakeful.event.seq': row.event_seq,
-    },
-  })
-}
-
-function close(span: Span, result: string): void {
-  span.set({ 'wakeful.result': result })
-  span.end()
-}
-
-function frameOf(row: Undelivered): string {
-  const { content, question } = JSON.parse(row.payload) as { content: string; question?: unknown }
-  if (row.reason === 'answer') {
-    const { id, event_seq: in_reply_to, created_at } = row
-    return JSON.stringify({ type: 'message', id, content, question, in_reply_to, created_at })
-  }
-  const origin: unknown = row.origin === null ? null : JSON.parse(row.origin)
-  return JSON.stringify({
-    type: 'agent_follow_up',
-    id: row.id,
-    content,
-    question,
-    origin,
-    created_at: row.created_at,
-  })
+function frameOf({
+  id,
+  payload,
+  reason,
+  origin: from,
+  event_seq,
+  created_at,
+}: Undelivered): string {
+  const { content, question } = JSON.parse(payload) as { content: string; question?: unknown }
+  const said = { id, content, question }
+  if (reason === 'answer')
+    return JSON.stringify({ type: 'message', ...said, in_reply_to: event_seq, created_at })
+  const origin: unknown = from === null ? null : JSON.parse(from)
+  return JSON.stringify({ type: 'agent_follow_up', ...said, origin, created_at })
 }

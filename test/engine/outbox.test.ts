@@ -153,3 +153,60 @@ it('asks once a second, and at once after an error, whether the database has los
   await outbox.tick()
   expect(reconnected).toEqual(['k', 'k', 'k'])
 })
+
+/** What is written of receipts: position, how it ended, how often it was sent. */
+function receipts() {
+  const written: (readonly [number, boolean, number])[] = []
+  const commits: Db = {
+    ...db,
+    async query<R extends object>(_text: string, values: readonly unknown[] = []): Promise<R[]> {
+      const columns = values.slice(1).map((each) => (Array.isArray(each) ? each : [each]))
+      const [, , positions = [], done = [], attempts = []] = columns
+      written.push(
+        ...positions.map((at, n) => [Number(at), Boolean(done[n]), Number(attempts[n])] as const),
+      )
+      return []
+    },
+  }
+  const meter = new Proxy({}, { get: () => () => undefined }) as ConstructorParameters<
+    typeof OutboxService
+  >[0]['meter']
+  outbox = new OutboxService({ reads: db, commits, channels: [channel], meter })
+  return written
+}
+const completed = (position: number) =>
+  ({ bucket: 0, key: 'k', position, outcome: 'completed' }) as const
+
+it('rule 13: a message is written once where it is acknowledged soon, else its attempt first', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const written = receipts()
+  rows = [row(1), row(2), row(3)]
+  await outbox.tick()
+  rows = [row(3)]
+  await outbox.tick()
+  rows = []
+  await outbox.record(completed(1))
+  expect(written).toEqual([[1, true, 1]])
+  nowMs += 250
+  await vi.advanceTimersByTimeAsync(250)
+  await outbox.settle()
+  expect(written.slice(1)).toEqual([
+    [2, false, 1],
+    [3, false, 2],
+  ])
+  await outbox.record(completed(2))
+  expect(written.slice(3)).toEqual([[2, true, 0]])
+  vi.useRealTimers()
+})
+
+it('who asks to be behind the attempts at a session is, and a stop writes them all', async () => {
+  const written = receipts()
+  rows = [row(1)]
+  await outbox.tick()
+  await outbox.record({ bucket: 0, key: 'k', position: -1, outcome: 'attempted' })
+  expect(written.map(([position]) => position)).toEqual([1, -1])
+  rows = [row(2)]
+  await outbox.tick()
+  await outbox.close()
+  expect(written.at(-1)).toEqual([2, false, 1])
+})

@@ -56,7 +56,7 @@ const PAGES: Readonly<Record<string, readonly [purpose: string, statement: RegEx
   ],
   'record-receipts': [
     'Record what became of delivered effects.',
-    /^with r as materialized .*bool_or\(outcome = 'completed'\)/,
+    /^with r as materialized .*bool_or\(done\)/,
   ],
 }
 

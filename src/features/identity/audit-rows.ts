@@ -20,7 +20,7 @@ const ENTRY: Columns<AuditEntry> = {
   summary: ['text', (e) => e.summary],
 }
 
-/** What a statement takes for the entries that it writes with the rows they tell of; nobody's entry is null. */
+/** What a statement takes for the entries that it writes with the rows they tell of; null without one. */
 export function auditColumns<S>(entryOf: (source: S) => AuditEntry | null): Columns<S> {
   const columns = Object.entries(ENTRY).map(([name, [type, of]]) => {
     const read = of as (entry: AuditEntry) => unknown

@@ -6,7 +6,7 @@
 import type { SessionRef } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
-import { type RowOf, rows, statement } from '../../store/statement.ts'
+import { type RowOf, rows, rowsOf, statement } from '../../store/statement.ts'
 import type { Reason } from './gate.ts'
 
 export interface Undelivered {
@@ -91,6 +91,8 @@ export interface Receipt {
   readonly key: string
   readonly position: number
   readonly outcome: 'attempted' | 'completed'
+  /** How often it was sent since the last receipt; by default once for an attempt. */
+  readonly attempts?: number
 }
 
 /**
@@ -100,10 +102,17 @@ export interface Receipt {
 const OPEN = `e.status || '' in ('pending', 'executing', 'failed')`
 
 const RECORD = statement(
-  { r: rows({ bucket: 'smallint', key: 'text', position: 'bigint', outcome: 'text' }) },
+  {
+    r: rowsOf<Receipt>({
+      bucket: ['smallint', (r) => r.bucket],
+      key: ['text', (r) => r.key],
+      position: ['bigint', (r) => r.position],
+      done: ['boolean', (r) => r.outcome === 'completed'],
+      attempts: ['int', ({ attempts, outcome }) => attempts ?? (outcome === 'attempted' ? 1 : 0)],
+    }),
+  },
   ({ r }) => `with r as materialized (
-      select bucket, key, position, bool_or(outcome = 'completed') as done,
-             count(*) filter (where outcome = 'attempted')::int as attempts
+      select bucket, key, position, bool_or(done) as done, sum(attempts)::int as attempts
       from ${r} group by bucket, key, position order by bucket, key, position)
     update wakeful.effects e
     set status = case when r.done then 'completed' when e.status = 'failed' then 'failed' else 'executing' end,
