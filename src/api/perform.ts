@@ -29,10 +29,9 @@ function performHere(op: Operation, ctx: Context, input: Input): Promise<Answer>
     const reads = op.method === 'GET' ? readingOf(reached.db) : null
     if (reads !== null) return op.run({ ...reached, db: reads }, input).then(finished)
     // One transaction for all that a read asks: giving up rights costs a round trip once, not for each statement.
-    const scoped = ctx.whole !== undefined && ctx.whole !== reached.db
-    return scoped
-      ? inOneTransaction(op, ctx, (inside) => op.run(inside, input)).then(finished)
-      : op.run(reached, input).then(finished)
+    if (ctx.whole === undefined || ctx.whole === reached.db)
+      return op.run(reached, input).then(finished)
+    return inOneTransaction(op, ctx, (inside) => op.run(inside, input)).then(finished)
   }
   if (op.audit === 'own') return op.run({ ...reached, entry: headOf(op, ctx, input) }, input)
   return inOneTransaction(op, ctx, (inside) => runRecorded(op, inside, input)).then(finished)

@@ -6,7 +6,7 @@ import {
   localInstant,
   NEXT_TIMES,
   next,
-  parsedOf,
+  parsedCron,
   parseFrequency,
   parsePhrase,
   ScheduleError,
@@ -135,11 +135,7 @@ function instantAfter({ after, timezone }: Body): number | null {
 function read(body: Body, now: number) {
   const { schedule, cron_expr, frequency, timezone } = body
   try {
-    if (cron_expr !== undefined) {
-      const parsed = parsedOf({ cron_expr, timezone })
-      if (parsed instanceof ScheduleError) throw parsed
-      return parsed
-    }
+    if (cron_expr !== undefined) return parsedCron(cron_expr, timezone)
     if (frequency !== undefined) return parseFrequency(frequency, timezone)
     return parsePhrase(schedule ?? '', { timezone, now })
   } catch (error) {

@@ -38,7 +38,7 @@ export async function inAnyShard<T>(
   const { shards, actor } = ctx
   if (shards === undefined) return find(ctx)
   if (actor.userId !== null) return find(contextOf(ctx, actor.userId))
-  const found = await firstOf(shards.count, async (number) => {
+  return firstOf(shards.count, async (number) => {
     const one = await find(shards.within(ctx, number))
     if (one === null) throw new Refusal('not_found', 'not in this shard')
     return one
@@ -46,7 +46,6 @@ export async function inAnyShard<T>(
     if (isUnknown(error)) return null
     throw error
   })
-  return found
 }
 
 /** How long an answer waits for the shards that do not know the thing: their transactions are over, unless one is away. */

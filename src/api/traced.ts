@@ -1,7 +1,7 @@
 /** Spans of operations, the same for every door. */
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { NO_SPAN, type Span, type Tracer } from '../core/trace/trace.ts'
-import { type Answer, type Context, execute, type Operation, type RawInput } from './contract.ts'
+import type { Answer, Context, Operation } from './contract.ts'
 
 export function operationSpan(
   tracer: Tracer,
@@ -29,16 +29,7 @@ export function answered(span: Span, status: number): void {
   span.end()
 }
 
-/** `execute` within a span of its own, for doors that have no request of their own to trace. */
-export function executeTraced(
-  tracer: Tracer,
-  op: Operation,
-  ctx: Context,
-  raw: RawInput,
-): Promise<Answer> {
-  return inSpan(tracer, op, ctx, (inner) => execute(op, inner, raw))
-}
-
+/** Runs within a span of its own, for doors that have no request of their own to trace. */
 export async function inSpan(
   tracer: Tracer,
   op: Operation,

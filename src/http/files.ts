@@ -12,13 +12,15 @@ import { attachment, mediaType } from '../features/work/file.ts'
 import { findFile } from '../features/work/rows.ts'
 import type { FileKeeper } from '../files/keeper.ts'
 import { refuseRest, routePath } from './methods.ts'
+import { callerOf } from './operation.ts'
+import type { Caller } from './server.ts'
 
 const FILE_PATH = '/v1/work/{id}/outputs/{run_number}/file'
 const RUN_NUMBER = /^[1-9]\d{0,8}$/
 
 export interface FileRouteOptions {
   readonly authenticate: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-  readonly context: (request: FastifyRequest, reply: FastifyReply) => Context
+  readonly context: (caller: Caller) => Context
   readonly files: FileKeeper
 }
 
@@ -31,7 +33,7 @@ export function addFileRoute(app: FastifyInstance, options: FileRouteOptions): v
       await options.authenticate(request, reply)
     },
     handler: async (request, reply) => {
-      const ctx = options.context(request, reply)
+      const ctx = options.context(callerOf(request, reply))
       return sendFile(ctx, options.files, request, reply)
     },
   })

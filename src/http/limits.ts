@@ -6,6 +6,7 @@ import ipaddr from 'ipaddr.js'
 import type { Actor } from '../api/contract.ts'
 import { plainAddress } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
+import { keepNewest } from '../core/newest.ts'
 import { type Bucket, draw, type Rate } from '../features/identity/token-bucket.ts'
 
 const KEPT_MAX = 10_000
@@ -26,13 +27,7 @@ class Buckets {
 
   take(key: string) {
     const drawn = draw(this.#kept.get(key), this.#rate, this.#elapsedMs())
-    // Moved to the end, so that the one nobody asked for longest goes first.
-    this.#kept.delete(key)
-    this.#kept.set(key, drawn.bucket)
-    if (this.#kept.size > KEPT_MAX) {
-      const oldest = this.#kept.keys().next().value
-      if (oldest !== undefined) this.#kept.delete(oldest)
-    }
+    keepNewest(this.#kept, key, drawn.bucket, KEPT_MAX)
     return drawn
   }
 }

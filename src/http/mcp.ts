@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
 import { UNTRACED } from '../core/trace/trace.ts'
 import { refuseRest } from './methods.ts'
-import { HttpCaller, incoming } from './operation.ts'
+import { callerOf, incoming } from './operation.ts'
 import { readText } from './reading.ts'
 import type { Caller } from './server.ts'
 
@@ -31,7 +31,7 @@ export function addMcpRoute(
       if (text === undefined) throw new Refusal('malformed', 'body: is required')
       // The tool that is called has a span of its own; the request only hands on the caller's trace.
       request.span = UNTRACED.start('mcp', { parent: incoming(request.headers) })
-      const caller = new HttpCaller(request, reply)
+      const caller = callerOf(request, reply)
       const response = await answer(caller, { text, headers: passedOn(request) })
       return reply.send(response)
     },

@@ -107,7 +107,7 @@ function docsRoutes(folder: string): Record<string, Answerer> {
       throw new Refusal('not_found', 'there is no such page; /llms.txt lists those there are')
     if (name.endsWith('.html')) reply.header('content-security-policy', built.policy)
     const { names } = built
-    const accepted = String(headers['accept-encoding'] ?? '')
+    const accepted = String(headers['accept-encoding'])
     const [encoding, end = ''] =
       ENCODINGS.find(([, end, pattern]) => pattern.test(accepted) && names.has(name + end)) ?? []
     if (encoding !== undefined) reply.header('content-encoding', encoding)

@@ -2,16 +2,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { writeJson } from '../../packages/exact-json/src/index.ts'
-import { type Answer, type Context, NOBODY, type Operation, prepare } from '../api/contract.ts'
-import { type IdempotencyStore, onceByKey, REQUEST_KEY } from '../api/once.ts'
+import { type Answer, NOBODY, type Operation, prepare } from '../api/contract.ts'
+import { onceByKey, REQUEST_KEY } from '../api/once.ts'
 import { perform } from '../api/perform.ts'
 import { answered, operationSpan } from '../api/traced.ts'
 import { Refusal } from '../core/errors.ts'
 import { carry, readTraceContext } from '../core/trace/context.ts'
-import { NO_SPAN, type Tracer, UNTRACED } from '../core/trace/trace.ts'
+import { NO_SPAN, UNTRACED } from '../core/trace/trace.ts'
 import { routePath } from './methods.ts'
 import { readBody } from './reading.ts'
-import type { Caller } from './server.ts'
+import type { Caller, ServerOptions } from './server.ts'
 
 /** The key of a request, or undefined for none. Node joins repeated headers, so the raw ones count. */
 function readKey(rawHeaders: readonly string[]): string | undefined {
@@ -39,15 +39,9 @@ function unquote(value: string): string {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-export interface OperationOptions {
-  readonly context: (caller: Caller) => Context
+type OperationOptions = Omit<ServerOptions, 'authenticate' | 'limit'> & {
   /** Sets the request's actor, or refuses it. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
-  readonly limitStrangers?: ((address: string) => Refusal | null) | undefined
-  readonly idempotency: IdempotencyStore
-  readonly tracer?: Tracer | undefined
-  /** Told of each answer of an operation. */
-  readonly onAnswer?: ((operation: string, status: number, ms: number) => void) | undefined
 }
 
 /** The routes of operations. Where nothing has to be waited for before an operation runs, no promise is made either. */
@@ -66,7 +60,7 @@ export function operationRoutes(options: OperationOptions): (op: Operation) => R
       const { method, params, query, url } = request
       const input = prepare(op, actor, { params, query, body })
       const key = op.creates ? readKey(request.raw.rawHeaders) : undefined
-      const ctx = context(new HttpCaller(request, reply))
+      const ctx = context(callerOf(request, reply))
       const running =
         key === undefined
           ? perform(op, ctx, input)
@@ -76,7 +70,7 @@ export function operationRoutes(options: OperationOptions): (op: Operation) => R
     return {
       method: op.method,
       url: routePath(op.path),
-      // Before the body is read, so that strangers cannot make us read 256 KiB; a refused one is traced, too.
+      // Before the body is read, so that strangers cannot make us read 256 KiB.
       onRequest(request, reply, done) {
         request.span = operationSpan(tracer, op, request.id, incoming(request.headers))
         let waited: void | Promise<void>
@@ -113,47 +107,28 @@ function send(op: Operation, answer: Answer, reply: FastifyReply): void {
   else reply.header('content-type', JSON_TYPE).send(writeJson(answer.body))
 }
 
-export class HttpCaller implements Caller {
-  private readonly request: FastifyRequest
-  private readonly reply: FastifyReply
-  private leaving: AbortSignal | undefined
-
-  constructor(request: FastifyRequest, reply: FastifyReply) {
-    this.request = request
-    this.reply = reply
+/** Only operations' routes have a span; files are handed out by one that has none. */
+export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
+  let leaving: AbortSignal | undefined
+  return {
+    actor: request.actor ?? NOBODY,
+    requestId: request.id,
+    headers: request.headers,
+    traceparent: (request as Partial<FastifyRequest>).span?.traceparent ?? null,
+    get signal() {
+      leaving ??= leavingOf(reply)
+      return leaving
+    },
   }
+}
 
-  get actor() {
-    return this.request.actor ?? NOBODY
-  }
-
-  get requestId() {
-    return this.request.id
-  }
-
-  get headers() {
-    return this.request.headers
-  }
-
-  /** Only operations' routes have a span; files are handed out by one that has none. */
-  get traceparent() {
-    const { span } = this.request as Partial<FastifyRequest>
-    return span?.traceparent ?? null
-  }
-
-  /**
-   * Made when first asked for: few operations wait for anything. Fastify's own signal aborts as soon as the body is read; only the response tells who left.
-   */
-  get signal(): AbortSignal {
-    if (this.leaving !== undefined) return this.leaving
-    const controller = new AbortController()
-    const response = this.reply.raw
-    response.once('close', () => {
-      if (!response.writableFinished) controller.abort()
-    })
-    this.leaving = controller.signal
-    return this.leaving
-  }
+/** Fastify's own signal aborts as soon as the body is read; only the response tells who left. */
+function leavingOf({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort()
+  })
+  return controller.signal
 }
 
 /** The caller's trace. One that breaks the rules counts as none; two headers reach us joined, which breaks them. */

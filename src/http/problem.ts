@@ -1,4 +1,5 @@
 /** Whatever was thrown, as an RFC 9457 problem. Only the error table decides status and title. */
+import type { Duplex } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { writeJson } from '../../packages/exact-json/src/index.ts'
 import { refusalOf } from '../api/refusal.ts'
@@ -64,6 +65,21 @@ export function sendProblem(
     .headers(problemHeaders(refusal))
     .header('content-type', PROBLEM_TYPE)
     .send(writeJson(problem))
+}
+
+/** On a connection that serves no request, or none any more. */
+export function endWithProblem(stream: Duplex, refusal: Refusal, id: string): void {
+  const { status, title } = ERRORS[refusal.code]
+  const body = writeJson(problemOf(refusal, id))
+  const headers = {
+    'content-type': PROBLEM_TYPE,
+    'content-length': Buffer.byteLength(body),
+    'x-request-id': id,
+    connection: 'close',
+    ...problemHeaders(refusal),
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  stream.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
 }
 
 /** A place in the documentation that explains this class of errors. */

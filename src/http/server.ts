@@ -31,8 +31,8 @@ import { addMcpRoute, type McpAnswerer } from './mcp.ts'
 import { addMetaRoutes, type MetaOptions } from './meta.ts'
 import { refuseOtherMethods } from './methods.ts'
 import { addOauthRoutes, type OauthResource } from './oauth.ts'
-import { HttpCaller, operationRoutes } from './operation.ts'
-import { PROBLEM_TYPE, problemOf, requestRefusal, sendProblem } from './problem.ts'
+import { operationRoutes } from './operation.ts'
+import { endWithProblem, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
 
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
@@ -40,21 +40,11 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
     socket.destroy()
     return
   }
-  const headersTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const refusal = headersTooLarge
-    ? new Refusal('too_large', 'the headers are too large')
-    : new Refusal('malformed', 'this is not HTTP')
-  const problem = problemOf(refusal, randomUUID())
-  const body = JSON.stringify(problem)
-  const reason = headersTooLarge ? 'Payload Too Large' : 'Bad Request'
-  const head = [
-    `HTTP/1.1 ${problem.status} ${reason}`,
-    `Content-Type: ${PROBLEM_TYPE}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${problem.request_id}`,
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new Refusal('too_large', 'the headers are too large')
+      : new Refusal('malformed', 'this is not HTTP')
+  endWithProblem(socket, refusal, randomUUID())
 }
 
 const PARAM_CHARACTERS_MAX = 2048
@@ -158,11 +148,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   for (const op of options.operations) app.route(routeOf(op))
   if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
   addMetaRoutes(app, options, admitLater)
-  if (files !== undefined) {
-    const contextOf = (request: FastifyRequest, reply: FastifyReply) =>
-      context(new HttpCaller(request, reply))
-    addFileRoute(app, { files, authenticate: admitLater, context: contextOf })
-  }
+  if (files !== undefined) addFileRoute(app, { files, authenticate: admitLater, context })
   if (options.channels !== undefined)
     addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)
   refuseOtherMethods(app, options.operations)
@@ -175,15 +161,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
       cacheControl: false,
       // The names of assets hold a hash of what is in them.
       setHeaders(response, path) {
-        response.setHeader('cache-control', path.includes('/assets/') ? FOREVER : 'no-cache')
+        const kept = path.includes('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
+        response.setHeader('cache-control', kept)
         response.setHeader('vary', 'accept-encoding')
       },
     })
   }
   return app
 }
-
-const FOREVER = 'public, max-age=31536000, immutable'
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] ?? '/'
 
@@ -234,14 +219,10 @@ function addGuards(app: FastifyInstance, options: ServerOptions): void {
   const { logger } = options
   app.addHook('onResponse', (request, reply, done) => {
     if (logger.isLevelEnabled('debug')) {
-      const { method, url } = request
-      const path = url.split('?', 1)[0]
-      const ms = Math.round(reply.elapsedTime)
-      const address = plainAddress(request.ip)
-      logger.debug(
-        { request_id: request.id, address, method, path, status: reply.statusCode, ms },
-        'request',
-      )
+      const { id: request_id, method, ip } = request
+      const ended = { status: reply.statusCode, ms: Math.round(reply.elapsedTime) }
+      const asked = { request_id, address: plainAddress(ip), method, path: pathOf(request) }
+      logger.debug({ ...asked, ...ended }, 'request')
     }
     done()
   })
@@ -268,15 +249,13 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   const { id, method, routeOptions } = request
   const seen = { request_id: id, method, route: routeOptions.url }
   const { cause, message } = refusal
-  if (refusal.code === 'internal') request.log.error({ ...seen, err: cause ?? refusal }, FAILED)
+  if (refusal.code === 'internal')
+    request.log.error({ ...seen, err: cause ?? refusal }, 'request failed')
   // What we refuse by ourselves while we start says all in its words.
   else if (refusal.code === 'unavailable')
     request.log.warn(
       { ...seen, ...(cause === undefined ? { why: message } : { err: cause }) },
-      UNSERVED,
+      'request could not be served',
     )
   sendProblem(refusal, request.id, reply)
 }
-
-const FAILED = 'request failed'
-const UNSERVED = 'request could not be served'

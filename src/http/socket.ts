@@ -6,9 +6,9 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { readJson, writeJson } from '../../packages/exact-json/src/index.ts'
-import type { Actor, Context, Operation } from '../api/contract.ts'
+import { type Actor, type Context, execute, type Operation } from '../api/contract.ts'
 import { contextOf } from '../api/shards.ts'
-import { executeTraced } from '../api/traced.ts'
+import { inSpan } from '../api/traced.ts'
 import { isLoopback } from '../core/calls/address.ts'
 import { ERRORS, Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
@@ -17,7 +17,7 @@ import { type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import { requireAgent, sessionOf } from '../features/sessions/ref-operations.ts'
 import { getSession } from '../features/sessions/rows.ts'
 import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
-import { PROBLEM_TYPE, problemHeaders, problemOf, requestRefusal } from './problem.ts'
+import { endWithProblem, requestRefusal } from './problem.ts'
 import { requestId } from './reading.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
@@ -27,10 +27,7 @@ const FRAMES_WAITING_MAX = 64
 const PATH = /^\/v1\/sessions\/([^/]+)\/socket$/
 
 /** What is sent to a corked stream leaves together. */
-interface Corks {
-  cork(): void
-  uncork(): void
-}
+type Corks = { cork(): void; uncork(): void }
 
 /** The channel, as this door sees it. */
 export interface SocketHub {
@@ -112,7 +109,7 @@ export function openSockets(options: SocketOptions): SocketDoor {
       .catch((error) => {
         const refusal = requestRefusal(error)
         if (refusal.code === 'internal') options.onError(error)
-        refuse(stream, refusal, requestId(request))
+        endWithProblem(stream, refusal, requestId(request))
       })
   }
   return {
@@ -183,20 +180,6 @@ function decode(part: string): string {
   } catch {
     return part
   }
-}
-
-function refuse(stream: Duplex, refusal: Refusal, id: string): void {
-  const { status, title } = ERRORS[refusal.code]
-  const body = writeJson(problemOf(refusal, id))
-  const headers = {
-    'content-type': PROBLEM_TYPE,
-    'content-length': Buffer.byteLength(body),
-    'x-request-id': id,
-    connection: 'close',
-    ...problemHeaders(refusal),
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  stream.end(`HTTP/1.1 ${status} ${title}\r\n${lines.join('')}\r\n${body}`)
 }
 
 /** `isGone`: it was sent away, and what it had said and was not answered yet is not taken any more. */
@@ -304,11 +287,10 @@ async function take(
     socket.send('{"type":"pong"}')
   } else if (type === 'user_message') {
     options.limit?.(visit.ctx.actor)
-    await executeTraced(options.tracer ?? UNTRACED, options.postMessage, visit.ctx, {
-      params: { session_key: visit.session.key },
-      query: {},
-      body,
-    })
+    const { ctx, session } = visit
+    const raw = { params: { session_key: session.key }, query: {}, body }
+    const op = options.postMessage
+    await inSpan(options.tracer ?? UNTRACED, op, ctx, (inner) => execute(op, inner, raw))
   } else if (type === 'ack') {
     if (typeof body.id !== 'string' || !isUuid(body.id) || Object.keys(body).length !== 1)
       throw new Refusal('shape', `ack: takes the id of a message: ${FRAMES}`)

@@ -19,7 +19,7 @@ export {
   tzDataVersion,
 } from './instant.ts'
 export { parseCron } from './parse.ts'
-export { cronSchedule, parsedOf } from './parsed.ts'
+export { cronSchedule, parsedCron, parsedOf } from './parsed.ts'
 export { atOtherTime, isTimeOfDay, parseFrequency, parsePhrase } from './phrase.ts'
 export { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
 export { isZone, zoneError } from './zone.ts'

@@ -28,6 +28,13 @@ export function parsedOf({
   }
 }
 
+/** The same for what is asked for now: throws the `ScheduleError`. */
+export function parsedCron(cron_expr: string, timezone: string): Parsed {
+  const parsed = parsedOf({ cron_expr, timezone })
+  if (parsed instanceof ScheduleError) throw parsed
+  return parsed
+}
+
 function remember<P extends Parsed | ScheduleError>(key: string, parsed: P): P {
   if (read.size >= READ_MAX) read.clear()
   read.set(key, parsed)

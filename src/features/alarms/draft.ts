@@ -15,7 +15,7 @@ import {
   isZone,
   next,
   type Parsed,
-  parsedOf,
+  parsedCron,
   parsePhrase,
   ScheduleError,
   zoneError,
@@ -159,11 +159,7 @@ function planTiming(draft: Asked, now: Date, errors: string[]): Planned | null {
       return once(new Date(now.getTime() + timing.ms))
     case 'cron':
       return attempt('cron_expr', errors, () =>
-        recurring(
-          parsedOf({ cron_expr: timing.expr, timezone: draft.timezone }),
-          timing.expr.trim(),
-          now,
-        ),
+        recurring(parsedCron(timing.expr, draft.timezone), timing.expr.trim(), now),
       )
     case 'phrase':
       return attempt('schedule', errors, () => {
@@ -186,8 +182,7 @@ function once(at: Date, notes: readonly string[] = []): Planned {
   return { kind: 'once', fireAt: at, cronExpr: '', nextFireAt: at, notes }
 }
 
-function recurring(parsed: Parsed | ScheduleError, cronExpr: string, now: Date): Planned {
-  if (parsed instanceof ScheduleError) throw parsed
+function recurring(parsed: Parsed, cronExpr: string, now: Date): Planned {
   const from = now.getTime()
   const [at] = next(parsed.schedule, from, { anchor: from })
   if (at === undefined) throw new ScheduleError('it never fires again')

@@ -7,7 +7,7 @@ import type { Db } from '../../store/db.ts'
 import { claimTx, eqByKey, NOW, NOW_MS, oneInOrder, type Place } from '../../store/due.ts'
 import { type PageQuery, pageText, readOne, type Table, type Where } from '../../store/page.ts'
 import { List, rows, rowsOf, statement } from '../../store/statement.ts'
-import { auditColumns, insertAudit } from '../identity/audit-rows.ts'
+import { ENTRY, insertAudit } from '../identity/audit-rows.ts'
 import type { NewAlarm } from './draft.ts'
 import { ALARM, type AlarmRow } from './fields.ts'
 
@@ -77,10 +77,7 @@ const NAMES = Object.keys(ALARM_GIVEN)
  */
 const INSERT = statement(
   {
-    i: new List<NewAlarm>([
-      ...rows(ALARM_GIVEN).columns,
-      ...rowsOf(auditColumns<NewAlarm>(({ audit }) => audit)).columns,
-    ]),
+    i: new List<NewAlarm>([...rows(ALARM_GIVEN).columns, ...rowsOf<NewAlarm>(ENTRY).columns]),
   },
   ({ i }) => `with i as materialized (select * from ${i}),
   made as (

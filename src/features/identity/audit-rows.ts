@@ -8,46 +8,38 @@ import type { Table } from '../../store/page.ts'
 import { type Columns, rowsOf, statement } from '../../store/statement.ts'
 import type { AuditEntry } from './audit.ts'
 
-const ENTRY: Columns<AuditEntry> = {
-  actor_key: ['text?', (e) => e.keyId],
-  actor_role: ['text', (e) => e.role],
-  actor_user: ['text?', (e) => e.userId],
-  acted_for: ['boolean', (e) => e.actedFor],
-  operation: ['text', (e) => e.operation],
-  object_id: ['text?', (e) => e.objectId],
-  owner: ['text?', (e) => e.owner],
-  request_id: ['text', (e) => e.requestId],
-  summary: ['text', (e) => e.summary],
+/** A row, and the entry that tells of it; null where nobody asked for it. */
+interface Audited {
+  readonly audit: AuditEntry | null
 }
 
-/** What a statement takes for the entries that it writes with the rows they tell of; null without one. */
-export function auditColumns<S>(entryOf: (source: S) => AuditEntry | null): Columns<S> {
-  const columns = Object.entries(ENTRY).map(([name, [type, of]]) => {
-    const read = of as (entry: AuditEntry) => unknown
-    const from = (source: S) => {
-      const entry = entryOf(source)
-      return entry === null ? null : read(entry)
-    }
-    return [name, [type, from]]
-  })
-  return {
-    ...(Object.fromEntries(columns) as Columns<S>),
-    audit_id: ['uuid?', (source) => (entryOf(source) === null ? null : newId())],
-  }
+/** What a statement takes for the entries that it writes with the rows they tell of. */
+export const ENTRY: Columns<Audited> = {
+  audit_id: ['uuid?', ({ audit }) => (audit === null ? null : newId())],
+  actor_key: ['text?', ({ audit }) => audit?.keyId ?? null],
+  actor_role: ['text?', ({ audit }) => audit?.role ?? null],
+  actor_user: ['text?', ({ audit }) => audit?.userId ?? null],
+  acted_for: ['boolean?', ({ audit }) => audit?.actedFor ?? null],
+  operation: ['text?', ({ audit }) => audit?.operation ?? null],
+  object_id: ['text?', ({ audit }) => audit?.objectId ?? null],
+  owner: ['text?', ({ audit }) => audit?.owner ?? null],
+  request_id: ['text?', ({ audit }) => audit?.requestId ?? null],
+  summary: ['text?', ({ audit }) => audit?.summary ?? null],
 }
+const [ID, ...NAMES] = Object.keys(ENTRY)
 
 /** Writes the entries that stand in `from` beside the bucket of their owner. */
-export function insertAudit(from: string, where = 'true'): string {
-  const names = Object.keys(ENTRY).join(', ')
-  return `insert into wakeful.audit_log (at, bucket, id, ${names})
-    select ${NOW}, bucket, audit_id, ${names} from ${from} where audit_id is not null and ${where}`
-}
+export const insertAudit = (
+  from: string,
+  where = 'true',
+) => `insert into wakeful.audit_log (at, bucket, id, ${NAMES})
+  select ${NOW}, bucket, ${ID}, ${NAMES} from ${from} where ${ID} is not null and ${where}`
 
 const INSERT = statement(
   {
-    i: rowsOf<AuditEntry>({
-      bucket: ['smallint', (e) => bucketOf(e.owner ?? '')],
-      ...auditColumns((entry) => entry),
+    i: rowsOf<Audited>({
+      bucket: ['smallint', ({ audit }) => bucketOf(audit?.owner ?? '')],
+      ...ENTRY,
     }),
   },
   ({ i }) => insertAudit(i),
@@ -55,7 +47,7 @@ const INSERT = statement(
 
 /** All of them in one statement. `tx` is the transaction of what they tell of. */
 export async function writeAudit(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length > 0) await INSERT.run(tx, { i: entries })
+  if (entries.length > 0) await INSERT.run(tx, { i: entries.map((audit) => ({ audit })) })
 }
 
 export interface AuditRow {
@@ -74,7 +66,6 @@ export interface AuditRow {
 
 export const AUDIT: Table<AuditRow> = {
   from: 'wakeful.audit_log',
-  columns:
-    'id, at, actor_key, actor_role, actor_user, acted_for, operation, object_id, owner, request_id, summary',
+  columns: `id, at, ${NAMES.join(', ')}`,
   at: 'at',
 }

@@ -24,12 +24,8 @@ export interface KeptAnswer {
 
 const CLAIM = statement(
   { owner: 'text', key: 'text', fingerprint: 'text' },
-  ({
-    owner,
-    key,
-    fingerprint,
-  }) => `insert into wakeful.idempotency_keys as kept (owner, key, fingerprint, created_at)
-    values (${owner}, ${key}, ${fingerprint}, ${NOW})
+  (c) => `insert into wakeful.idempotency_keys as kept (owner, key, fingerprint, created_at)
+    values (${c.owner}, ${c.key}, ${c.fingerprint}, ${NOW})
     on conflict (owner, key) do update
       set fingerprint = excluded.fingerprint, status = null, body = null, created_at = excluded.created_at
       where kept.created_at <= ${inMs(`-${IDEMPOTENCY_RETENTION_HOURS * 3_600_000}`)}
@@ -60,13 +56,8 @@ export async function keptAnswer(
 
 const COMPLETE = statement(
   { owner: 'text', key: 'text', status: 'int', body: 'json?' },
-  ({
-    owner,
-    key,
-    status,
-    body,
-  }) => `update wakeful.idempotency_keys set status = ${status}, body = ${body}
-    where owner = ${owner} and key = ${key}`,
+  (a) => `update wakeful.idempotency_keys set status = ${a.status}, body = ${a.body}
+    where owner = ${a.owner} and key = ${a.key}`,
 )
 
 export async function completeKey(

@@ -32,13 +32,8 @@ export async function takeChallenge(db: Db, hash: Buffer): Promise<string | null
 
 const KEEP_TICKET = statement(
   { hash: 'bytea', keyId: 'uuid?', actor: 'json', seconds: 'int' },
-  ({
-    hash,
-    keyId,
-    actor,
-    seconds,
-  }) => `insert into wakeful.tickets (hash, key_id, actor, expires_at)
-    values (${hash}, ${keyId}, ${actor}, ${inMs(`${seconds} * 1000`)})`,
+  (t) => `insert into wakeful.tickets (hash, key_id, actor, expires_at)
+    values (${t.hash}, ${t.keyId}, ${t.actor}, ${inMs(`${t.seconds} * 1000`)})`,
 )
 
 export async function keepTicket(

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor } from '../../api/contract.ts'
 import { wallClock } from '../../clock.ts'
 import { Refusal } from '../../core/errors.ts'
+import { keepNewest } from '../../core/newest.ts'
 import { KEY_PART, ownerDidOf, parseDid } from '../../core/session.ts'
 import { isToken, keyIdOf, sameHash, sha256 } from '../../features/identity/key.ts'
 import { type LiveKey, liveKeys, noteUse } from '../../features/identity/key-rows.ts'
@@ -161,13 +162,10 @@ export class Authenticator {
         const { trustMs = TRUST_MS } = this.#options
         const leftMs = found.leftMs ?? Number.POSITIVE_INFINITY
         const nowMs = this.#elapsedMs()
+        const untilMs = nowMs + Math.min(trustMs, leftMs)
         const { actor, keyIds } = found
-        const known = {
-          ...{ actor, keyIds },
-          untilMs: nowMs + Math.min(trustMs, leftMs),
-          endsMs: nowMs + leftMs,
-        }
-        this.#remember(digest, known)
+        const known = { actor, keyIds, untilMs, endsMs: nowMs + leftMs }
+        keepNewest(this.#known, digest, known, KNOWN_MAX)
         return known
       })
       .finally(() => this.#asking.delete(digest))
@@ -218,14 +216,6 @@ export class Authenticator {
   #requireReady(): void {
     if (!this.#options.ready())
       throw new Refusal('unavailable', 'the database is not there yet; try again soon')
-  }
-
-  #remember(digest: string, known: Known): void {
-    this.#known.delete(digest)
-    this.#known.set(digest, known)
-    if (this.#known.size <= KNOWN_MAX) return
-    const oldest = this.#known.keys().next().value
-    if (oldest !== undefined) this.#known.delete(oldest)
   }
 
   #use(id: string): void {

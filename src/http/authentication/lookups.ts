@@ -7,6 +7,7 @@
  * - what was wrong a moment ago is wrong without asking (bounded, the oldest goes first).
  */
 import { Refusal } from '../../core/errors.ts'
+import { keepNewest } from '../../core/newest.ts'
 import { type LiveKey, liveKeys } from '../../features/identity/key-rows.ts'
 import { type TakenTicket, takeTickets } from '../../features/identity/once-rows.ts'
 import type { Db } from '../../store/db.ts'
@@ -77,11 +78,7 @@ export class Lookups {
   }
 
   noteWrong(digest: string): void {
-    this.#wrong.delete(digest)
-    this.#wrong.set(digest, this.#elapsedMs() + WRONG_MS)
-    if (this.#wrong.size <= WRONG_MAX) return
-    const oldest = this.#wrong.keys().next().value
-    if (oldest !== undefined) this.#wrong.delete(oldest)
+    keepNewest(this.#wrong, digest, this.#elapsedMs() + WRONG_MS, WRONG_MAX)
   }
 }
 
