@@ -10,7 +10,7 @@ import type { Tracer } from '../core/trace/trace.ts'
 import type { McpAnswerer } from '../http/mcp.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import type { OpenStreams } from '../mcp/event-stream.ts'
-import { toolsOf } from '../mcp/tool.ts'
+import { allTools } from '../mcp/tool.ts'
 
 export interface Asking {
   readonly requestId: string
@@ -66,7 +66,7 @@ export function mcpOverHttp(
       import('../mcp/events.ts'),
     ])
     return mcpEndpoint({
-      tools: toolsOf(operations),
+      tools: allTools(operations),
       events: eventOperations(operations),
       streams,
       version,

@@ -10,7 +10,11 @@ import type { Caller } from './server.ts'
 /** Answers one message of the protocol with the rights of its sender. */
 export type McpAnswerer = (
   caller: Caller,
-  message: { readonly text: string; readonly headers: Readonly<Record<string, string>> },
+  message: {
+    readonly text: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly tools: 'default' | 'all'
+  },
 ) => Promise<Response>
 
 const PATH = '/mcp'
@@ -32,12 +36,23 @@ export function addMcpRoute(
       // The tool that is called has a span of its own; the request only hands on the caller's trace.
       request.span = UNTRACED.start('mcp', { parent: incoming(request.headers) })
       const caller = callerOf(request, reply)
-      const response = await answer(caller, { text, headers: passedOn(request) })
+      const response = await answer(caller, {
+        text,
+        headers: passedOn(request),
+        tools: toolsAsked(request),
+      })
       return reply.send(response)
     },
   })
   // No sessions and no stream of our own: nothing to GET or to DELETE.
   refuseRest(app, PATH, new Set(['POST']))
+}
+
+/** `?tools=all` shows every operation. */
+function toolsAsked({ query }: FastifyRequest): 'default' | 'all' {
+  const { tools = 'default' } = query as { tools?: unknown }
+  if (tools === 'default' || tools === 'all') return tools
+  throw new Refusal('shape', 'query.tools: must be default or all')
 }
 
 function passedOn({ headers }: FastifyRequest): Record<string, string> {

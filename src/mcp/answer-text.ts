@@ -8,7 +8,7 @@ export type Fields = Readonly<Record<string, unknown>>
 
 export interface TextRow {
   /** Of a list: what one item and several are called. */
-  readonly items?: readonly [one: string, many: string]
+  readonly items?: readonly [one: string, many: string, order?: string]
   /** Of an operation that answers without a body; `$` stands for the id it was given. */
   readonly done?: string
 }
@@ -36,10 +36,11 @@ export function answerText(
   if (answer === null) return (done ?? 'Done.').replace('$', text(args, 'id'))
   if (items !== undefined) return listText(items, answer, args, now)
   const words = texts(answer.words).join(' ')
-  const id = text(answer, 'id')
+  const [ref, id] = [text(answer, 'ref'), text(answer, 'id')]
+  const named = ref === '' ? `Its id is ${id}.` : `Its ref is ${ref}.`
   const more = [
     ...texts(answer.notes).map((note) => `Note: ${note}.`),
-    ...(id === '' ? [] : [`Its id is ${id}.`]),
+    ...(id === '' ? [] : [named]),
   ]
   const again = answer.deduped === true ? [DEDUPED] : []
   return [...again, words, ...more.filter((each) => !words.includes(each.slice(0, -1)))].join(' ')
@@ -47,7 +48,7 @@ export function answerText(
 
 /** What there is, one line each, and how to get the rest. */
 function listText(
-  [one, many]: readonly [string, string],
+  [one, many, order = 'newest first']: readonly [string, string, string?],
   answer: Fields,
   args: Fields,
   now: number,
@@ -56,7 +57,7 @@ function listText(
   if (items.length === 0) return `There are no ${many}.`
   const count = items.length === 1 ? `1 ${one}` : `${items.length} ${many}`
   const lines = items.map((item) => `- ${itemText(item, args, now)}`)
-  return [`${count}, newest first:`, ...lines, ...moreText(answer, args, items.length)].join('\n')
+  return [`${count}, ${order}:`, ...lines, ...moreText(answer, args, items.length)].join('\n')
 }
 
 function moreText(answer: Fields, args: Fields, shown: number): string[] {

@@ -6,13 +6,14 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import { JsonError } from '../../packages/exact-json/src/index.ts'
 import type { Door } from '../api/callers/caller.ts'
 import { ERRORS } from '../core/errors.ts'
-import { type McpOptions, mcpServer, readMessage } from './server.ts'
+import { type McpOptions, mcpServer, readMessage, type ToolSet } from './server.ts'
 import { opaqueNames } from './tool.ts'
 
 export interface McpPost {
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
   readonly door: Door
+  readonly tools: ToolSet
   readonly signal: AbortSignal
 }
 
@@ -30,16 +31,17 @@ export function mcpEndpoint(
 ): McpEndpoint {
   const opaque = opaqueNames(options.tools)
   const handler = createMcpHandler(
-    ({ authInfo }) => mcpServer(options, authInfo?.extra?.door as Door),
+    ({ authInfo }) =>
+      mcpServer(options, authInfo?.extra?.door as Door, authInfo?.extra?.tools as ToolSet),
     { onerror: options.onError, maxSubscriptions: 0 },
   )
   return {
-    async post({ headers, text, door, signal }: McpPost): Promise<Response> {
+    async post({ headers, text, door, signal, tools }: McpPost): Promise<Response> {
       const read = readPost(text, opaque)
       if (read instanceof Response) return read
       const request = new Request(ADDRESS, { method: 'POST', headers, body: text, signal })
       // The protocol's place for what is known of the caller; the factory above takes the door out again.
-      const authInfo = { token: '', clientId: '', scopes: [], extra: { door } }
+      const authInfo = { token: '', clientId: '', scopes: [], extra: { door, tools } }
       return handler.fetch(request, { parsedBody: read, authInfo })
     },
   }

@@ -81,3 +81,16 @@ function isNoise(name: string, value: unknown, beside: Record<string, unknown>):
   if (name === 'maximum') return value === Number.MAX_SAFE_INTEGER
   return name === 'minimum' && value === Number.MIN_SAFE_INTEGER
 }
+
+/** Bounds that the operation checks anyway, and refuses in words. */
+const BOUNDS = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'maximum'])
+
+/** The same schema without bounds, for the tools that every client is shown. */
+export function brief(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(brief)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(
+    ([name, each]) => !BOUNDS.has(name) || typeof each === 'object',
+  )
+  return Object.fromEntries(kept.map(([name, each]) => [name, brief(each)]))
+}

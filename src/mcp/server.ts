@@ -4,8 +4,9 @@ import { JsonError, readJson } from '../../packages/exact-json/src/index.ts'
 import type { Door } from '../api/callers/caller.ts'
 import type { OpenStreams } from './event-stream.ts'
 import { EVENT_CAPABILITIES, type EventOperations, serveEvents } from './events.ts'
+import { brief } from './schema.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
-import { INSTRUCTIONS } from './tools.ts'
+import { DEFAULT_TOOLS, INSTRUCTIONS } from './tools.ts'
 
 /** Objects around an argument: the message, `params`, `arguments`. */
 const ARGUMENT_LEVEL = 3
@@ -37,6 +38,9 @@ function withError(message: unknown, error: JsonError): unknown {
   return { ...(message as object), params: { ...params, arguments: { arguments: error } } }
 }
 
+/** Which tools a client is shown; it may call any of them. */
+export type ToolSet = 'default' | 'all'
+
 export interface McpOptions {
   readonly tools: ReadonlyMap<string, Tool>
   readonly events: EventOperations | null
@@ -44,7 +48,7 @@ export interface McpOptions {
   readonly version: string
 }
 
-export function mcpServer(options: McpOptions, door: Door): Server {
+export function mcpServer(options: McpOptions, door: Door, set: ToolSet): Server {
   const server = new Server(
     { name: 'wakeful', title: 'Wakeful', version: options.version },
     {
@@ -53,8 +57,11 @@ export function mcpServer(options: McpOptions, door: Door): Server {
     },
   )
   if (options.events !== null) serveEvents(server, options.events, options.streams, door)
-  const offered = [...options.tools.values()].filter((tool) => mayUse(tool, door.role))
-  server.setRequestHandler('tools/list', () => ({ tools: offered.map(described) }))
+  const offered = [...options.tools.values()].filter(
+    (tool) => mayUse(tool, door.role) && (set === 'all' || DEFAULT_TOOLS.has(tool.name)),
+  )
+  const tools = offered.map((tool) => described(tool, set))
+  server.setRequestHandler('tools/list', () => ({ tools }))
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     // By the whole table: one that is there but not for this role is refused in words, not unknown.
     const tool = options.tools.get(params.name)
@@ -71,14 +78,26 @@ export function mcpServer(options: McpOptions, door: Door): Server {
 }
 
 type Described = Pick<Tool, 'name' | 'title' | 'description' | 'annotations' | 'inputSchema'> & {
-  outputSchema?: Tool['inputSchema']
+  outputSchema: object
 }
 
-function described(tool: Tool) {
-  const { name, title, description, annotations, inputSchema, outputSchema } = tool
-  const made: Described = { name, title, description, annotations, inputSchema }
+/** Some clients hand on nothing else. */
+const WORDS = {
+  type: 'string',
+  description: 'What was set, changed or found, in words: tell the user this.',
+} as const
+
+function described(tool: Tool, set: ToolSet) {
+  const { name, title, description, annotations } = tool
+  const isAll = set === 'all'
+  const inputSchema = isAll ? tool.inputSchema : (brief(tool.inputSchema) as Tool['inputSchema'])
+  const { properties = {}, required = [], ...rest } = tool.outputSchema ?? {}
+  const whole = { ...rest, type: 'object', properties: { ...properties, words: WORDS }, required }
+  const wordsAlone = { type: 'object', properties: { words: WORDS }, required: ['words'] }
+  const outputSchema = isAll ? whole : wordsAlone
+  const made: Described = { name, title, description, annotations, inputSchema, outputSchema }
   // The protocol's own type wants lists it may write to; nobody does.
-  return (outputSchema === undefined ? made : { ...made, outputSchema }) as never
+  return made as never
 }
 
 /** Words first; then the JSON as text, exact, for clients that hand on only text; then as data. */
@@ -95,5 +114,5 @@ function resultOf(outcome: Outcome) {
     type: 'text' as const,
     text,
   }))
-  return { content, ...(data !== null && { structuredContent: data }) }
+  return { content, structuredContent: { ...data, words: data?.words ?? said } }
 }

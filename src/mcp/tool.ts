@@ -39,7 +39,22 @@ export type Outcome =
     }
   | { readonly ok: false; readonly said: string; readonly problem: Problem }
 
-/** Those whose operations exist. */
+/** Every operation: those that have a description for models, and the others as the reference has them. */
+export function allTools(operations: readonly Operation[]): ReadonlyMap<string, Tool> {
+  const described = toolsOf(operations)
+  const taken = new Set([...described.values()].map(({ op }) => op.name))
+  const others = operations.filter(({ name }) => !taken.has(name) && !described.has(name))
+  return new Map([
+    ...described,
+    ...others.map((op): [string, Tool] => {
+      const { name, summary, description = '' } = op
+      const text = `${summary}. ${description}`.trim()
+      return [name, toolOf({ name, title: summary, description: text }, op)]
+    }),
+  ])
+}
+
+/** Those with a description for models whose operations exist. */
 export function toolsOf(operations: readonly Operation[]): ReadonlyMap<string, Tool> {
   const byName = new Map(operations.map((op) => [op.name, op]))
   const tools = TOOLS.flatMap((row): [string, Tool][] => {

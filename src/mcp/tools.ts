@@ -16,10 +16,40 @@ export interface ToolRow extends TextRow {
 
 /** Told to clients once, for the system prompt. */
 export const INSTRUCTIONS =
-  'Wakeful keeps promises in time. Use set_alarm for "remind me" and "wake me" at a time or again and again, promise to tell somebody so and set it at once, create_intent for standing wishes with a condition ("tell me when …"), create_work for tasks done once or on a rhythm whose results are kept, explain for "why did, or didn\'t, you write?", set_preferences and pause for quiet hours and "do not disturb". Always pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
+  'Wakeful keeps promises in time. Use schedule for "remind me", "check again in an hour", "every weekday at 8:30" and "tell me when …"; list_scheduled, update_scheduled and cancel_scheduled for what is set; create_work for tasks done once or again and again whose results are kept; explain for "why did, or didn\'t, you write?"; set_preferences for quiet hours and the user\'s time zone. Pass the user\'s IANA timezone (such as Europe/Berlin) where a tool takes one: without it times are in the zone known of the person, else in the server\'s own. Tell the user the time that the answer says, not the one you meant.'
 
 const PHRASES =
   '"tomorrow at 9am", "in 20 minutes", "every weekday at 8:30", "monthly on the 1st at noon"'
+
+const SCHEDULES: readonly ToolRow[] = [
+  {
+    name: 'schedule',
+    operation: 'put_schedule',
+    title: 'Schedule',
+    description: `Set what wakes an agent later, under a name of your choice; the same name again replaces it. Say when with ONE of: in ("20 minutes"), at ("tomorrow at 9am"), every ("weekday at 8:30", "2 hours", cron), when (a condition: {"price":"NVDA","below":130}, {"silent_for":"2 days"}, {"news":["fusion"]}). note is what the agent is told then, written so that it makes sense then. cancel_on_reply true: only if the user does not write first. run: an executor does work instead. A phrase that has no exact meaning is refused with phrases that work. Example: {"name":"bank","at":"tomorrow at 9am","timezone":"Europe/Berlin","note":"Remind Ann to call the bank"}`,
+  },
+  {
+    name: 'list_scheduled',
+    operation: 'list_schedules',
+    title: 'List what is scheduled',
+    description:
+      'What is ahead, soonest first, whatever its kind, with the ref that update_scheduled and cancel_scheduled take. status "active" leaves out what has ended.',
+    items: ['schedule', 'schedules', 'soonest first'],
+  },
+  {
+    name: 'update_scheduled',
+    operation: 'update_schedule',
+    title: 'Change what is scheduled',
+    description:
+      'Change a schedule by its ref: pass only what changes. Another time, every or condition takes the place of the old one; the name stays.',
+  },
+  {
+    name: 'cancel_scheduled',
+    operation: 'delete_schedule',
+    title: 'Cancel what is scheduled',
+    description: 'Remove a schedule by its ref, so that it never fires again.',
+  },
+]
 
 const ALARMS: readonly ToolRow[] = [
   {
@@ -190,7 +220,15 @@ const STOPS: readonly ToolRow[] = [
   },
 ]
 
+/** What clients are offered without asking for all: fewer tools are chosen better, and cost less of the context. */
+export const DEFAULT_TOOLS: ReadonlySet<string> = new Set([
+  ...['schedule', 'list_scheduled', 'update_scheduled', 'cancel_scheduled'],
+  ...['create_work', 'list_work', 'get_work', 'update_work', 'delete_work'],
+  ...['explain', 'get_preferences', 'set_preferences'],
+])
+
 export const TOOLS: readonly ToolRow[] = [
+  ...SCHEDULES,
   ...ALARMS,
   ...INTENTS,
   ...WORK,

@@ -116,7 +116,7 @@ export class Reader {
       await client.connect(this.#transport(server))
       const { tools } = await client.listTools()
       await client.close()
-      if (!tools.some(({ name }) => name === 'set_alarm')) throw new Error('it offers no set_alarm')
+      if (!tools.some(({ name }) => name === 'schedule')) throw new Error('it offers no schedule')
     }
   }
 

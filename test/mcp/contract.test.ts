@@ -46,9 +46,12 @@ eachStore('the tools of the contract', (store) => {
   beforeEach(async () => {
     w = await world(store, { bot: () => undefined }, { startAt: '2026-11-15T18:40:00Z' })
     const requestInit = { headers: { 'wakeful-act-as': 'ann' } }
-    const transport = new StreamableHTTPClientTransport(new URL(`${await w.listen()}/mcp`), {
-      requestInit,
-    })
+    const transport = new StreamableHTTPClientTransport(
+      new URL(`${await w.listen()}/mcp?tools=all`),
+      {
+        requestInit,
+      },
+    )
     const { client, call } = await connect(transport)
     ;({ tools } = await client.listTools())
     use = async (name, args = {}) => {

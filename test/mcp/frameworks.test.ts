@@ -69,9 +69,7 @@ eachStore('wakeful/tools', (store) => {
 
   it('say which tools there are when asked for others, and refuse an owner that is none', async () => {
     const [[, app] = ['', { baseUrl: '' }]] = await sources(store)
-    expect(() => aiTools(app, { only: ['make_coffee'] })).toThrow(
-      /make_coffee; there are set_alarm/,
-    )
+    expect(() => aiTools(app, { only: ['make_coffee'] })).toThrow(/make_coffee; there are schedule/)
     expect(() => aiTools(app, { actAs: 'a b' })).toThrow(Refusal)
   })
 })

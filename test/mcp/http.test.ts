@@ -6,6 +6,7 @@ import { type World, world } from '../setup/worlds.ts'
 import { connect } from './stage.ts'
 
 const START = '2026-11-15T18:40:00Z'
+const ZONE = { timezone: 'Europe/Berlin' }
 const BERLIN = { timezone: 'Europe/Berlin', wake_message: 'Call the bank' }
 
 async function town(store: Parameters<typeof world>[0], env: Record<string, string> = {}) {
@@ -13,9 +14,9 @@ async function town(store: Parameters<typeof world>[0], env: Record<string, stri
   return { w, url: await w.listen() }
 }
 
-function client(url: string, headers: Record<string, string> = {}) {
+function client(url: string, headers: Record<string, string> = {}, query = '') {
   return connect(
-    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }),
+    new StreamableHTTPClientTransport(new URL(`${url}/mcp${query}`), { requestInit: { headers } }),
   )
 }
 
@@ -25,9 +26,35 @@ async function alarmRows(w: World): Promise<number> {
 }
 
 eachStore('MCP over HTTP', (store) => {
-  it('lists its tools with schemas, hints and words for models', async () => {
+  it('shows twelve tools in at most 20 kB, and schedule says what it set', async () => {
     const { url } = await town(store)
-    const { client: mcp } = await client(url)
+    const { client: mcp, call } = await client(url)
+    const { tools } = await mcp.listTools()
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...['schedule', 'list_scheduled', 'update_scheduled', 'cancel_scheduled'],
+      ...['create_work', 'list_work', 'get_work', 'update_work', 'delete_work'],
+      ...['get_preferences', 'set_preferences', 'explain'],
+    ])
+    expect(JSON.stringify({ tools }).length).toBeLessThanOrEqual(20_000)
+    for (const { outputSchema } of tools)
+      expect(outputSchema).toMatchObject({ properties: { words: { type: 'string' } } })
+    const set = await call('schedule', { name: 'bank', at: 'tomorrow at 9am', ...ZONE })
+    expect(set.data.words).toContain('Alarm "bank" is set: once at')
+    const listed = await call('list_scheduled')
+    expect(listed.data.words).toContain('1 schedule, soonest first:')
+    const moved = await call('update_scheduled', { ref: 'bank', every: 'weekday at 9am' })
+    expect(moved.data.words).toContain('every weekday at 09:00 (Europe/Berlin)')
+    const wrong = await call('schedule', { name: 'bank', at: 'often' })
+    expect(wrong.isError).toBe(true)
+    expect((await call('cancel_scheduled', { ref: 'bank' })).data.words).toContain('was removed')
+    expect(
+      (await call('set_alarm', { delay_seconds: 60, kind: 'once', wake_message: 'x' })).isError,
+    ).toBe(false)
+  })
+
+  it('lists all tools on request with schemas, hints and words for models', async () => {
+    const { url } = await town(store)
+    const { client: mcp } = await client(url, {}, '?tools=all')
     expect(mcp.getServerVersion()).toMatchObject({ name: 'wakeful' })
     expect(mcp.getInstructions()).toContain('timezone')
     const { tools } = await mcp.listTools()

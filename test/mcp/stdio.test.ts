@@ -60,7 +60,7 @@ eachStore('wakeful mcp', (store) => {
     const env = { DATABASE_URL: await databaseOf(store), WAKEFUL_ACT_AS: 'ann' }
     const first = await client(env)
     const { tools } = await first.client.listTools()
-    expect(tools.map((tool) => tool.name)).toContain('set_alarm')
+    expect(tools.map((tool) => tool.name)).toContain('schedule')
     const set = await first.call('set_alarm', ALARM)
     expect(set.said).toMatch(/^Alarm set for (today|tomorrow) 09:00 Europe\/Berlin, in \d+/)
     expect((await first.call('set_alarm', {})).problem?.errors).toContain(

@@ -4,7 +4,7 @@
  * questions are answered at once. How commands end: see `exit.ts`.
  */
 import * as nodeModule from 'node:module'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 
 import { VERSION } from '../../../src/version.ts'
 import { EXIT, errorLines, exitCode } from './exit.ts'
@@ -21,7 +21,10 @@ const COMMANDS: Readonly<Record<string, readonly [about: string, load: Load]>> =
     'serve the tools over standard input and output (Model Context Protocol)',
     async () => {
       const { mcp } = await import('./mcp.ts')
-      return new Command('mcp').action(mcp)
+      const tools = new Option('--tools <set>', 'which tools are shown')
+      return new Command('mcp')
+        .addOption(tools.choices(['default', 'all']).default('default'))
+        .action(mcp)
     },
   ],
   keys: ['make, list and revoke keys', async () => (await import('./keys.ts')).keysCommand()],

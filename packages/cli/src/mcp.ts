@@ -13,7 +13,8 @@ import { environment, readRemote } from '../../../src/config.ts'
 import { errorText } from '../../../src/core/errors.ts'
 import { OpenStreams } from '../../../src/mcp/event-stream.ts'
 import { eventOperations } from '../../../src/mcp/events.ts'
-import { toolsOf } from '../../../src/mcp/tool.ts'
+import type { ToolSet } from '../../../src/mcp/server.ts'
+import { allTools } from '../../../src/mcp/tool.ts'
 import { DirectoryInUseError } from '../../../src/store/lock.ts'
 import { remoteDoor } from '../../mcp-stdio/src/remote.ts'
 import { serveMcp } from '../../mcp-stdio/src/stdio.ts'
@@ -26,7 +27,7 @@ interface Opened {
   close(): Promise<void>
 }
 
-export async function mcp(): Promise<void> {
+export async function mcp({ tools: set = 'default' }: { tools?: ToolSet } = {}): Promise<void> {
   const { url, key, actAs } = readRemote(environment())
   const as = actAs === null ? {} : { actAs }
   const opened: Opened =
@@ -44,7 +45,8 @@ export async function mcp(): Promise<void> {
   const streams = new OpenStreams()
   const served = serveMcp({
     streams,
-    tools: toolsOf(operations),
+    tools: allTools(operations),
+    set,
     events: eventOperations(operations),
     version: VERSION,
     door: opened.door,

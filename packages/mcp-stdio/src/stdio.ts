@@ -12,6 +12,7 @@ import {
   MESSAGE_BYTES_MAX,
   mcpServer,
   readMessage,
+  type ToolSet,
 } from '../../../src/mcp/server.ts'
 import { opaqueNames } from '../../../src/mcp/tool.ts'
 import { JsonError } from '../../exact-json/src/index.ts'
@@ -21,6 +22,8 @@ const INVALID_REQUEST = -32_600
 
 export interface StdioOptions extends McpOptions {
   readonly door: Door
+  /** Which tools the client is shown. */
+  readonly set?: ToolSet
   readonly input: Readable
   readonly output: Writable
   readonly onError: (error: Error) => void
@@ -29,7 +32,7 @@ export interface StdioOptions extends McpOptions {
 /** Serves until the client closes its end or `close` is called; `done` resolves then. */
 export function serveMcp(options: StdioOptions): { done: Promise<void>; close(): Promise<void> } {
   const lines = new Lines(options.input, options.output, opaqueNames(options.tools))
-  const handle = serveStdio(() => mcpServer(options, options.door), {
+  const handle = serveStdio(() => mcpServer(options, options.door, options.set ?? 'default'), {
     transport: lines,
     onerror: options.onError,
     maxSubscriptions: 0,
