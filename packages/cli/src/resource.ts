@@ -65,7 +65,7 @@ function inputOf(row: Row, given: readonly unknown[], flags: Flags): Item {
     return value === undefined ? [] : [[field.name, value]]
   })
   const input = {
-    ...(flags.data === undefined ? {} : dataOf(flags.data)),
+    ...(row.verb !== 'create' || flags.data === undefined ? {} : dataOf(flags.data)),
     ...Object.fromEntries(positional),
     ...Object.fromEntries(fields),
     ...row.fixed,

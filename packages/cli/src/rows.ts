@@ -4,10 +4,11 @@ import { alarms } from './rows/alarms.ts'
 import { intents } from './rows/intents.ts'
 import { people } from './rows/people.ts'
 import { questions } from './rows/questions.ts'
+import { schedule } from './rows/schedule.ts'
 import { sessions } from './rows/sessions.ts'
 import { stop, stops } from './rows/stops.ts'
 import { work } from './rows/work.ts'
 
 export const RESOURCES: readonly Resource[] = [
-  ...[alarms, intents, work, sessions, people, questions, stop, stops],
+  ...[schedule, alarms, intents, work, sessions, people, questions, stop, stops],
 ]

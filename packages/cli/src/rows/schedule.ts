@@ -1,0 +1,80 @@
+/** Commands about schedules of all kinds. */
+import {
+  column,
+  flag,
+  json,
+  number,
+  PAGED,
+  type Resource,
+  status,
+  TIMEZONE,
+  text,
+  when,
+  wide,
+} from '../row.ts'
+
+const WHOSE = [text('user_id', 'whose', 'user'), text('agent_id', 'of which agent', 'agent')]
+
+/** By its name, or by the ref that the list shows. */
+const one = (verb: string, operation: string, about: string) => ({
+  ...{ verb, operation, about },
+  args: ['<ref>'],
+  fields: WHOSE,
+})
+
+export const schedule: Resource = {
+  name: 'schedule',
+  about: 'what wakes agents later: at a time, again and again, or on a condition',
+  rows: [
+    {
+      verb: 'set',
+      operation: 'put_schedule',
+      about: 'set or replace: wakeful schedule set dentist --at "tomorrow at 9am" --note "call"',
+      args: ['<name>'],
+      fields: [
+        text('in', 'how long from now: "20 minutes"'),
+        text('at', 'once: "tomorrow at 9am", or an instant'),
+        text('every', 'again and again: "weekday at 8:30", "2 hours", or cron'),
+        json('when', 'a condition: {"price":"NVDA","below":130}'),
+        text('note', 'what the agent is told then'),
+        json('data', 'handed back with the event'),
+        flag('cancel_on_reply', 'the next message of the person cancels it'),
+        text('run', 'work for this executor instead of a wake'),
+        json('with', 'parameters for the executor'),
+        TIMEZONE,
+        text('until', 'the last instant'),
+        number('times', 'how often at most'),
+        text('catch_up', 'once, skip or all'),
+        text('priority', 'low, normal, high or critical'),
+        text('thread_id', 'the conversation', 'thread'),
+        ...WHOSE,
+      ],
+    },
+    {
+      verb: 'list',
+      operation: 'list_schedules',
+      about: 'all kinds, soonest first',
+      fields: [
+        ...PAGED,
+        ...WHOSE,
+        text('kind', 'timer, alarm, intent or work'),
+        text('status', 'active, paused, done or failed'),
+        text('q', 'in the name or the note'),
+      ],
+      none: 'nothing is scheduled',
+      columns: [
+        column('ref'),
+        column('kind'),
+        status(),
+        when('next_at', 'next'),
+        wide('description', 'when'),
+        column('agent_id', 'agent'),
+        wide('note'),
+      ],
+    },
+    one('pause', 'pause_schedule', 'nothing of it fires until it is resumed'),
+    one('resume', 'resume_schedule', 'go on with its next time'),
+    one('run', 'run_schedule', 'run it now, besides its own times'),
+    one('cancel', 'delete_schedule', 'remove it'),
+  ],
+}
