@@ -52,7 +52,7 @@ async function fill(db: Db, slots: number): Promise<void> {
     insert into wakeful.sessions (bucket, session_key, user_id, agent_id, thread_id, last_seq, done_seq, created_at, updated_at)
       select bucket, session_key, split_part(session_key, ':', 1), 'bot', 'chat', max(seq), max(seq), now(), now()
       from wakeful.events group by 1, 2;
-    insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error, cause)
+    insert into wakeful.attempts (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at, error, cause)
       select bucket, session_key, seq, 1, id, case when seq % 20 = 0 then 'failed' else 'committed' end, created_at, created_at,
         case when seq % 20 = 0 then 'no luck' end, case when seq % 20 = 0 then 'agent_error' end
       from wakeful.events;
@@ -142,10 +142,9 @@ async function promotion(app: App, title: string): Promise<void> {
   const start = performance.now()
   let promoted = 0
   for (;;) {
-    const ids = Array.from({ length: BATCH }, newId)
-    const row = await promoteTimers(app.store.engine, ids)
-    promoted += row.promoted
-    if (row.promoted === 0) break
+    const { events } = await promoteTimers(app.store.engine, BATCH)
+    promoted += events.length
+    if (events.length === 0) break
   }
   const ms = performance.now() - start
   report(`promote ${title}`, { promoted, ms, each_us: (ms / promoted) * 1000 })

@@ -27,7 +27,7 @@ const SAMPLE_MS = 10_000
 /** The people who listen; the others' agent looks and says nothing. */
 const LISTENERS = 50
 const STATE = ['sessions', 'alarms', 'autonomy_timers', 'checkpoints']
-const LOG = ['events', 'turns', 'effects', 'alarm_wakes']
+const LOG = ['events', 'attempts', 'effects', 'alarm_wakes']
 
 const [url = '', rate = '1'] = process.argv.slice(2)
 const alarms = Number(rate) * PERIOD

@@ -7,7 +7,7 @@ with heads as (
         consecutive_autonomous_msgs = i.consecutive, last_autonomous_at = i.last_autonomous_at,
         due_at = case when i.status = 'retrying' then ((/* now */ $1::timestamptz at time zone 'UTC' + i.retry_ms * interval '1 millisecond') at time zone 'UTC')
                       when s.last_seq > i.event_seq then /* now */ $1::timestamptz end,
-        claim_token = null, claimed_at = null, leased_until = null,
+        claim_token = null, claimed_at = null, leased_until = null, in_flight = null,
         attempt = case when i.status = 'retrying' then s.attempt + 1 else 0 end,
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = /* now */ $1::timestamptz
@@ -18,7 +18,7 @@ with heads as (
     where p.bucket = i.bucket and p.user_id = i.user_id::varchar collate "C"), false) else true end
     returning s.session_key, s.last_seq > i.event_seq as behind),
   proofs as (
-    insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
+    insert into wakeful.attempts (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
       error, cause, checkpoint_id, effect_ids, verdicts)
     select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, /* now */ $1::timestamptz, i.error, i.cause,
       i.checkpoint_id, i.effect_ids::uuid[], i.verdicts

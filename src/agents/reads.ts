@@ -14,6 +14,7 @@ import { listDeferred } from '../features/people/deferred-rows.ts'
 import { preferenceFields } from '../features/people/fields.ts'
 import type { TurnPerson } from '../features/people/person.ts'
 import { RULE_WORDS } from '../features/people/words.ts'
+import { type EventRow, recentEvents } from '../features/sessions/event-rows.ts'
 import type { Verdict } from '../features/sessions/gate.ts'
 import type { TurnAction } from '../features/sessions/turn.ts'
 import { getWork, listOutputs, type OutputRow, WORKS, type WorkRow } from '../features/work/rows.ts'
@@ -23,6 +24,17 @@ import type { TurnInput } from './agent.ts'
 import { type DeepReadonly, readAsked } from './requests.ts'
 
 const LISTED_MAX = 100
+
+/** The newest events of the session, oldest first; the last is the turn's own, which may not be in the log yet. */
+export async function history(
+  { db, session, event }: TurnInput,
+  limit: number,
+): Promise<EventRow[]> {
+  const rows = await recentEvents(db, session, event.seq, limit)
+  if (rows.at(-1)?.seq === event.seq) return rows
+  const { id, seq, type, payload, createdAt: created_at } = event
+  return [...rows, { id, session_key: session.key, seq, type, payload, created_at }].slice(-limit)
+}
 
 function pick<R extends object, K extends keyof R>(row: R, fields: readonly K[]): Pick<R, K> {
   return Object.fromEntries(fields.map((field) => [field, row[field]])) as Pick<R, K>

@@ -24,10 +24,11 @@ import {
   TIMER_ID_MAX,
 } from '../core/session.ts'
 import type { AgentRow } from '../features/identity/agent-rows.ts'
-import { type EventRow, recentEvents } from '../features/sessions/event-rows.ts'
+import type { EventRow } from '../features/sessions/event-rows.ts'
 import { setsTrigger, type TurnAction } from '../features/sessions/turn.ts'
 import { type Agent, stateResult, type TurnInput } from './agent.ts'
 import { promiseWish, questionWish } from './messages.ts'
+import { history } from './reads.ts'
 import { type AlarmRequest, alarmDraft } from './requests.ts'
 
 /** An answer, state included, is at most this long. */
@@ -75,7 +76,7 @@ export function remoteAgent(row: AgentRow, ask: Ask): Agent {
       const { session } = input
       if (row.user_id !== null && row.user_id !== session.userId)
         throw new TerminalError(`not run: the agent ${row.id} belongs to another user`)
-      const history = await recentEvents(input.db, session, input.event.seq, HISTORY_EVENTS)
+      const past = await history(input, HISTORY_EVENTS)
       const reply = await ask(
         {
           url: row.url,
@@ -83,7 +84,7 @@ export function remoteAgent(row: AgentRow, ask: Ask): Agent {
           secrets: [row.secret],
           id: input.event.slot ?? `${session.key}:${input.event.seq}`,
           at: input.startedAt,
-          body: turnBody(input, history, row.timeout_ms),
+          body: turnBody(input, past, row.timeout_ms),
           timeoutMs: row.timeout_ms + LATE_MS,
           answerMaxBytes: REMOTE_ANSWER_MAX_BYTES,
         },

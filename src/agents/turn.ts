@@ -12,7 +12,6 @@ import { type TurnPerson, turnPerson } from '../features/people/person.ts'
 import type { AnsweredQuestion } from '../features/questions/rules.ts'
 import type { ScheduleSpec } from '../features/schedules/spec.ts'
 import type { ScheduleView } from '../features/schedules/view.ts'
-import { recentEvents } from '../features/sessions/event-rows.ts'
 import type { Silence } from '../features/sessions/gate.ts'
 import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
 import { getWork } from '../features/work/rows.ts'
@@ -348,8 +347,7 @@ export class Turn<State extends object = Record<string, unknown>> {
   /** The newest events up to this one, oldest first. */
   async history(limit = 50): Promise<PastEvent[]> {
     const count = Math.max(1, Math.min(HISTORY_MAX, Math.floor(limit)))
-    const { db, session, event } = this.#input
-    const rows = await recentEvents(db, session, event.seq, count)
+    const rows = await reads.history(this.#input, count)
     return rows.map((row) => agentEvent(row, row.created_at))
   }
 

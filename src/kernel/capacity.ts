@@ -37,8 +37,8 @@ export class Shares {
   }
 }
 
-/** Fewer are not worth a statement while much is due. */
-const ROOM_MIN = 250
+/** So much of the capacity is worth a statement while much is due, and lets one agent alone have its share. */
+const ROOMY = 2 / 5
 /** How long somebody with much to do waits for room before going on without. */
 const PATIENCE_MS = 250
 /** A batch takes at most half of the free places, so that one party cannot take all of them at once; of this few it takes all. */
@@ -193,7 +193,7 @@ export class Capacity {
   }
 
   get #roomy(): boolean {
-    return !this.#wanted && this.free >= Math.min(ROOM_MIN, this.#all / 4)
+    return !this.#wanted && this.free >= this.#all * ROOMY
   }
 
   async #room(): Promise<void> {

@@ -38,19 +38,20 @@ export interface Runner {
 
 export function clockService(options: ClockOptions): Service {
   const { trigger, hints, meter, tracer = UNTRACED } = options
-  /** It had more due than one batch holds when last looked at, and others at work on it. */
+  /** It had more due than one batch holds when last looked at. */
   let busy = false
-  let beside = false
+  /** How many times in a row no place was free for the turns of what is due. */
+  let refused = 0
   return {
     name: 'clock',
     tables: [trigger.table],
     async tick(): Promise<Tick> {
       if (!options.enabled || options.stopped?.()) return IDLE
       const startedMs = performance.now()
-      const promotion = await take(options, busy, beside)
+      const promotion = await take(options, busy, refused < REFUSED_MAX)
+      refused = promotion === NO_ROOM ? refused + 1 : 0
       const { promoted, more, nextMs, rows, turns = [] } = promotion
       busy = more
-      beside = promotion.beside ?? false
       if (promoted > turns.length) hints.hint('turns')
       if (promoted > 0) {
         const latenessMs = rows.map((row) => row.latenessMs)
@@ -64,16 +65,23 @@ export function clockService(options: ClockOptions): Service {
   }
 }
 
+/** What is due waits where it is rather than behind the sessions that wait for a place. */
+const NO_ROOM: Promotion = { promoted: 0, more: true, nextMs: null, rows: [] }
+/** As many refusals take about a second; then it waits behind them. */
+const REFUSED_MAX = 4
+
 async function take(
   { db, trigger, turns: runner }: ClockOptions,
   busy: boolean,
-  beside: boolean,
+  waits: boolean,
 ): Promise<Promotion> {
   const lent = runner === undefined ? null : await lend(runner, trigger, busy)
+  if (lent === null && runner !== undefined && busy && waits && trigger.leases === 'together')
+    return NO_ROOM
   if (runner === undefined || lent === null) return promote(db, trigger, busy)
   let turns: readonly ClaimedTurn[] = []
   try {
-    const promotion = await trigger.promote(db, busy, lent, beside)
+    const promotion = await trigger.promote(db, busy, lent)
     turns = promotion.turns ?? []
     return promotion
   } finally {

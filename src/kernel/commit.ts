@@ -4,7 +4,6 @@
  * and each turn is decided by what the lock showed. A turn whose lease was lost writes nothing.
  */
 import type { TurnResult } from '../agents/agent.ts'
-import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/session.ts'
 import { lineageText } from '../features/limits/lineage.ts'
 import { defer, type NewDeferred } from '../features/people/deferred-rows.ts'
 import { countUnasked, lockPeople } from '../features/people/rows.ts'
@@ -19,7 +18,6 @@ import {
   afterFailure,
   type Decision,
   decide,
-  type EffectRow,
   type Failure,
   failureAnswer,
   heldDecision,
@@ -27,27 +25,28 @@ import {
 } from '../features/sessions/turn.ts'
 import {
   HeadMovedError,
+  type InFlight,
   lockHeads,
   type SessionState,
   type TurnWrite,
   writeTurns,
 } from '../features/sessions/turn-rows.ts'
 import type { Db } from '../store/db.ts'
-import { commitTx, databaseNow } from '../store/due.ts'
-import { childOfEvent, keepPendingOf, sessionOf } from './budgets.ts'
+import { commitTx, databaseNow, releaseClaims, SESSIONS } from '../store/due.ts'
+import { childOfEvent, keepPendingOf } from './budgets.ts'
+import { asked, outcomesOf, type Settled } from './outcomes.ts'
 import {
   type Counted,
   countSpoken,
   deferredOf,
   hasUnpromptedMessage,
   inTurn,
-  isRelease,
   needsPersonLock,
   type People,
   type Speaking,
   speak,
 } from './preferences.ts'
-import type { PendingCommand, SlotOutcome, Trigger } from './trigger.ts'
+import type { Trigger } from './trigger.ts'
 
 export interface Finished extends Speaking {
   readonly token: string
@@ -56,6 +55,8 @@ export interface Finished extends Speaking {
   readonly failure: Failure | null
   /** The turn's trace: what it sets belongs to it. */
   readonly traceparent?: string | null
+  /** Where its timer and session were found; absent where its event exists. */
+  readonly inFlight?: InFlight | null
 }
 
 export interface Committed {
@@ -76,6 +77,26 @@ export interface CommitOptions {
 }
 
 export async function commitTurns(
+  db: Db,
+  finished: readonly Finished[],
+  options: CommitOptions,
+): Promise<Committed[]> {
+  const late = finished.filter(isLate)
+  if (late.length === 0 || late.length === finished.length)
+    return commitAlike(db, finished, options)
+  // Apart: each of the two statements locks its sessions in the order of their keys.
+  const rest = finished.filter((turn) => !isLate(turn))
+  const answers = new Map<Finished, Committed>()
+  for (const turns of [late, rest]) {
+    const committed = await commitAlike(db, turns, options)
+    for (const [place, turn] of turns.entries()) answers.set(turn, committed[place] ?? LOST)
+  }
+  return finished.map((turn) => answers.get(turn) ?? LOST)
+}
+
+const isLate = ({ inFlight }: Finished) => inFlight !== undefined && inFlight !== null
+
+async function commitAlike(
   db: Db,
   finished: readonly Finished[],
   { policy, triggers }: CommitOptions,
@@ -108,7 +129,8 @@ export async function commitTurns(
       (tx) => lockedStates(tx, finished),
       (tx) => peopleSpokenTo(tx, finished, policy),
     )
-  if (finished.some(needsPersonLock)) return locked()
+  if (finished.some((turn) => needsPersonLock(turn) || (isLate(turn) && turn.failure !== null)))
+    return locked()
   try {
     return await commit(
       async () => CLAIMED,
@@ -127,7 +149,9 @@ function peopleSpokenTo(tx: Db, finished: readonly Finished[], policy: Policy): 
   return lockPeople(tx, users, policy.timezone ?? 'UTC')
 }
 
-type Heads = Pick<ReadonlyMap<Finished, SessionState>, 'get'>
+/** What a claim brought; or what a lock shows, with what is in flight still. */
+type Head = SessionState & { readonly inFlight?: InFlight | null }
+type Heads = Pick<ReadonlyMap<Finished, Head>, 'get'>
 
 const CLAIMED: Heads = { get: ({ claim }) => claim }
 const NOBODY: ReadonlySet<string> = new Set()
@@ -137,11 +161,9 @@ const NOBODY: ReadonlySet<string> = new Set()
  * very process took it up again, and both attempts end together. Heads are told by session, not by token,
  * so no look-up asks for one session twice: else the lost attempt would pass by the living one's token.
  */
-async function lockedStates(
-  tx: Db,
-  finished: readonly Finished[],
-): Promise<Map<Finished, SessionState>> {
-  const held = new Map<Finished, SessionState>()
+async function lockedStates(tx: Db, finished: readonly Finished[]): Promise<Map<Finished, Head>> {
+  const held = new Map<Finished, Head>()
+  const cancelled: Finished[] = []
   for (let rest = finished; rest.length > 0; ) {
     const round = new Map<string, Finished>()
     const again: Finished[] = []
@@ -154,30 +176,32 @@ async function lockedStates(
       key,
       token,
     }))
-    for (const [key, head] of await lockHeads(tx, asked)) {
+    for (const [key, { head, in_flight, place, ...state }] of await lockHeads(tx, asked)) {
       const turn = round.get(key)
-      if (turn !== undefined) held.set(turn, head)
+      if (turn === undefined) continue
+      // Somebody may have made its event since, or cancelled its timer.
+      const late = in_flight === turn.claim.event_id
+      if (late && place === null) cancelled.push(turn)
+      else held.set(turn, { ...state, inFlight: late && place !== null ? { place, head } : null })
     }
     rest = again
   }
+  const left = cancelled.map(({ claim, token }) => ({
+    ...{ bucket: claim.bucket, key: claim.session_key, token },
+  }))
+  if (left.length > 0) await releaseClaims(tx, SESSIONS, left)
   return held
 }
 
 interface Held {
   readonly turn: Finished
-  readonly head: SessionState
+  readonly head: Head
   /** The database's time of this transaction. */
   readonly now: Date
   /** Null: not looked at. */
   readonly people: People | null
   /** What was said unasked to whom, after this transaction. */
   readonly counts: Counted
-}
-
-interface Settled extends Pick<Held, 'turn' | 'now'> {
-  readonly row: TurnWrite
-  /** Slots that wait for another moment: nothing of the turn is kept, and who holds them goes on to. */
-  readonly deferred: readonly NewDeferred[]
 }
 
 function answerOf({ row }: Settled, behind: ReadonlySet<string>): Committed {
@@ -213,6 +237,7 @@ function settle(held: Held, policy: Policy, triggers: Triggers): Settled {
     userId: claim.user_id,
     assumesNoPreferences: held.people === null && hasUnpromptedMessage(turn),
     decision,
+    inFlight: (head === claim ? turn.inFlight : head.inFlight) ?? null,
   }
   return { turn: { ...turn, result }, now, row, deferred }
 }
@@ -323,74 +348,4 @@ function points({ turn, row }: Settled): CheckpointWrite[] {
         : point.metadata
     return { ...point, bucket: row.bucket, metadata: JSON.stringify(metadata) }
   })
-}
-
-function asked({ turn, row }: Pick<Settled, 'turn' | 'row'>, trigger: EventType): PendingCommand[] {
-  const { claim, result } = turn
-  const { traceparent, decision } = row
-  const wishes = (result?.wishes ?? []).slice(0, EFFECTS_PER_TURN_MAX)
-  const plain = wishes.filter((wish) => wish.type === 'trigger_command')
-  const wanted = [...plain, ...(decision.along ?? [])].filter((wish) => wish.trigger === trigger)
-  if (wanted.length === 0) return []
-  const lineage = lineageText(childOfEvent(claim))
-  return wanted.map(({ ask }) => ({
-    session: sessionOf(claim),
-    wish: { type: 'trigger_command', trigger, ask },
-    eventSeq: claim.seq,
-    traceparent,
-    lineage,
-  }))
-}
-
-/** The slots that the turn ends, of triggers of this type. What is deferred and held on has not ended; a run to be tried again neither. */
-function outcomesOf(each: Settled, type: EventType): SlotOutcome[] {
-  const { turn, row, deferred } = each
-  const { claim, slots = [] } = turn
-  if (row.status === 'retrying') return []
-  if (isRelease(claim))
-    return deferred.length > 0
-      ? []
-      : slots.flatMap((slot) =>
-          slot.held && slot.kind === type && slot.trigger_id !== null
-            ? [
-                outcome(each, type, {
-                  triggerId: slot.trigger_id,
-                  scheduledFor: slot.scheduled_for,
-                  eventSeq: slot.event_seq,
-                  eventId: slot.id,
-                }),
-              ]
-            : [],
-        )
-  if (claim.type !== type || deferred.some(({ held }) => held)) return []
-  const { trigger_id: triggerId, scheduled_for: scheduledFor, seq, event_id: eventId } = claim
-  if (triggerId === null || scheduledFor === null) return []
-  return [outcome(each, type, { triggerId, scheduledFor, eventSeq: seq, eventId })]
-}
-
-function outcome(
-  { turn, now, row }: Settled,
-  type: EventType,
-  slot: Pick<SlotOutcome, 'triggerId' | 'scheduledFor' | 'eventSeq' | 'eventId'>,
-): SlotOutcome {
-  const { claim, failure } = turn
-  return {
-    ...slot,
-    bucket: claim.bucket,
-    sessionKey: claim.session_key,
-    committed: row.status === 'committed',
-    error: row.error,
-    terminal: failure?.terminal ?? false,
-    retryAfterMs: failure?.retryAfterMs ?? 0,
-    messages: row.decision.effects.flatMap(messageOf),
-    verdicts: row.decision.verdicts,
-    asks: asked({ turn, row }, type).map(({ wish }) => wish.ask),
-    startedAt: row.startedAt,
-    now,
-  }
-}
-
-function messageOf({ id, type, payload }: EffectRow): { id: string; content: string }[] {
-  if (type !== 'send_message') return []
-  return [{ id, content: (JSON.parse(payload) as { content: string }).content }]
 }

@@ -16,8 +16,6 @@ export interface Promotion {
   readonly promoted: number
   /** More is due than one batch held. */
   readonly more: boolean
-  /** Others held some of what is due. */
-  readonly beside?: boolean
   readonly nextMs: number | null
   /** Each of them. */
   readonly rows: readonly PromotedRow[]
@@ -34,8 +32,6 @@ export function soonest(nextMs: readonly (number | null)[]): number | null {
 /** Places that are kept for turns of sessions leased with their promotion. */
 export interface CapacityGrant extends SessionLease {
   readonly places: number
-  /** They are many, and found by one row for all of them where their process dies. */
-  readonly together: boolean
 }
 
 /** How many due rows are taken at once. */
@@ -118,11 +114,11 @@ export interface Trigger {
   readonly type: EventType
   /** Where its rows are; it promotes nothing while none of them is due. */
   readonly table: DueTable
-  /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. `beside`: others held some of it. */
-  promote(db: Db, busy?: boolean, lent?: CapacityGrant | null, beside?: boolean): Promise<Promotion>
+  /** `busy`: more was due than the last batch held. `lent`: for a trigger that leases. */
+  promote(db: Db, busy?: boolean, lent?: CapacityGrant | null): Promise<Promotion>
   /**
    * Its promotion leases the sessions it can: for a trigger that is not told of turns that begin (`began`). Nobody can have cancelled what
-   * is promoted in the same transaction. `together`: those of a whole batch are kept in one row where there are many.
+   * is promoted in the same transaction. `together`: a batch waits for room for many.
    */
   readonly leases?: 'each' | 'together'
   /** How many batches may be promoted side by side; absent: one after the other, so that their order is kept. */

@@ -13,7 +13,6 @@ import type { Db } from '../store/db.ts'
 import {
   extendClaims,
   type First,
-  LEASES,
   newestFirstShare,
   releaseClaims,
   SESSIONS,
@@ -25,12 +24,8 @@ import type { Runner } from './clock.ts'
 import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
 import { type Due, type Ending, failed, type Gate, gatesOf, HELD, Stopping } from './gates.ts'
 import type { Hints } from './hints.ts'
-import {
-  BatchLeases,
-  type BatchLeasesOptions,
-  LeasedRuns,
-  retryWhileUnavailable,
-} from './leased-runs.ts'
+import { InFlightTurns, type MaybeInFlight } from './in-flight.ts'
+import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
 import { isRelease } from './preferences.ts'
 import { withoutRefused } from './refused-turns.ts'
@@ -59,7 +54,8 @@ import { type CapacityGrant, soonest } from './trigger.ts'
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
 
-export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
+export interface TurnsOptions {
+  readonly leaseMs: number
   readonly claims: Db
   readonly commits: Db
   readonly reads: Db
@@ -80,10 +76,8 @@ export interface TurnsOptions extends Pick<BatchLeasesOptions, 'leaseMs'> {
   readonly limited?: Map<string, number>
 }
 
-interface Running extends Due {
+interface Running extends Due, MaybeInFlight {
   readonly span: Span
-  /** By the monotonic clock, when its claim had come back. */
-  readonly claimedMs: number
   /** When the agent was entered; null if it never was. */
   enteredMs: number | null
   /** Nothing of its session waits, and what it settled concerns no other. */
@@ -102,16 +96,16 @@ const STOP_GRACE_MS = 8_000
 
 export class TurnsService implements Service, Runner {
   readonly name = 'turns'
-  readonly tables = [SESSIONS, LEASES]
+  readonly tables = [SESSIONS]
   readonly follows = true
   readonly #options: TurnsOptions
   readonly #running: LeasedRuns<Running>
   readonly #commits: GroupCommit<Finished, Committed>
   readonly #tracer: Tracer
   readonly #places: Capacity
-  readonly #batches: BatchLeases
+  readonly #inFlight: InFlightTurns
   readonly #stopping: Stopping
-  #deadlines: NodeJS.Timeout | null = null
+  #sweep: NodeJS.Timeout | null = null
   #closed = false
   /** More sessions waited than the last look had places for. */
   #behind = false
@@ -140,7 +134,7 @@ export class TurnsService implements Service, Runner {
     const { concurrency = CONCURRENCY, limited } = options
     this.#places = new Capacity(concurrency, () => this.#running.size, limited)
     const onError = (error: unknown) => options.meter.trouble('leases', error)
-    this.#batches = new BatchLeases({ ...options, db: options.claims, onError })
+    this.#inFlight = new InFlightTurns(options.claims, onError)
     const { policy, triggers } = options
     const how = { policy, triggers }
     this.#commits = new GroupCommit({
@@ -158,11 +152,10 @@ export class TurnsService implements Service, Runner {
   }
 
   async tick(): Promise<Tick> {
-    const soon = await this.#batches.look()
     const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.batch, CLAIM_MAX)
     if (limit <= 0) {
       this.#places.looked(true)
-      return { did: 0, more: false, nextMs: soon }
+      return { did: 0, more: false, nextMs: null }
     }
     const plan = this.#places.plan(this.#options.agents)
     const first = newestFirstShare(this.#behind, limit)
@@ -174,7 +167,7 @@ export class TurnsService implements Service, Runner {
     const others = await this.#claimLimited(plan)
     // What holds them back may end in another shard, which tells nobody here.
     const again = this.#places.holdsBack && this.#options.claims.now() === null
-    const next = [nextMs, soon, again ? HELD_BACK_MS : null]
+    const next = [nextMs, again ? HELD_BACK_MS : null]
     const more = this.#behind || others.more
     return { did: did + newest + others.did, more, nextMs: soonest(next) }
   }
@@ -227,15 +220,12 @@ export class TurnsService implements Service, Runner {
     if (places === 0) return null
     const { leaseMs, agents } = this.#options
     const whose = this.#places.lendable(agents)
-    return { places, leaseMs, token: newToken(), together: patient, ...whose }
+    return { places, leaseMs, token: newToken(), ...whose }
   }
 
-  async take(
-    { places, token, together }: CapacityGrant,
-    turns: readonly ClaimedTurn[],
-  ): Promise<void> {
+  async take({ places, token }: CapacityGrant, turns: readonly ClaimedTurn[]): Promise<void> {
     this.#places.back(places)
-    if (together) this.#batches.begin(token, turns.length)
+    this.#inFlight.begin(token, turns)
     this.#waiting.push(...turns.map((claim) => ({ claim, token })))
     if (this.#closed) await this.#release(this.#waiting.splice(0))
     else if (this.#options.claims.now() === null) this.#startWaiting()
@@ -253,7 +243,7 @@ export class TurnsService implements Service, Runner {
   async settle(): Promise<void> {
     this.#startWaiting()
     await this.#running.settle()
-    await this.#batches.settle()
+    await this.#inFlight.settle()
   }
 
   /** Running turns may finish; those that do not in time are aborted and their sessions given back untouched. */
@@ -262,9 +252,9 @@ export class TurnsService implements Service, Runner {
     const left = await this.#running.end(STOP_GRACE_MS)
     for (const each of left) each.run.abort(new LeaseLostError('shutting down'))
     await this.#release([...left, ...this.#waiting.splice(0)])
-    await this.#batches.settle()
-    if (this.#deadlines !== null) clearInterval(this.#deadlines)
-    this.#deadlines = null
+    await this.#inFlight.settle()
+    if (this.#sweep !== null) clearInterval(this.#sweep)
+    this.#sweep = null
   }
 
   #start(
@@ -278,13 +268,14 @@ export class TurnsService implements Service, Runner {
     const claimedMs = performance.now()
     const running: Running = {
       ...{ claim, token, withdrawn, slots, claimedMs, enteredMs: null, last: false },
+      inFlight: claim.inFlight ?? null,
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
     }
-    this.#deadlines ??= setInterval(
-      () => abortLate(this.#running.runs(), this.#options.agents),
-      DEADLINE_SWEEP_MS,
-    ).unref()
+    this.#sweep ??= setInterval(() => {
+      abortLate(this.#running.runs(), this.#options.agents)
+      this.#inFlight.sweep(this.#running.runs())
+    }, DEADLINE_SWEEP_MS).unref()
     this.#places.begin(claim, limited)
     this.#running.start(claim.session_key, running, this.#take(running), () => {
       this.#places.end(claim, limited)
@@ -308,12 +299,12 @@ export class TurnsService implements Service, Runner {
       if (delivered !== undefined) await delivered
       committed = await this.#commit(finished, running)
       if (committed === null) return
-      if (committed.status !== 'lost') this.#batches.ended(running.token)
       running.last = this.#isLast(running.claim, committed)
       const told = moments.reach('committed', session_key)
       if (told !== undefined) await told
       reportTurn(finished, committed, running, this.#options)
     } finally {
+      this.#inFlight.end(running)
       this.#options.budgets.done(running.claim)
       endTurn(this.#tracer, running.span, finished, committed)
     }
@@ -330,9 +321,16 @@ export class TurnsService implements Service, Runner {
   async #run(running: Running): Promise<Finished | null> {
     const ending = await this.#ending(running)
     if (ending === HELD) return null
-    const { claim, token, span, slots } = running
+    const { claim, token, span, slots, inFlight } = running
     const { traceparent } = span
-    return { claim, token, traceparent, ...(slots === undefined ? {} : { slots }), ...ending }
+    return {
+      claim,
+      token,
+      traceparent,
+      inFlight,
+      ...(slots === undefined ? {} : { slots }),
+      ...ending,
+    }
   }
 
   async #ending(running: Running): Promise<Ending> {

@@ -72,6 +72,11 @@ export function isContention(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
+/** Somebody holds a lock for longer than the statement was to wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlState(error) === '55P03'
+}
+
 /** A row with this key is there already. */
 export function isDuplicate(error: unknown): boolean {
   return sqlState(error) === '23505'

@@ -103,6 +103,8 @@ export interface DueTable {
    * no index makes claims cheap (the row is rewritten in place), at the price of reading past leased rows.
    */
   readonly lease?: string
+  /** What else a released row becomes, where there is a column for leases. */
+  readonly released?: string
   /** SQL type of `key`; text if not said. */
   readonly keyType?: 'uuid'
   /** Another column of the identity, where `bucket` and `key` are not all of it. */
@@ -115,14 +117,7 @@ export const SESSIONS: DueTable = {
   due: 'due_at',
   live: 'due_at is not null',
   lease: 'leased_until',
-}
-/** BatchLeases of sessions that were leased together: see `sessions/leases.ts`. */
-export const LEASES: DueTable = {
-  name: 'wakeful.leases',
-  key: 'token',
-  keyType: 'uuid',
-  due: 'ends_at',
-  live: 'ends_at is not null',
+  released: `due_at = case when t.last_seq > t.done_seq then coalesce(t.due_at, ${NOW}) end, in_flight = null`,
 }
 export const TIMERS: DueTable = {
   name: 'wakeful.autonomy_timers',
@@ -338,9 +333,8 @@ export async function extendClaims(
   return new Set(held.map((row) => row.key))
 }
 
-/** Due since it was, or since now. */
-const released = ({ lease, due }: DueTable) =>
-  lease === undefined ? `${due} = ${NOW}` : `${lease} = ${NOW}, ${due} = coalesce(t.${due}, ${NOW})`
+const released = ({ lease, released, due }: DueTable) =>
+  lease === undefined ? `${due} = ${NOW}` : `${lease} = ${NOW}, ${released}`
 
 /** Gives rows back untouched, due at once, as on a clean stop. */
 export async function releaseClaims(

@@ -6,7 +6,8 @@ import { rows, statement } from './statement.ts'
 const HOT = [
   'sessions',
   'events',
-  'turns',
+  'leases',
+  'attempts',
   'effects',
   'deliveries',
   'autonomy_timers',
@@ -95,7 +96,7 @@ const TARGETS: readonly Target[] = [
     done: `not exists (select 1 from wakeful.effects e where e.bucket = t.bucket and e.session_key = t.session_key
       and e.position = t.position and e.status in ('pending', 'executing'))`,
   },
-  { table: 'turns', at: 't.finished_at', done: 'true' },
+  { table: 'attempts', at: 't.finished_at', done: 'true' },
   {
     table: 'events',
     at: 't.created_at',

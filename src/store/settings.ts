@@ -1,6 +1,6 @@
 /** What an installation keeps for itself. */
 import type { Db } from './db.ts'
-import { DELIVERIES, EFFECTS, LEASES, NOW, SESSIONS, SOURCES, WAKES } from './due.ts'
+import { DELIVERIES, EFFECTS, NOW, SESSIONS, SOURCES, WAKES } from './due.ts'
 
 /** The stored value, or `fresh` if there was no value yet. Processes starting together agree on one. */
 export async function keepSetting(db: Db, key: string, fresh: string): Promise<string> {
@@ -59,11 +59,11 @@ export const LEASED_TABLES: ReadonlyMap<string, string> = new Map([
 /** Answers how many there were. */
 export async function expireLeases(db: Db): Promise<number> {
   return db.tx(async (tx) => {
-    // A row of this table is a lease as a whole.
-    const ended = [...LEASED_TABLES, [LEASES.name, LEASES.due] as const].map(
+    const ended = [...LEASED_TABLES].map(
       ([table, end]) => `update ${table} set ${end} = ${NOW}
-        where ${end} > ${NOW} ${table === LEASES.name ? '' : 'and claim_token is not null'} returning 1 as one`,
+        where ${end} > ${NOW} and claim_token is not null returning 1 as one`,
     )
+    await tx.exec('delete from wakeful.leases')
     let count = 0
     for (const text of ended) count += (await tx.query(text, [tx.now()])).length
     return count

@@ -16,6 +16,8 @@ import type { Db, Row } from './db.ts'
 interface Values extends Omit<SqlValues, 'timestamptz'> {
   /** As text it keeps the microseconds that a cursor needs and a `Date` has no place for. */
   timestamptz: Date | string
+  /** The place of a row in its table. */
+  tid: string
 }
 
 type Type = keyof Values

@@ -84,7 +84,7 @@ async function seedSession(): Promise<void> {
     ...{ seq: 'n', id: event, client_id: 'null', created_at: later },
     payload: "json_build_object('text', 'number ' || n)",
   })
-  await copied('turns', { event_seq: 'n', event_id: event, effect_ids: `array[${effect}]` })
+  await copied('attempts', { event_seq: 'n', event_id: event, effect_ids: `array[${effect}]` })
   await copied('effects', {
     ...{ position: 'n * 1000', event_seq: 'n', id: effect, created_at: later, due_at: 'null' },
     ...{ status: "'completed'", dedupe_key: "md5('key' || n)" },

@@ -174,7 +174,7 @@ test('trends plot what came due, what was held back by which rule, and how far w
     [id],
   )
   await stage.query(
-    `insert into wakeful.turns (bucket, session_key, event_seq, event_id, attempt, status, started_at, finished_at, verdicts)
+    `insert into wakeful.attempts (bucket, session_key, event_seq, event_id, attempt, status, started_at, finished_at, verdicts)
      values (7, 'fay:companion:t', 1, $1, 1, 'committed', now(), now(), '[{"allowed":false,"rule":"cooldown_active"}]')`,
     [id],
   )

@@ -104,7 +104,7 @@ eachStore('a clock that was ahead', (store) => {
       [s.now()],
     )
     await s.query(
-      `insert into wakeful.leases (token, ends_at, buckets, keys) values (gen_random_uuid(), $1::timestamptz + interval '3 s', '{}', '{}')`,
+      `insert into wakeful.leases (token, ends_at, ids) values (gen_random_uuid(), $1::timestamptz + interval '3 s', '{}')`,
       [s.now()],
     )
     s.sleep(-HOUR)

@@ -105,7 +105,7 @@ eachStore('the pruner', (store) => {
     const [installation = ''] = await readdir(root)
     const folder = join(root, installation, 'events')
     expect((await readdir(folder)).sort()).toEqual(['2026-01-01.jsonl', '2026-01-02.jsonl'])
-    expect(await readdir(join(root, installation))).toEqual(['events', 'turns'])
+    expect(await readdir(join(root, installation))).toEqual(['attempts', 'events'])
     for (const name of await readdir(folder)) {
       const lines = (await readFile(join(folder, name), 'utf8')).trim().split('\n')
       await w.query(
@@ -137,6 +137,6 @@ eachStore('the pruner', (store) => {
     works = true
     await prune.tick()
     expect(await w.query('select 1 from wakeful.turns')).toHaveLength(0)
-    expect(taken.filter((table) => table === 'turns')).toHaveLength(1)
+    expect(taken.filter((table) => table === 'attempts')).toHaveLength(1)
   })
 })

@@ -51,7 +51,7 @@ async function furnish(db: Db, user: string): Promise<void> {
   const at = '2026-01-01T00:00:00Z'
   const rows: [string, unknown[]][] = [
     [
-      `insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at)
+      `insert into wakeful.attempts (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at)
        values ($1, $2, 1, 1, $3, 'committed', $4, $4)`,
       [bucket, key, newId(), at],
     ],

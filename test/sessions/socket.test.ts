@@ -42,7 +42,7 @@ eachStore('the socket', (store) => {
     await watching.roundTrip()
     expect(watching.closed).toBeNull()
     // As a standby that had not heard of them takes over.
-    for (const table of ['effects', 'turns', 'events'])
+    for (const table of ['effects', 'attempts', 'events'])
       await at().query(`delete from wakeful.${table} where session_key = $1`, [key])
     await at().query(
       `update wakeful.sessions set last_seq = 0, done_seq = 0, last_user_seq = 0, checkpoint_id = null where session_key = $1`,

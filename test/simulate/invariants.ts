@@ -42,12 +42,15 @@ function* logs({ sessions, events }: Snapshot): Generator<string> {
 }
 
 /** 2: what waits is due, what is done is not. */
-function* heads({ sessions }: Snapshot): Generator<string> {
-  for (const { key, last_seq, done_seq, due, leased } of sessions) {
+function* heads({ sessions, timers }: Snapshot): Generator<string> {
+  const pending = new Set(timers.flatMap(({ id, status }) => (status === 'pending' ? id : [])))
+  for (const { key, last_seq, done_seq, due, leased, in_flight } of sessions) {
     if (done_seq > last_seq) yield `2: ${key} has done ${done_seq} of ${last_seq}`
     if ((due !== null) !== done_seq < last_seq)
       yield `2: ${key} at ${done_seq} of ${last_seq} is due: ${due}`
-    if (leased && due === null) yield `2: ${key} is leased for nothing`
+    if (leased && due === null && in_flight === null) yield `2: ${key} is leased for nothing`
+    if (in_flight !== null && !(leased && done_seq === last_seq && pending.has(in_flight)))
+      yield `4: ${key} at ${done_seq} of ${last_seq} has ${in_flight} in flight`
   }
 }
 

@@ -9,6 +9,8 @@ export interface SessionFact {
   /** When its next turn may begin; null where none waits. */
   readonly due: number | null
   readonly leased: boolean
+  /** The timer whose turn runs before its event exists. */
+  readonly in_flight: string | null
   readonly consecutive: number
   /** What the agent's state says it has seen; null before its first checkpoint. */
   readonly seen: number[] | null
@@ -46,6 +48,7 @@ export interface EffectFact {
 }
 export interface TimerFact {
   readonly key: string
+  readonly id: string
   readonly timer_id: string
   readonly fire_at: number
   readonly status: string
@@ -89,13 +92,18 @@ const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 interface Part {
   readonly what: string
   readonly from: string
+  readonly where?: string
   readonly by: readonly string[]
 }
 type Row = Readonly<Record<string, string | number>>
 
-const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
+const VERDICTS = `coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed,
+      (select case when (v ->> 'deferred')::boolean then 'later' else 'dropped' end
+       from json_array_elements(verdicts) v where (v -> 'deferred') is not null limit 1) as held`
+
+const PARTS: Readonly<Record<keyof Snapshot | 'states' | 'outcomes', Part>> = {
   sessions: {
-    what: `session_key as key, last_seq, done_seq, ${ms('due_at')} as due, claim_token is not null as leased,
+    what: `session_key as key, last_seq, done_seq, ${ms('due_at')} as due, claim_token is not null as leased, in_flight,
       consecutive_autonomous_msgs as consecutive, checkpoint_id as state`,
     from: 'sessions',
     by: ['key'],
@@ -112,11 +120,14 @@ const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
     by: ['key', 'seq'],
   },
   turns: {
-    what: `session_key as key, event_seq as seq, attempt, status, cause,
-      coalesce((select json_agg(v -> 'allowed') from json_array_elements(verdicts) v), '[]') as allowed,
-      (select case when (v ->> 'deferred')::boolean then 'later' else 'dropped' end
-       from json_array_elements(verdicts) v where (v -> 'deferred') is not null limit 1) as held`,
-    from: 'turns',
+    what: `session_key as key, event_seq as seq, attempt, status, cause, ${VERDICTS}`,
+    from: 'attempts',
+    by: ['key', 'seq', 'attempt'],
+  },
+  outcomes: {
+    what: `session_key as key, seq, 1 as attempt, 'committed' as status, null as cause, ${VERDICTS}`,
+    from: 'events',
+    where: 'ended_at is not null',
     by: ['key', 'seq', 'attempt'],
   },
   effects: {
@@ -126,7 +137,7 @@ const PARTS: Readonly<Record<keyof Snapshot | 'states', Part>> = {
     by: ['key', 'position'],
   },
   timers: {
-    what: `session_key as key, timer_id, ${ms('fire_at')} as fire_at, status`,
+    what: `session_key as key, id, timer_id, ${ms('fire_at')} as fire_at, status`,
     from: 'autonomy_timers',
     by: ['key', 'timer_id'],
   },
@@ -152,9 +163,9 @@ const NAMES = Object.keys(PARTS) as Name[]
 /** Of each table how many rows there are, and those that certain transactions have written; all of them where none is named. */
 function lookAt(names: readonly Name[]): string {
   const parts = names.map((name) => {
-    const { what, from } = PARTS[name]
-    return `(select count(*) from wakeful.${from})::int as ${name}_count, (select coalesce(json_agg(r), '[]') from (
-      select ${what} from wakeful.${from} t where $1::xid[] is null or t.xmin = any($1::xid[])) r) as ${name}`
+    const { what, from, where = 'true' } = PARTS[name]
+    return `(select count(*) from wakeful.${from} where ${where})::int as ${name}_count, (select coalesce(json_agg(r), '[]') from (
+      select ${what} from wakeful.${from} t where ${where} and ($1::xid[] is null or t.xmin = any($1::xid[]))) r) as ${name}`
   })
   return `select ${parts.join(', ')}`
 }
@@ -225,8 +236,10 @@ export class Looking {
       ...session,
       seen: states?.get(`${session.key}  ${state}`)?.seen ?? null,
     }))
+    const turns = [...(parts.turns ?? []), ...(parts.outcomes ?? [])].sort(inOrder(PARTS.turns.by))
     delete parts.states
-    return { ...parts, sessions } as unknown as Snapshot
+    delete parts.outcomes
+    return { ...parts, sessions, turns } as unknown as Snapshot
   }
 }
 

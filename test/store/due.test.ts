@@ -182,15 +182,14 @@ eachStore('due rows', (store) => {
       })
     await timer('a', 5000)
     await timer('b', 7000)
-    const promote = () => promoteTimers(world.db, Array.from({ length: 10 }, newId))
-    expect(await promote()).toMatchObject({ promoted: 0, next_ms: 5000 })
+    const promote = () => promoteTimers(world.db, 10)
+    expect(await promote()).toMatchObject({ events: [], nextMs: 5000 })
     expect(await dueLagMs(world.db, TIMERS)).toBe(0)
     world.advance(5250)
     expect(await dueLagMs(world.db, TIMERS)).toBe(250)
     expect(await promote()).toMatchObject({
-      promoted: 1,
-      fires: [{ lateness_ms: 250 }],
-      next_ms: 1750,
+      events: [{ seq: 1 }],
+      nextMs: 1750,
     })
     expect(await dueLagMs(world.db, TIMERS)).toBe(0)
     world.advance(40)
@@ -206,7 +205,7 @@ eachStore('due rows', (store) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
         await world.db.exec(
-          'truncate wakeful.sessions, wakeful.events, wakeful.turns, wakeful.effects, wakeful.autonomy_timers, wakeful.checkpoints',
+          'truncate wakeful.sessions, wakeful.events, wakeful.attempts, wakeful.effects, wakeful.autonomy_timers, wakeful.checkpoints',
         )
         const history = new History(world, ++round)
         for (const each of steps) await history.apply(each)
@@ -378,13 +377,13 @@ describe('due rows beside other connections', () => {
       await other.query('select 1 from wakeful.sessions where session_key = $1 for update', [
         key(2),
       ])
-      const promoted = await promoteTimers(world.db, Array.from({ length: 10 }, newId))
-      expect(promoted.promoted).toBe(2)
+      const promoted = await promoteTimers(world.db, 10)
+      expect(promoted.events).toHaveLength(2)
       expect(keysOf((await claim(world.db, newId())).turns).sort()).toEqual([key(1), key(3)])
       await other.query('rollback')
     })
     expect(keysOf((await claim(world.db, newId())).turns)).toEqual([key(2)])
-    expect((await promoteTimers(world.db, Array.from({ length: 10 }, newId))).promoted).toBe(1)
+    expect((await promoteTimers(world.db, 10)).events).toHaveLength(1)
   })
 
   it('invariants 2 and 4: twenty claimants at once share the rows without taking one twice', async () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { agent } from '../../src/agents/function.ts'
 import { newId } from '../../src/core/ids.ts'
-import { claimTurns, markHeld } from '../../src/features/sessions/rows.ts'
-import { promoteTimers } from '../../src/features/timers/rows.ts'
+import { claimTurns } from '../../src/features/sessions/rows.ts'
+import { claimTimers } from '../../src/features/timers/rows.ts'
 import { LEASED_TABLES } from '../../src/store/settings.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
@@ -36,7 +36,7 @@ function embedded() {
 }
 
 const HEADS = 'select session_key, done_seq, deaths from wakeful.sessions order by session_key'
-const lease = () => ({ leaseMs: LEASE_MS, token: newId(), agentIds: ['bot'], together: true })
+const lease = () => ({ leaseMs: LEASE_MS, token: newId(), agentIds: ['bot'] })
 
 it('rule 14: sessions that a dead process held are taken at once after a restart, and count a death', async () => {
   const open = embedded()
@@ -44,14 +44,13 @@ it('rule 14: sessions that a dead process held are taken at once after a restart
   const { engine } = dying.app.store
   await dying.call('post_message', { session_key: 'ann:bot:t', text: 'hi' })
   expect((await claimTurns(engine, 10, LEASE_MS, newId(), ['bot'])).turns).toHaveLength(1)
-  // LeasedRuns with its promotion: found by the row of its batch alone.
+  // In flight: found by its timer.
   await dying.call('put_timer', { session_key: 'bea:bot:t', timer_id: 'x', delay_seconds: 1 })
   const quiesce = dying.app.engine.quiesce
   dying.app.engine.quiesce = async () => null
   await dying.advanceBy(1_000)
   dying.app.engine.quiesce = quiesce
-  expect((await promoteTimers(engine, [newId()], lease())).turns).toHaveLength(1)
-  expect(await markHeld(engine)).toMatchObject({ marked: 0 })
+  expect((await claimTimers(engine, 10, lease())).turns).toHaveLength(1)
 
   const living = await open()
   await living.advanceBy(1_000)

@@ -37,8 +37,7 @@ eachStore('lanes', (store) => {
         let promoted = 0
         // One that is taken again and again would never end.
         for (let pending = 1; pending > 0 && promoted <= USERS * EACH; ) {
-          const ids = Array.from({ length: BATCH }, newId)
-          promoted += (await promoteTimers(w.app.store.engine, ids)).promoted
+          promoted += (await promoteTimers(w.app.store.engine, BATCH)).events.length
           pending = (await w.query(PENDING)).length
         }
         return promoted
@@ -96,7 +95,6 @@ eachStore('lanes', (store) => {
       leaseMs: 30_000,
       token: newId(),
       agentIds: ['bot'],
-      together: true,
     }
     const { turns = [], promoted, more } = await timerTrigger.promote(engine, true, lent)
     expect([promoted, more]).toEqual([BATCH, true])
@@ -104,7 +102,7 @@ eachStore('lanes', (store) => {
     expect(keys).toContain('late:bot:t')
     expect(keys).not.toContain('burst100:bot:t')
     // The same where sessions wait for a turn: the one that came last is not behind all the others.
-    await promoteTimers(engine, Array.from({ length: USERS }, newId))
+    await promoteTimers(engine, USERS * 2)
     await w.query(
       `update wakeful.sessions set due_at = due_at - interval '1 millisecond' where session_key <> 'burst100:bot:t'`,
     )

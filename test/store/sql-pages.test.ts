@@ -26,11 +26,19 @@ const PAGES: Readonly<Record<string, readonly [purpose: string, statement: RegEx
   ],
   'commit-turns': [
     'Commit turns if the fence still holds: checkpoint, counters, effects and the proof of each turn.',
-    /^with heads as \( ?update wakeful\.sessions/,
+    /^with heads as \( ?update wakeful\.sessions .*insert into wakeful\.attempts/,
+  ],
+  'claim-timers': [
+    'Lease the idle sessions of due timers, for turns whose events do not exist yet.',
+    /^with due as materialized .*wakeful\.autonomy_timers .*order by t\.fire_at limit .*insert into wakeful\.leases/,
+  ],
+  'commit-timers': [
+    'Commit turns of timers together with their events, if the fence still holds.',
+    /^with heads as \( ?update wakeful\.sessions .*insert into wakeful\.events/,
   ],
   'promote-timers': [
     'Turn due timers into events, in the order of their times.',
-    /^with due as materialized .*wakeful\.autonomy_timers .*insert into wakeful\.events/,
+    /^with taken as \( ?delete from wakeful\.autonomy_timers .*t\.timer_id = i\.timer_id/,
   ],
   'due-alarms': ['Claim due alarms.', /^with taken as materialized \(.*wakeful\.alarms/],
   'promote-alarms': [
@@ -99,6 +107,7 @@ async function bot(turn: Turn): Promise<void> {
   if (turn.event.type !== 'user_message') return
   turn.reply('yes')
   turn.followUp('nudge', { inSeconds: 60 })
+  turn.followUp('nudge again', { inSeconds: 60 })
   turn.setAlarm({ schedule: 'in 2 minutes', wake_message: 'up' })
   await turn.createIntent({
     intent_name: 'often',

@@ -54,12 +54,12 @@ export const COPIED: Readonly<Record<string, string>> = {
   events: `select e.* from ${openDeferred} p join wakeful.events e on e.bucket = p.bucket and e.session_key = p.session_key and e.seq = p.event_seq
     union all
     select e.bucket, e.session_key, e.seq, e.id, e.type, e.payload, e.client_id, e.trigger_id,
-      case when e.seq > s.done_seq then e.scheduled_for end, e.traceparent, e.created_at, e.lineage
+      case when e.seq > s.done_seq then e.scheduled_for end, e.traceparent, e.created_at, e.lineage, e.ended_at, e.verdicts, e.checkpoint_id
     from wakeful.sessions s join wakeful.events e on e.bucket = s.bucket and e.session_key = s.session_key
       and e.seq > least(s.done_seq, s.last_seq - case when $4::boolean then ${HISTORY_MAX} else 0 end)
     where ${mySessions('s')} and (s.due_at is not null or $4::boolean)`,
-  turns: `select t.* from ${openDeferred} p
-    join wakeful.turns t on t.bucket = p.bucket and t.session_key = p.session_key and t.event_seq = p.event_seq`,
+  attempts: `select t.* from ${openDeferred} p
+    join wakeful.attempts t on t.bucket = p.bucket and t.session_key = p.session_key and t.event_seq = p.event_seq`,
   checkpoints: `select c.* from wakeful.sessions s join wakeful.checkpoints c on c.bucket = s.bucket and c.thread_id = s.session_key
       and c.checkpoint_ns = '' and c.checkpoint_id = s.checkpoint_id where ${mine('s')} and $4::boolean`,
   signals: `select s.* from (
@@ -135,7 +135,7 @@ export async function skipIdleChecks(db: Db, until: Date): Promise<void> {
 /** Clears leases of other processes and pushes; without history the agents' state is not needed. */
 const FREED = (
   history: boolean,
-) => `update wakeful.sessions set leased_until = null, claim_token = null, claimed_at = null,
+) => `update wakeful.sessions set leased_until = null, claim_token = null, claimed_at = null, in_flight = null,
   pushed_to = null${history ? '' : ', checkpoint_id = null'}`
 
 export async function writeCopy(db: Db, copy: Copy): Promise<void> {

@@ -97,6 +97,9 @@ export type TurnPart = Omit<TurnFact, 'verdicts'> & {
   readonly verdicts: string
 }
 
+/** More than any event has: with a limit each look-up is by key, and not a join with all turns. */
+const ATTEMPTS_MAX = 100
+
 /** In order of their attempts. */
 export const turnParts = look<EventKey, TurnPart>(
   EVENT_KEYS,
@@ -105,7 +108,8 @@ export const turnParts = look<EventKey, TurnPart>(
   ) => `select t.session_key, t.event_seq as "eventSeq", t.status, t.started_at as "startedAt", t.finished_at as "finishedAt",
       t.error, t.cause, t.verdicts
     from ${k}
-    join wakeful.turns t on ${eqByKey('t.bucket', 'k.bucket')} and t.session_key = k.session_key and t.event_seq = k.seq
+    cross join lateral (select * from wakeful.turns o
+      where o.bucket = k.bucket and o.session_key = k.session_key and o.event_seq = k.seq order by o.attempt limit ${ATTEMPTS_MAX}) t
     order by t.session_key, t.event_seq, t.attempt`,
 )
 

@@ -182,7 +182,9 @@ export async function upcoming(
 
 const OF_AGENT = `t.bucket = $1::smallint and t.user_id = $2::text and ($5::text is null or t.agent_id = $5)`
 const STANDING_OF: Record<TriggerKind, string> = {
-  timer: 't.bucket = $1::smallint and t.session_key >= $3::text and t.session_key <= $4::text',
+  // One in flight has begun.
+  timer: `t.bucket = $1::smallint and t.session_key >= $3::text and t.session_key <= $4::text and coalesce(t.id <> (
+    select s.in_flight from wakeful.sessions s where s.bucket = t.bucket and s.session_key = t.session_key), true)`,
   alarm: OF_AGENT,
   intent: OF_AGENT,
   work: 't.bucket = $1::smallint and t.user_id = $2::text',

@@ -5,6 +5,7 @@ import type { Db } from '../../store/db.ts'
 import { eqByKey, inMs, NOW } from '../../store/due.ts'
 import type { Table } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
+import { lockAndBind } from '../sessions/in-flight-rows.ts'
 import { HELD_UNTIL, type Stop, type StopEnd, type StopLevel } from './stops.ts'
 
 export interface StopRow extends Stop {
@@ -83,7 +84,10 @@ export async function holdSessions(
   db: Db,
   claims: readonly { bucket: number; key: string; token: string }[],
 ): Promise<void> {
-  await HOLD.run(db, { c: claims })
+  await db.tx(async (tx) => {
+    await lockAndBind(tx, claims)
+    await HOLD.run(tx, { c: claims })
+  })
 }
 
 const HOLD_WAKES = statement(

@@ -7,6 +7,7 @@ import { type Columns, type RowOf, rows, rowsOf, statement } from '../../store/s
 import type { AuditEntry, AuditHead } from '../identity/audit.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
 import { answering } from '../questions/rows.ts'
+import { bindInFlight } from './in-flight-rows.ts'
 
 export interface NewEvent {
   readonly session: SessionRef
@@ -68,7 +69,7 @@ const LOCK = statement(
     select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW} from ${i}
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select s.session_key, s.last_seq - s.done_seq as waiting, exists (select 1 from wakeful.questions q
+  select s.bucket, s.session_key, s.last_seq - s.done_seq as waiting, s.in_flight is not null as in_flight, exists (select 1 from wakeful.questions q
     where q.bucket = s.bucket and q.session_key = s.session_key and q.status = 'open') as asked from (select distinct bucket, session_key from ${i}) i
   join wakeful.sessions s on ${eqByKey('s.bucket', 'i.bucket')} and s.session_key = i.session_key
   ${lockOrder('s', 'session_key')} for update of s`,
@@ -144,6 +145,12 @@ export async function appendEvents(
 ): Promise<(Appended | null)[]> {
   const answered = await commitTx(db, async (tx) => {
     const heads = await lockedHeads(tx, events)
+    await bindInFlight(
+      tx,
+      heads.flatMap(({ bucket, session_key: key, in_flight }) =>
+        in_flight ? { bucket, key } : [],
+      ),
+    )
     const { fitting: taken, beyond } = roomFor(events, heads, backlogMax)
     const fitting = await withAnswers(tx, taken, heads)
     const added = fitting.length === 0 ? [] : await APPEND.run<AppendedRow>(tx, { i: fitting })
@@ -176,7 +183,10 @@ async function lockedHeads(tx: Db, events: readonly NewEvent[]): Promise<readonl
 }
 
 interface Head {
+  readonly bucket: number
   readonly session_key: string
+  /** A timer of the session runs already and has no event yet. */
+  readonly in_flight: boolean
   /** Events without a turn yet. */
   readonly waiting: number
   /** A question of its agent is open. */

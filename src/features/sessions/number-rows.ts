@@ -9,6 +9,7 @@ import { inMs, NOW } from '../../store/due.ts'
 import type { Appended, Numbered, SlotEvent } from '../../store/slots.ts'
 import { type Columns, rowsOf, statement } from '../../store/statement.ts'
 import { personOf } from '../people/rows.ts'
+import { bindInFlight } from './in-flight-rows.ts'
 import { type ClaimedTurn, type SessionLease, stateOf } from './rows.ts'
 
 interface Head {
@@ -37,6 +38,7 @@ const numbering = (i: string, set: string, returning: string) =>
     on conflict (bucket, session_key) do update
       set last_seq = s.last_seq + excluded.last_seq, due_at = coalesce(s.due_at, excluded.due_at), updated_at = excluded.updated_at
         ${set === '' ? '' : ['leased_until', 'claim_token', 'claimed_at'].map(leasedIfIdle).join('')}
+      where s.in_flight is null
     returning s.session_key, s.last_seq${returning}`
 
 const leasedIfIdle = (column: string) =>
@@ -93,7 +95,24 @@ export async function assignSeq<E extends SlotEvent>(
   events: readonly E[],
 ): Promise<readonly Numbered<E>[]> {
   const heads = headsOf(events)
-  return inOrder(events, heads, await NUMBER.run(tx, { i: [...heads.values()] }))
+  return inOrder(events, heads, await numbersOf(tx, heads, (i) => NUMBER.run<NumberRow>(tx, { i })))
+}
+
+/** Sessions with something in flight are locked but not numbered: its event comes first. */
+async function numbersOf<R extends NumberRow>(
+  tx: Db,
+  heads: ReadonlyMap<string, Head>,
+  number: (i: readonly Head[]) => Promise<R[]>,
+): Promise<R[]> {
+  const numbered = await number([...heads.values()])
+  if (numbered.length === heads.size) return numbered
+  const left = new Map(heads)
+  for (const row of numbered) left.delete(row.session_key)
+  await bindInFlight(
+    tx,
+    [...left.values()].map(({ session }) => session),
+  )
+  return [...numbered, ...(await number([...left.values()]))]
 }
 
 /**
@@ -135,9 +154,9 @@ async function numberAndLease<E extends TakenEvent>(
   }
   let free = places
   for (const head of heads.values()) if (head.wanted) head.wanted = free-- > 0
-  const rows = await NUMBER_AND_LEASE.run<NumberRow & LeasedHead>(tx, {
-    ...{ i: [...heads.values()], token, leaseMs },
-  })
+  const rows = await numbersOf(tx, heads, (i) =>
+    NUMBER_AND_LEASE.run<NumberRow & LeasedHead>(tx, { i, token, leaseMs }),
+  )
   const numbered = inOrder(events, heads, rows)
   const leased = new Map(rows.flatMap((row) => (row.leased ? [[row.session_key, row]] : [])))
   const begun = numbered.flatMap(({ event, seq }) => {

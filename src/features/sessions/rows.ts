@@ -3,12 +3,8 @@ import type { EventType, SessionRef } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import {
   claimRows,
-  dueRows,
-  eqByKey,
   type First,
-  inMs,
   LEASE,
-  LEASES,
   NOW,
   nextDueMs,
   oneInOrder,
@@ -17,7 +13,8 @@ import {
 } from '../../store/due.ts'
 import { statement } from '../../store/statement.ts'
 import { personOf } from '../people/rows.ts'
-import type { SessionState } from './turn-rows.ts'
+import { bindInFlight, type SessionKey } from './in-flight-rows.ts'
+import type { InFlight, SessionState } from './turn-rows.ts'
 
 /** A session leased for one turn, with the event that is next and the state to start from. */
 export interface ClaimedTurn extends SessionState {
@@ -44,6 +41,8 @@ export interface ClaimedTurn extends SessionState {
   readonly person: string | null
   /** The newest event of the session; absent where the session was idle. */
   readonly last_seq?: number
+  /** Where its timer and its session were found; absent where its event exists. */
+  readonly inFlight?: InFlight
   readonly now: Date
 }
 
@@ -155,13 +154,24 @@ export async function makeSession(tx: Db, session: SessionRef): Promise<void> {
   await ENSURE.run(tx, session)
 }
 
-/** The session's row exists afterwards, and is locked until the transaction ends. */
+/**
+ * Locks the session's row for a change of its timers until the transaction ends, and writes a new version of it: a claim that read the timers before
+ * finds another version of it. False where there is no such session.
+ */
+export async function lockForTimers(tx: Db, { bucket, key }: SessionKey): Promise<boolean> {
+  const [row] = await tx.query<{ in_flight: boolean }>(
+    `update wakeful.sessions set last_seq = last_seq where bucket = $1 and session_key = $2
+     returning in_flight is not null as in_flight`,
+    [bucket, key],
+  )
+  if (row?.in_flight) await bindInFlight(tx, [{ bucket, key }])
+  return row !== undefined
+}
+
+/** The session's row exists afterwards, and is locked for a change of its timers. */
 export async function ensureSession(tx: Db, session: SessionRef): Promise<void> {
   await makeSession(tx, session)
-  await tx.query(
-    'select 1 from wakeful.sessions where bucket = $1 and session_key = $2 for update',
-    [session.bucket, session.key],
-  )
+  await lockForTimers(tx, session)
 }
 
 export interface SessionsPage {
@@ -208,41 +218,7 @@ export async function eventsWaiting(db: Db): Promise<number> {
   return row?.events ?? 0
 }
 
-/** Part of the statement that leases them. */
-export function keepLeases(batch: { token: string; leaseMs: string; from: string }): string {
-  return `insert into wakeful.leases (token, ends_at, buckets, keys)
-    select ${batch.token}, ${inMs(batch.leaseMs)}, array_agg(bucket), array_agg(session_key) from ${batch.from} having count(*) > 0
-    on conflict (token) do update set buckets = leases.buckets || excluded.buckets, keys = leases.keys || excluded.keys`
-}
-
-/** All turns of these batches were committed. */
+/** No turn of these batches is in flight any more. */
 export async function endLeases(db: Db, tokens: readonly string[]): Promise<void> {
   await db.query('delete from wakeful.leases where token = any($1::uuid[])', [tokens])
-}
-
-const BATCHES_MAX = 20
-
-const MARK = statement(
-  { limit: 'int' },
-  ({ limit }) => `with due as materialized (${dueRows(LEASES, 't.token', limit)}),
-    gone as (delete from wakeful.leases l using due where ${eqByKey('l.token', 'due.token')} returning l.token, l.buckets, l.keys),
-    marked as (
-      update wakeful.sessions s set due_at = ${NOW}
-      from (select g.token, unnest(g.buckets) as bucket, unnest(g.keys) as key from gone g order by 2, 3) h
-      where ${eqByKey('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
-        and coalesce(s.due_at, 'infinity') = 'infinity'
-      returning s.session_key)
-    select (select count(*)::int from marked) as marked, (select count(*)::int from due) as seen, ${nextDueMs(LEASES)} as next_ms`,
-)
-
-/** Marks what is still held of the batches whose time is over. */
-export async function markHeld(db: Db): Promise<{ marked: number; nextMs: number | null }> {
-  const values = MARK.values(db, { limit: BATCHES_MAX })
-  const [row] = await oneInOrder<{ marked: number; seen: number; next_ms: number | null }>(
-    db,
-    MARK.text,
-    values,
-  )
-  if (row === undefined) throw new Error('the look at batches was not answered')
-  return { marked: row.marked, nextMs: row.seen === BATCHES_MAX ? 0 : row.next_ms }
 }

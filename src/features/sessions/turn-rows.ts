@@ -9,6 +9,7 @@ import { eqByKey, inMs, lockOrder, NOW } from '../../store/due.ts'
 import { type Columns, rows, rowsOf, statement } from '../../store/statement.ts'
 import { hasPreferencesOf } from '../people/rows.ts'
 import { type CheckpointWrite, POINTS, putPoints } from './checkpoint-rows.ts'
+import { bindInFlight, timerPayload } from './in-flight-rows.ts'
 import type { Decision, TurnCause } from './turn.ts'
 
 export interface Held {
@@ -27,19 +28,35 @@ export interface SessionState {
   readonly pushed_to: string | null
 }
 
+/** Where the rows of a timer in flight and of its session were found. */
+export interface InFlight {
+  readonly place: string
+  readonly head: string
+}
+
+/** What a lock shows of a session. */
+interface LockedHead extends SessionState {
+  /** The place of the row. */
+  readonly head: string
+  readonly in_flight: string | null
+  /** The place of what is in flight; null where it was cancelled since. */
+  readonly place: string | null
+}
+
 const LOCK = statement(
   { h: rows({ bucket: 'smallint', key: 'text', token: 'uuid' }) },
   ({
     h,
-  }) => `select s.session_key, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to
+  }) => `select s.ctid as head, s.in_flight, (select t.ctid from wakeful.autonomy_timers t where t.bucket = s.bucket
+      and t.session_key = s.session_key and t.id = s.in_flight and t.status || '' = 'pending') as place, s.session_key, s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to
     from wakeful.sessions s
     join ${h} on ${eqByKey('s.bucket', 'h.bucket')} and s.session_key = h.key and s.claim_token = h.token
     ${lockOrder('s', 'session_key')} for update of s`,
 )
 
 /** Locks the heads we still hold, always in the same order. Those missing from the answer were lost. */
-export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, SessionState>> {
-  const found = await LOCK.run<SessionState>(db, { h: held })
+export async function lockHeads(db: Db, held: readonly Held[]): Promise<Map<string, LockedHead>> {
+  const found = await LOCK.run<LockedHead>(db, { h: held })
   return new Map(found.map((row) => [row.session_key, row]))
 }
 
@@ -67,6 +84,8 @@ export interface TurnWrite extends Held {
   /** The turn sends an unprompted message and its decision assumed that the person has no preferences; valid only if so. */
   readonly assumesNoPreferences: boolean
   readonly decision: Decision
+  /** Its event is written with it, out of a timer; null where the event exists. */
+  readonly inFlight: InFlight | null
 }
 
 /** A turn and something it decided. */
@@ -100,6 +119,26 @@ const TURNS = rowsOf<TurnWrite>({
   last_autonomous_at: ['timestamptz?', (t) => t.decision.counters.lastAt],
   effect_ids: ['text', (t) => `{${t.decision.effects.map((e) => e.id).join(',')}}`],
   verdicts: ['json', (t) => JSON.stringify(t.decision.verdicts)],
+})
+
+/** Of a turn whose event is written with it. */
+const LATE = rowsOf<TurnWrite>({
+  head: ['tid', (t) => t.inFlight?.head ?? ''],
+  place: ['tid', (t) => t.inFlight?.place ?? ''],
+  key: ['text', (t) => t.key],
+  token: ['uuid', (t) => t.token],
+  pushed_to: ['text?', (t) => t.pushedTo],
+  assumesNoPreferences: ['boolean', (t) => t.assumesNoPreferences],
+  event_seq: ['int', (t) => t.eventSeq],
+  event_id: ['uuid', (t) => t.eventId],
+  started_at: ['timestamptz', (t) => t.startedAt],
+  checkpoint_id: ['text?', (t) => t.checkpointId],
+  consecutive: ['int', (t) => t.decision.counters.consecutive],
+  last_autonomous_at: ['timestamptz?', (t) => t.decision.counters.lastAt],
+  verdicts: [
+    'json?',
+    (t) => (t.decision.verdicts.length === 0 ? null : JSON.stringify(t.decision.verdicts)),
+  ],
 })
 
 const EFFECTS = rowsOf<TurnEffect>({
@@ -145,7 +184,7 @@ const WRITE = statement(
         consecutive_autonomous_msgs = i.consecutive, last_autonomous_at = i.last_autonomous_at,
         due_at = case when i.status = 'retrying' then ${inMs('i.retry_ms')}
                       when s.last_seq > i.event_seq then ${NOW} end,
-        claim_token = null, claimed_at = null, leased_until = null,
+        claim_token = null, claimed_at = null, leased_until = null, in_flight = null,
         attempt = case when i.status = 'retrying' then s.attempt + 1 else 0 end,
         deaths = case when i.status = 'retrying' then s.deaths else 0 end,
         updated_at = ${NOW}
@@ -155,7 +194,7 @@ const WRITE = statement(
       and case when i.assumesNoPreferences then not ${hasPreferencesOf('i')} else true end
     returning s.session_key, s.last_seq > i.event_seq as behind),
   proofs as (
-    insert into wakeful.turns (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
+    insert into wakeful.attempts (bucket, session_key, event_seq, attempt, event_id, status, started_at, finished_at,
       error, cause, checkpoint_id, effect_ids, verdicts)
     select i.bucket, i.key, i.event_seq, i.attempt, i.event_id, i.status, i.started_at, ${NOW}, i.error, i.cause,
       i.checkpoint_id, i.effect_ids::uuid[], i.verdicts
@@ -170,6 +209,36 @@ export class HeadMovedError extends Error {
   override readonly name = 'HeadMovedError'
 }
 
+/**
+ * Commits turns together with their events, which so far were timers in flight. The session's row is the version that the claim wrote,
+ * or that the lock showed: nothing about the session has changed since.
+ */
+const WRITE_LATE = statement(
+  { i: LATE, c: POINTS, e: EFFECTS },
+  ({ i, c, e }, has) => `with heads as (
+    update wakeful.sessions s
+    set last_seq = i.event_seq, done_seq = i.event_seq, checkpoint_id = coalesce(i.checkpoint_id, s.checkpoint_id),
+        consecutive_autonomous_msgs = i.consecutive, last_autonomous_at = i.last_autonomous_at,
+        claim_token = null, claimed_at = null, leased_until = null, in_flight = null, updated_at = ${NOW}
+    from ${i}
+    where s.ctid = i.head and s.in_flight = i.event_id and s.claim_token = i.token and s.last_seq = i.event_seq - 1
+      and s.pushed_to is not distinct from i.pushed_to
+      and case when i.assumesNoPreferences then not ${hasPreferencesOf('s')} else true end
+    returning i.place, i.event_id, i.event_seq, i.started_at, i.checkpoint_id, i.verdicts),
+  gone as (
+    delete from wakeful.autonomy_timers t using heads h
+    where t.ctid = h.place and t.id = h.event_id and t.status || '' = 'pending'
+    returning h.*, t),
+  added as (
+    insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at,
+      ended_at, verdicts, checkpoint_id)
+    select (t).bucket, (t).session_key, event_seq, event_id, 'timer', ${timerPayload('(t)')}, event_id, (t).fire_at, (t).traceparent,
+      (t).lineage, started_at, ${NOW}, verdicts, checkpoint_id from gone)
+  ${has.c ? `, points as (${putPoints(c)})` : ''}
+  ${has.e ? `, sent as (${putEffects(e)})` : ''}
+  select count(*)::int as held from gone`,
+)
+
 const inKeyOrder = (a: Held, b: Held) => a.bucket - b.bucket || (a.key < b.key ? -1 : 1)
 
 /**
@@ -181,18 +250,59 @@ export async function writeTurns(
   turns: readonly TurnWrite[],
   points: readonly CheckpointWrite[],
 ): Promise<ReadonlySet<string>> {
-  const effects = turns.flatMap((turn) => turn.decision.effects.map((effect) => ({ turn, effect })))
+  const late = turns.filter(isLate)
+  const rest = late.length === 0 ? turns : turns.filter((turn) => !isLate(turn))
+  if (late.length > 0) await writeLate(db, late, partsOf(late, turns, points))
+  const behind = rest.length === 0 ? [] : await writeBehind(db, rest, partsOf(rest, turns, points))
+  await writeTimers(db, turns)
+  return new Set(behind)
+}
+
+/** A failed attempt leaves its event to be tried again. */
+const isLate = ({ inFlight, status }: TurnWrite) => inFlight !== null && status === 'committed'
+
+function partsOf(
+  some: readonly TurnWrite[],
+  all: readonly TurnWrite[],
+  points: readonly CheckpointWrite[],
+) {
+  const keys = some.length === all.length ? null : new Set(some.map(({ key }) => key))
+  return {
+    c: keys === null ? points : points.filter(({ threadId }) => keys.has(threadId)),
+    e: some.flatMap((turn) => turn.decision.effects.map((effect) => ({ turn, effect }))),
+  }
+}
+type Parts = ReturnType<typeof partsOf>
+
+async function writeLate(db: Db, turns: readonly TurnWrite[], parts: Parts): Promise<void> {
+  const i = turns.toSorted(inKeyOrder)
+  const [row] = await WRITE_LATE.run<{ held: number }>(db, { i, ...parts })
+  refuseMoved(turns, row)
+}
+
+/** Of turns whose events exist. */
+async function writeBehind(
+  db: Db,
+  turns: readonly TurnWrite[],
+  parts: Parts,
+): Promise<readonly string[]> {
+  await bindInFlight(
+    db,
+    turns.filter(({ inFlight }) => inFlight !== null),
+  )
   const [row] = await WRITE.run<{ held: number; behind: string[] }>(db, {
     i: turns.toSorted(inKeyOrder),
-    c: points,
-    e: effects,
+    ...parts,
   }).catch((error: unknown) => {
     // Its proof is there already: an attempt whose commit was not answered is written again.
     throw isDuplicate(error) ? new HeadMovedError('written already', { cause: error }) : error
   })
+  refuseMoved(turns, row)
+  return row?.behind ?? []
+}
+
+function refuseMoved(turns: readonly TurnWrite[], row: { held: number } | undefined): void {
   if (row?.held !== turns.length) throw new HeadMovedError('a session has moved')
-  await writeTimers(db, turns)
-  return new Set(row.behind)
 }
 
 const TIMERS = statement(

@@ -1,24 +1,28 @@
-/** Timers inside a session: set, cancel, promote. The session's row is the lock for all of it. */
+/** Timers inside a session: set, cancel, lease, promote. The session's row is the lock for all of it. */
 import { madeAt } from '../../core/ids.ts'
 import type { SessionRef } from '../../core/session.ts'
-import type { Db } from '../../store/db.ts'
+import { type Db, isLockTimeout } from '../../store/db.ts'
 import {
+  claimTx,
   dueList,
   eqByKey,
   type First,
   ifFree,
   inMs,
+  LEASE,
+  lockOrder,
   NOW,
   nextDueMs,
-  oneInOrder,
   TIMERS,
 } from '../../store/due.ts'
+import { LOCAL } from '../../store/reading.ts'
 import { statement } from '../../store/statement.ts'
 import { personOf } from '../people/rows.ts'
+import { bindInFlight, promoteLocked, type TimerEvent } from '../sessions/in-flight-rows.ts'
 import {
   type ClaimedTurn,
   ensureSession,
-  keepLeases,
+  lockForTimers,
   type SessionLease,
   stateOf,
 } from '../sessions/rows.ts'
@@ -36,220 +40,127 @@ export interface TimerRow {
 
 const COLUMNS = 'id, session_key, timer_id, fire_at, payload, status, created_at, updated_at'
 
+/** In flight under a lease that has not ended. */
+const CLAIMED = `select unnest(l.ids) from wakeful.leases l where l.ends_at > ${NOW}`
+
 /**
- * Promotes due timers to events, all in one statement: the first that are due are listed, their sessions locked (those that another
- * process holds are left alone, with all their timers: these fire in the order of their instants), the timers taken out (their events are
- * what is left of them: to mark them would be a new row and a new entry in their key's index), numbers taken from the session rows, and an
- * idle session becomes due. A timer cancelled since the snapshot fails the re-check of its status, which is written so that no index fits it.
- * Timers are found again by where they lie (on Citus, which refuses that, by their key); not their sessions, of which the newest version may
- * be one that this statement's snapshot does not show.
- * `reach`: how many are listed, more than `limit` where another process is known to hold some; rows beyond the limit are released.
- * From the newest end a session is taken only where none of its timers is older than those listed: one look-up by key for each.
- * Event ids come from the process, one for each row at most.
- *
- * With a token, an idle session of an agent known here is leased on the way, as a claim would: its event and state come back with
- * it, and its row is written once instead of twice. One whose log is ahead already is only promoted. `together`: where its process dies
- * it is found by the row of the whole batch (`leases.ts`) and not by `due_at`, which no index then hears of.
+ * Leases the sessions of due timers for turns whose events do not exist yet: nothing else is written. The statement takes the first
+ * due timer of each session that is idle, and only where the session is as its snapshot shows it: everything that changes a session's
+ * log or timers writes the session's row, so the place of the row changes with it. Sessions are written in the order of their keys.
+ * From the newest end a session is left out where one of its timers is older than those listed.
  */
-const promoting = (first: First, { place, sessions, locked, theirs, found }: Way) =>
+const claiming = (first: First, leases: boolean) =>
   statement(
-    {
-      limit: 'int',
-      reach: 'int',
-      eventIds: 'uuid[]',
-      leaseMs: 'int?',
-      token: 'uuid?',
-      agentIds: 'text[]',
-      notUserIds: 'text[]',
-      together: 'boolean',
-    },
-    ({ limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }) => {
-      const leases = `${token} is not null and s.done_seq = s.last_seq and s.agent_id = any(${agentIds}) and s.user_id <> all(${notUserIds})`
-      const leased = (value: string, column: string) =>
-        `${column} = case when ${leases} then ${value} else s.${column} end`
-      const firstOnes =
+    { ...LEASE, agentIds: 'text[]', notUserIds: 'text[]' },
+    ({ limit, leaseMs, token, agentIds, notUserIds }) => `with due as materialized (
+    ${dueList(TIMERS, 't.ctid as place, t.*', limit, { first, where: `t.id not in (${CLAIMED})` })}),
+  idle as materialized (
+    select distinct on (d.bucket + 0, d.session_key) s.ctid as head, d.place, d.id, d.timer_id, d.fire_at, d.payload, d.traceparent, d.lineage,
+      ${stateOf('s')} as state, ${personOf('s')} as person
+    from due d join wakeful.sessions s on ${eqByKey('s.bucket', 'd.bucket')} and s.session_key = d.session_key
+    where s.last_seq = s.done_seq and s.claim_token is null and s.agent_id = any(${agentIds}) and s.user_id <> all(${notUserIds})
+      ${
         first === 'oldest'
-          ? 'true'
-          : `(select true from wakeful.autonomy_timers e
-              where e.bucket = d.bucket and e.session_key = d.session_key and e.status || '' = 'pending'
-                and e.fire_at < d.first_at limit 1) is null`
-      return `with due as materialized (
-    ${dueList(TIMERS, `${place} as place, t.bucket, t.session_key, t.fire_at`, reach, { first })}),
-  free as materialized (
-    ${locked(`select ${sessions}
-    from (select bucket, session_key, array_agg(place) as places, count(*) as total, min(fire_at) as first_at
-          from due group by bucket, session_key) d
-    join wakeful.sessions s on ${eqByKey('s.bucket', 'd.bucket')} and s.session_key = d.session_key
-    where ${firstOnes} ${ifFree('s')}`)}),
-  taken as (
-    delete from wakeful.autonomy_timers t
-    using (${theirs(limit)}) d
-    where ${found} and t.status || '' = 'pending' and greatest(t.fire_at, ${NOW}) = ${NOW}
-    returning t, d.head),
-  -- Gathered into one array for each session, so that numbering needs no join of one CTE with another: the planner knows
-  -- nothing of their sizes and would compare every row with every other. Sorted once, before: an order within the
-  -- aggregate is a sort for each session.
+          ? ''
+          : `and (select true from wakeful.autonomy_timers e where e.bucket = d.bucket and e.session_key = d.session_key
+              and e.status || '' = 'pending' and e.fire_at < d.fire_at limit 1) is null`
+      }
+    order by d.bucket + 0, d.session_key, d.fire_at, d.id),
   heads as (
     update wakeful.sessions s
-    set last_seq = s.last_seq + h.total, updated_at = ${NOW},
-        due_at = case when ${together} and ${leases} then s.due_at else coalesce(s.due_at, ${NOW}) end,
-        ${leased(inMs(leaseMs), 'leased_until')},
-        ${leased(token, 'claim_token')},
-        ${leased(NOW, 'claimed_at')}
-    from (select k.head, count(*)::int as total, array_agg(k.t) as timers,
-                 (sum(count(*)) over (rows unbounded preceding) - count(*))::int as before
-          from (select head, t from taken order by head, (t).fire_at, (t).id) k
-          group by k.head) h
-    where ${eqByKey('s.bucket', '(h.timers[1]).bucket')} and s.session_key = (h.timers[1]).session_key
-    returning s.bucket, s.session_key, s.user_id, s.checkpoint_id, s.attempt, s.deaths,
-      s.last_user_seq, s.consecutive_autonomous_msgs, s.last_autonomous_at, s.pushed_to, s.last_seq - h.total as base, h.timers, h.before,
-      -- Idle before, too: the same token may have leased it a moment ago, for the event that stands before these.
-      coalesce(s.claim_token = ${token}, false) and s.last_seq - h.total = s.done_seq as leased),
-  numbered as (
-    select h.*, unnest(h.timers) as timer, generate_subscripts(h.timers, 1) as n from heads h),
-  fires as materialized (
-    select h.bucket, h.session_key, h.user_id, h.checkpoint_id, h.attempt, h.deaths, h.last_user_seq,
-      h.consecutive_autonomous_msgs, h.last_autonomous_at, h.pushed_to, h.leased and h.n = 1 as leased, h.base + h.n as seq, h.before + h.n as place,
-      '{"timer_id":' || to_json((h.timer).timer_id)::text ||
-        case when (h.timer).payload is null then '' else ',"payload":' || (h.timer).payload::text end || '}' as payload,
-      (h.timer).id as trigger_id, (h.timer).fire_at as scheduled_for, (h.timer).traceparent, (h.timer).lineage
-    from numbered h),
-  added as (
-    insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at)
-    select bucket, session_key, seq, (${eventIds})[place], 'timer', payload::json, trigger_id, scheduled_for, traceparent, lineage, ${NOW} from fires),
-  kept as (${keepLeases({ token, leaseMs, from: `heads where leased and ${together}` })})
-  -- What is true of the whole batch stands in its first row alone, and what the process knows by itself in none.
-  select case when f.place > 1 then null else n.seen end as seen, case when f.place > 1 then null else n.next_ms end as next_ms,
-    case when f.place > 1 then null else ${NOW} end as now, f.place, f.bucket, f.session_key, f.leased, f.trigger_id, f.scheduled_for,
-    f.traceparent, f.lineage, f.seq, f.attempt, f.deaths, f.last_user_seq, f.consecutive_autonomous_msgs, f.last_autonomous_at, f.checkpoint_id,
-    f.pushed_to, case when f.leased then f.payload end as payload,
-    case when f.leased then ${stateOf('f')} end as state, case when f.leased then ${personOf('f')} end as person
-  from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n left join fires f on true`
-    },
+    set claim_token = ${token}, claimed_at = ${NOW}, leased_until = ${inMs(leaseMs)}, in_flight = i.id
+    from idle i where s.ctid = i.head
+    returning s.ctid as head, s.bucket, s.session_key, s.last_seq, s.last_user_seq, s.consecutive_autonomous_msgs,
+      s.last_autonomous_at, s.checkpoint_id, s.pushed_to, i.place, i.id, i.timer_id, i.fire_at, i.payload, i.traceparent, i.lineage, i.state, i.person),
+  kept as (
+    insert into wakeful.leases (token, ends_at, ids) select ${token}, ${inMs(leaseMs)}, array_agg(id) from heads having count(*) > 0
+    on conflict (token) do update set ids = leases.ids || excluded.ids)
+  select n.seen, n.next_ms, ${NOW} as now, h.*
+  from (select (select count(*)::int from due) as seen, ${nextClaimMs(leases)} as next_ms) n left join heads h on true`,
   )
 
-/** How what was listed is found again. */
-interface Way {
-  /** What a timer is known by. */
-  readonly place: string
-  readonly sessions: string
-  readonly locked: (select: string) => string
-  /** The timers of sessions that are ours now. */
-  readonly theirs: (limit: string) => string
-  readonly found: string
-}
+/** A test clock does not poll: it is told when leases end. */
+const nextClaimMs = (leases: boolean) =>
+  leases
+    ? `least(${nextDueMs(TIMERS)}, (select extract(epoch from min(l.ends_at) - ${NOW})::float8 * 1000 from wakeful.leases l where l.ends_at > ${NOW}))`
+    : nextDueMs(TIMERS)
 
-const BY_PLACE: Way = {
-  place: 't.ctid',
-  sessions: 's.ctid as head, d.places, d.total',
-  locked: (select) => select,
-  theirs: (limit) => `select f.head, unnest(f.places[1:${limit} - f.before]) as place
-          from (select head, places, (sum(total) over (rows unbounded preceding) - total)::int as before from free) f
-          where f.before < ${limit}`,
-  found: 't.ctid = d.place',
-}
-/** Citus hands rows from one part of a statement to the next: neither places nor arrays arrive. No more are listed than are wanted. */
-const BY_KEY: Way = {
-  place: 't.timer_id',
-  sessions: 's.session_key as head',
-  // A part that locks by itself is read in another format than it was written in.
-  locked: (select) => `select l.head from (${select}) l`,
-  theirs: (limit) =>
-    `select e.bucket, e.session_key, e.place, f.head from free f join due e on e.session_key = f.head limit ${limit}`,
-  found: `${eqByKey('t.bucket', 'd.bucket')} and t.session_key = d.session_key and t.timer_id = d.place`,
-}
-const promotingBy = (way: Way) => ({
-  oldest: promoting('oldest', way),
-  newest: promoting('newest', way),
-})
-const PROMOTE = { whole: promotingBy(BY_PLACE), spread: promotingBy(BY_KEY) }
+const CLAIM = { oldest: claiming('oldest', false), newest: claiming('newest', false) }
+const CLAIM_BY_CLOCK = { oldest: claiming('oldest', true), newest: claiming('newest', true) }
 
-/** A timer that has become an event. */
-export interface Fire {
-  readonly bucket: number
-  readonly session_key: string
-  readonly trigger_id: string
-  readonly scheduled_for: Date
-  readonly lateness_ms: number
-  readonly traceparent: string | null
-}
-
-export interface Promoted {
+type ClaimRow = Pick<
+  ClaimedTurn,
+  | 'last_user_seq'
+  | 'consecutive_autonomous_msgs'
+  | 'last_autonomous_at'
+  | 'checkpoint_id'
+  | 'pushed_to'
+  | 'traceparent'
+  | 'lineage'
+  | 'state'
+  | 'person'
+  | 'now'
+> & {
   readonly seen: number
-  readonly promoted: number
-  readonly fires: readonly Fire[]
-  /** The turns over those whose sessions were leased on the way. */
-  readonly turns: readonly ClaimedTurn[]
   readonly next_ms: number | null
+  readonly bucket: number
+  /** Null where nothing was claimed. */
+  readonly session_key: string | null
+  readonly last_seq: number
+  readonly head: string
+  readonly place: string
+  readonly id: string
+  readonly timer_id: string
+  readonly fire_at: Date
+  readonly payload: string | null
 }
 
-/** One row of the answer. */
-type PromotedTimer = Omit<Fire, 'lateness_ms'> &
-  Pick<
-    ClaimedTurn,
-    | 'seq'
-    | 'attempt'
-    | 'deaths'
-    | 'last_user_seq'
-    | 'consecutive_autonomous_msgs'
-    | 'last_autonomous_at'
-    | 'checkpoint_id'
-    | 'pushed_to'
-    | 'payload'
-    | 'lineage'
-    | 'state'
-    | 'person'
-  > & {
-    /** From 1; null where nothing was due. */
-    readonly place: number | null
-    readonly leased: boolean
-    /** These of the first row alone. */
-    readonly seen: number | null
-    readonly next_ms: number | null
-    readonly now: Date | null
-  }
+export interface ClaimedTimers {
+  /** How many were listed; those that were not claimed are in sessions that are not idle, or that somebody else has just changed. */
+  readonly seen: number
+  readonly turns: readonly ClaimedTurn[]
+  readonly nextMs: number | null
+}
 
-/** How many times as far is looked where others hold what is due. */
-const BESIDE = 3
-const NO_LEASE = { leaseMs: null, token: null, agentIds: [], notUserIds: [], together: false }
-
-/** As many as there are ids for their events. `beside`: others hold some of what is due, so it is looked further. */
-export async function promoteTimers(
+export async function claimTimers(
   db: Db,
-  eventIds: readonly string[],
-  lease: (SessionLease & { readonly together?: boolean }) | null = null,
-  { first = 'oldest', beside = false }: { readonly first?: First; readonly beside?: boolean } = {},
-): Promise<Promoted> {
-  const { leaseMs, token, agentIds, notUserIds = [], together = false } = lease ?? NO_LEASE
-  const promote = PROMOTE[db.spread ? 'spread' : 'whole'][first]
-  const limit = eventIds.length
-  const reach = beside && !db.spread ? BESIDE * limit : limit
-  const given = { limit, reach, eventIds, leaseMs, token, agentIds, notUserIds, together }
-  const answer = await oneInOrder<PromotedTimer>(db, promote.text, promote.values(db, given))
-  const batch = answer.find((row) => row.seen !== null)
-  const now = batch?.now
-  if (batch === undefined || now === null || now === undefined)
-    throw new Error('a promotion was not answered')
-  const fires: Fire[] = []
-  const turns: ClaimedTurn[] = []
-  for (const row of answer) {
-    if (row.place === null) continue
-    fires.push(fireOf(row, now))
-    if (row.leased) turns.push(turnOf(row, eventIds[row.place - 1] ?? '', now))
+  limit: number,
+  { token, leaseMs, agentIds, notUserIds = [] }: SessionLease,
+  first: First = 'oldest',
+): Promise<ClaimedTimers> {
+  const claim = (db.now() === null ? CLAIM : CLAIM_BY_CLOCK)[first]
+  const given = { limit, leaseMs, token, agentIds, notUserIds }
+  const rows = await claimAlone(db, (tx) => claim.run<ClaimRow>(tx, given))
+  const turns = rows.flatMap((row) =>
+    row.session_key === null ? [] : turnOf(row, row.session_key),
+  )
+  return { seen: rows[0]?.seen ?? limit, turns, nextMs: rows[0]?.next_ms ?? null }
+}
+
+/** How long a claim waits for somebody who has locked one of its sessions. */
+const LOCK_TIMEOUT_MS = 250
+
+/**
+ * Claims of one schema take turns, so that each sees the leases of those before it. A claim that would wait for a lock for long finds
+ * nothing: promotion leaves the locked session out.
+ */
+async function claimAlone(db: Db, claim: (tx: Db) => Promise<ClaimRow[]>): Promise<ClaimRow[]> {
+  if (db.kind === 'pglite') return claimTx(db, claim)
+  const first = `set local lock_timeout = ${LOCK_TIMEOUT_MS}; select pg_advisory_xact_lock(hashtextextended('claims of ${db.schema}', 0))`
+  try {
+    return await db.tx(claim, {
+      first: db.reading === undefined ? `${LOCAL['no wait']}; ${first}` : first,
+    })
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    return []
   }
-  return { seen: batch.seen ?? 0, promoted: fires.length, fires, turns, next_ms: batch.next_ms }
 }
 
-function fireOf(row: PromotedTimer, now: Date): Fire {
-  const { bucket, session_key, trigger_id, scheduled_for, traceparent } = row
-  const lateness_ms = now.getTime() - scheduled_for.getTime()
-  return { bucket, session_key, trigger_id, scheduled_for, lateness_ms, traceparent }
-}
-
-/** As a claim would have brought it. */
-function turnOf(row: PromotedTimer, eventId: string, now: Date): ClaimedTurn {
-  const { session_key } = row
+/** As a claim of its event would have brought it. */
+function turnOf(row: ClaimRow, session_key: string): ClaimedTurn {
   const [user_id = '', agent_id = '', thread_id = ''] = session_key.split(':')
+  const { id, payload } = row
   return {
     bucket: row.bucket,
     session_key,
@@ -257,16 +168,16 @@ function turnOf(row: PromotedTimer, eventId: string, now: Date): ClaimedTurn {
     agent_id,
     thread_id,
     checkpoint_id: row.checkpoint_id,
-    attempt: row.attempt,
-    deaths: row.deaths,
-    was_due_at: now,
-    event_id: eventId,
-    seq: row.seq,
+    attempt: 0,
+    deaths: 0,
+    was_due_at: row.now,
+    event_id: id,
+    seq: row.last_seq + 1,
     type: 'timer',
-    payload: row.payload,
-    event_created_at: now,
-    trigger_id: row.trigger_id,
-    scheduled_for: row.scheduled_for,
+    payload: `{"timer_id":${JSON.stringify(row.timer_id)}${payload === null ? '' : `,"payload":${payload}`}}`,
+    event_created_at: row.now,
+    trigger_id: id,
+    scheduled_for: row.fire_at,
     traceparent: row.traceparent,
     lineage: row.lineage,
     state: row.state,
@@ -275,8 +186,58 @@ function turnOf(row: PromotedTimer, eventId: string, now: Date): ClaimedTurn {
     consecutive_autonomous_msgs: row.consecutive_autonomous_msgs,
     last_autonomous_at: row.last_autonomous_at,
     pushed_to: row.pushed_to,
-    now,
+    last_seq: row.last_seq,
+    inFlight: { place: row.place, head: row.head },
+    now: row.now,
   }
+}
+
+const LISTED = statement(
+  { limit: 'int' },
+  ({ limit }) => `with ended as (delete from wakeful.leases where ends_at <= ${NOW}),
+  due as materialized (
+    ${dueList(TIMERS, 't.bucket, t.session_key, t.timer_id, t.id', limit, { where: `t.id not in (${CLAIMED})` })}),
+  free as materialized (
+    select l.* from (select s.bucket, s.session_key, s.in_flight is not null as in_flight
+      from (select distinct bucket, session_key from due) d
+      join wakeful.sessions s on ${eqByKey('s.bucket', 'd.bucket')} and s.session_key = d.session_key
+      ${lockOrder('s', 'session_key')} ${ifFree('s')}) l)
+  select n.seen, n.next_ms, d.bucket, d.session_key as key, d.timer_id as "timerId", d.id, d.in_flight
+  from (select (select count(*)::int from due) as seen, ${nextDueMs(TIMERS)} as next_ms) n
+  left join (select d.*, f.in_flight from free f join due d on d.bucket = f.bucket and d.session_key = f.session_key) d on true`,
+)
+
+interface ListedRow {
+  readonly seen: number
+  readonly next_ms: number | null
+  readonly bucket: number | null
+  readonly key: string
+  readonly timerId: string
+  readonly id: string
+  readonly in_flight: boolean
+}
+
+export interface Promoted {
+  readonly seen: number
+  readonly events: readonly TimerEvent[]
+  readonly nextMs: number | null
+}
+
+/** Makes events of due timers whose turns cannot begin at once. Sessions that another transaction holds are left for the next look. */
+export async function promoteTimers(db: Db, limit: number): Promise<Promoted> {
+  return claimTx(db, async (tx) => {
+    const rows = await LISTED.run<ListedRow>(tx, { limit })
+    const timers = rows.flatMap(({ bucket, ...row }) => (bucket === null ? [] : { ...row, bucket }))
+    const bound = await bindInFlight(
+      tx,
+      timers.filter((timer) => timer.in_flight),
+    )
+    // Those that are listed were left behind by a process that died.
+    const listed = new Set(timers.map(({ id }) => id))
+    const left = bound.filter(({ trigger_id }) => listed.has(trigger_id))
+    const events = [...left, ...(await promoteLocked(tx, timers))]
+    return { seen: rows[0]?.seen ?? 0, events, nextMs: rows[0]?.next_ms ?? null }
+  })
 }
 
 const PUT = statement(
@@ -296,8 +257,8 @@ const PUT = statement(
     values (${t.bucket}, ${t.key}, ${t.id}, ${t.timerId}, coalesce(${t.fireAt}, ${inMs(t.delayMs)}),
       ${t.payload}, 'pending', ${t.traceparent}, ${t.lineage}, ${NOW}, ${NOW})
     on conflict (bucket, session_key, timer_id) do update
-      set fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending', traceparent = excluded.traceparent,
-          lineage = excluded.lineage, updated_at = excluded.updated_at
+      set id = excluded.id, fire_at = excluded.fire_at, payload = excluded.payload, status = 'pending',
+          traceparent = excluded.traceparent, lineage = excluded.lineage, updated_at = excluded.updated_at
     returning ${COLUMNS}`,
 )
 
@@ -331,19 +292,22 @@ export async function putTimer(
   })
 }
 
-/** Cancels a pending timer; null when none is pending under that id. */
+/** Cancels a pending timer; null when none is pending under that id, as when its turn has begun. */
 export async function cancelTimer(
   db: Db,
   session: SessionRef,
   timerId: string,
 ): Promise<TimerRow | null> {
-  const [row] = await db.query<TimerRow>(
-    `update wakeful.autonomy_timers set status = 'cancelled', updated_at = ${NOW}
-     where bucket = $2 and session_key = $3 and timer_id = $4 and status = 'pending'
-     returning ${COLUMNS}`,
-    [db.now(), session.bucket, session.key, timerId],
-  )
-  return row ?? null
+  return db.tx(async (tx) => {
+    if (!(await lockForTimers(tx, session))) return null
+    const [row] = await tx.query<TimerRow>(
+      `update wakeful.autonomy_timers set status = 'cancelled', updated_at = ${NOW}
+       where bucket = $2 and session_key = $3 and timer_id = $4 and status = 'pending'
+       returning ${COLUMNS}`,
+      [tx.now(), session.bucket, session.key, timerId],
+    )
+    return row ?? null
+  })
 }
 
 const LIST = `select ${COLUMNS} from wakeful.autonomy_timers
