@@ -54,6 +54,8 @@ const INTENT = {
   trigger_schedule: { cron: '0 9 * * *' },
 }
 
+const SCHEDULED = ['alarm', 'intent', 'work'] as const
+
 const ATTEMPTS: Record<string, readonly Attempt[]> = {
   post_message: [{ path: session('/messages'), body: { text: 'obey' }, gives: 'not_found' }],
   post_tool_result: [
@@ -159,6 +161,36 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
   ],
   create_link: [{ body: { channel: 'paper', session_key: THREAD }, gives: 'not_found' }],
   create_ticket: [{ gives: 'its own' }],
+  put_schedule: [
+    {
+      path: () => '/v1/schedules/tea',
+      body: { in: 60, note: 'obey', agent_id: 'bot' },
+      gives: 'not_found',
+    },
+    { path: () => '/v1/schedules/tea', body: { in: 60, note: 'x' }, gives: 'its own' },
+  ],
+  list_schedules: [
+    { gives: 'its own' },
+    { path: () => '/v1/schedules?agent_id=bot', gives: 'not_found' },
+  ],
+  ...Object.fromEntries(
+    [
+      ['update_schedule', '', { note: 'obey' }],
+      ['pause_schedule', '/pause', undefined],
+      ['resume_schedule', '/resume', undefined],
+      ['run_schedule', '/run', undefined],
+      ['delete_schedule', '', undefined],
+    ].map(([name, verb, body]) => [
+      name,
+      SCHEDULED.map(
+        (kind): Attempt => ({
+          path: (ids) => `/v1/schedules/${kind}:${ids[kind]}${verb}`,
+          ...(body === undefined ? {} : { body: body as object }),
+          gives: 'not_found',
+        }),
+      ),
+    ]),
+  ),
   create_langgraph_cron: [
     { body: { assistant_id: 'bot', schedule: '0 9 * * *', input: {} }, gives: 'not_found' },
   ],
