@@ -74,10 +74,12 @@ const server = await build({
     { in: 'src/index.ts', out: 'index' },
     { in: 'src/testing.ts', out: 'testing' },
     { in: 'packages/cli/src/bin.ts', out: 'cli/bin' },
-    ...['ai-sdk', 'langgraph', 'mastra', 'openai-agents', 'tools'].map((name) => ({
-      in: `packages/${name}/src/index.ts`,
-      out: name,
-    })),
+    ...['ai-sdk', 'claude-agent-sdk', 'langgraph', 'mastra', 'openai-agents', 'tools'].map(
+      (name) => ({
+        in: `packages/${name}/src/index.ts`,
+        out: name,
+      }),
+    ),
     { in: 'packages/forecast/src/process.ts', out: 'forecast-process' },
   ],
   platform: 'node',

@@ -111,6 +111,7 @@ if (
     'tsconfig.json',
     'tsconfig.build.json',
     'scripts/bundle.mjs',
+    'scripts/declarations.mjs',
     'src',
     'packages',
   ]
@@ -121,6 +122,7 @@ if (
         rmSync(`dist/${name}`, { recursive: true })
     }
     run('npx', ['tsc', '-p', 'tsconfig.build.json'])
+    run('node', ['scripts/declarations.mjs'])
     run('node', ['scripts/bundle.mjs'])
   })
   once('dist/.docs', ['docs', 'scripts/docs', 'scripts/compress.mjs', 'src', 'packages'], () => {

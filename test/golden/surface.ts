@@ -66,7 +66,7 @@ const DECLARED =
   /^export (?:declare )?(?:abstract )?(?:interface|type|class|function|const|enum) (\w+)/
 
 /** By name. A declaration ends where the next one begins: tsc writes each at the start of a line. */
-function exportedFrom(path: string): Map<string, string> {
+export function exportedFrom(path: string): Map<string, string> {
   const text = readFileSync(path, 'utf8')
   const found = new Map<string, string>()
   for (const block of text.split(/^(?=(?:export|declare|interface|type|import)\b|\/\*\*)/m)) {

@@ -66,6 +66,8 @@ export interface Ran {
   /** The whole conversation, as the framework takes it back. */
   readonly messages: readonly unknown[]
   readonly usage: Usage
+  /** What the framework reports as the cost; `usd` of the options comes first. */
+  readonly usd?: number
   /** Model calls; 1 if the framework does not report them. */
   readonly calls: number
   /** Tool calls that need approval; empty if the run is finished. */
@@ -106,7 +108,7 @@ async function converse(turn: Turn, start: Start, options: FrameworkOptions): Pr
   const spend = (ran: Ran): Ran => {
     const { calls, usage } = ran
     const tokens = usage.inputTokens + usage.outputTokens
-    turn.spent({ tokens, usd: options.usd?.(usage) ?? 0, calls: Math.max(1, calls) })
+    turn.spent({ tokens, usd: options.usd?.(usage) ?? ran.usd ?? 0, calls: Math.max(1, calls) })
     return ran
   }
   const told = { role: 'user', content: await promptFor(turn, words) }
