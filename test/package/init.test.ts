@@ -76,6 +76,21 @@ const KINDS = [
   ['langgraph', 'javascript', 'tasks'],
   ['langgraph', 'typescript', 'tasks'],
 ] as const
+const MODELS = ['ai-sdk', 'openai', 'anthropic'] as const
+
+/** With a stub of the model in their own tests. */
+describe.each(MODELS)('an agent on %s', (kind) => {
+  it('is TypeScript by default, passes its test, and is well typed', async () => {
+    const made = await app('--agent', kind)
+    await passes(made)
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    await run(process.execPath, [tsc, '-p', made.home])
+  })
+
+  it('passes its test in JavaScript', async () => {
+    await passes(await app('--agent', kind, '--language', 'javascript'))
+  })
+})
 
 describe.each(KINDS)('a %s agent in %s', (kind, language, agent) => {
   it('passes its test, is well typed, and serves', async () => {
@@ -130,7 +145,7 @@ describe('a wrong wish', () => {
   it('is answered with what there is', async () => {
     const kind = await wakeful(['init', folder(), '--agent', 'ruby'])
     expect(kind.code).toBe(2)
-    expect(kind.stderr).toContain('function, langgraph, python')
+    expect(kind.stderr).toContain('function, ai-sdk, openai, anthropic, langgraph, python')
     const both = await wakeful(['init', folder(), '--agent', 'python', '--language', 'typescript'])
     expect(both).toMatchObject({ code: 2 })
   })

@@ -7,8 +7,8 @@ import { Command, Option } from 'commander'
 import { ROOT } from '../../../src/root.ts'
 import { EXIT, UsageError } from './exit.ts'
 
-const AGENTS = ['function', 'langgraph', 'python'] as const
-const LANGUAGES = ['javascript', 'typescript'] as const
+const AGENTS = ['function', 'ai-sdk', 'openai', 'anthropic', 'langgraph', 'python'] as const
+const LANGUAGES = ['typescript', 'javascript'] as const
 type AgentKind = (typeof AGENTS)[number]
 type Language = (typeof LANGUAGES)[number]
 
@@ -159,19 +159,24 @@ function packageOf({ name, agent, language }: Wanted, own: OwnManifest, range: s
     type: 'module',
     scripts: scriptsOf(agent, typed),
     dependencies: {
-      ...(agent === 'langgraph' ? tested(GRAPH) : {}),
+      ...tested(PACKAGES[agent] ?? []),
       wakeful: range,
     },
     ...(typed ? { devDependencies: tested(TYPES) } : {}),
   }
 }
 
-const GRAPH = [
-  '@langchain/core',
-  '@langchain/langgraph',
-  '@langchain/langgraph-checkpoint',
-  '@langchain/langgraph-sdk',
-]
+const PACKAGES: Partial<Record<AgentKind, readonly string[]>> = {
+  'ai-sdk': ['@ai-sdk/openai-compatible', 'ai'],
+  openai: ['openai'],
+  anthropic: ['@anthropic-ai/sdk'],
+  langgraph: [
+    '@langchain/core',
+    '@langchain/langgraph',
+    '@langchain/langgraph-checkpoint',
+    '@langchain/langgraph-sdk',
+  ],
+}
 const TYPES = ['@types/node', 'tsx', 'typescript']
 
 function scriptsOf(agent: AgentKind, typed: boolean): Record<string, string> {
