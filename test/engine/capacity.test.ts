@@ -41,11 +41,11 @@ it('the patient wait until there is room, and not for long', async () => {
   void places.lend(8, true).then(lent)
   await vi.advanceTimersByTimeAsync(10)
   expect(lent).not.toHaveBeenCalled()
-  running.count = 5
+  running.count = 4
   places.freed()
   await vi.advanceTimersByTimeAsync(0)
-  expect(lent).toHaveBeenCalledWith(3)
-  running.count = 5
+  expect(lent).toHaveBeenCalledWith(4)
+  running.count = 4
   const late = places.lend(8, true)
   await vi.advanceTimersByTimeAsync(500)
   expect(await late).toBe(0)
