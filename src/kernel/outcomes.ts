@@ -15,7 +15,7 @@ export interface Settled {
   /** The database's time of the transaction. */
   readonly now: Date
   readonly row: TurnWrite
-  /** Slots that wait for another moment: nothing of the turn is kept, and who holds them goes on to. */
+  /** Slots that wait for another moment: nothing of the turn is kept, and the triggers that hold them still do. */
   readonly deferred: readonly NewDeferred[]
 }
 
