@@ -4,6 +4,7 @@ import { newId } from '../../src/core/ids.ts'
 import { appendEvents } from '../../src/features/sessions/event-rows.ts'
 import { assignSeq } from '../../src/features/sessions/number-rows.ts'
 import { claimTurns, endLeases } from '../../src/features/sessions/rows.ts'
+import { writeTurns } from '../../src/features/sessions/turn-rows.ts'
 import {
   cancelTimer,
   claimTimers,
@@ -173,5 +174,54 @@ eachStore('timers in flight', (store) => {
     expect(await db.query('select due_at, deaths from wakeful.sessions')).toEqual([
       { due_at: null, deaths: 0 },
     ])
+  })
+
+  it('an event is not earlier than its instant, whose microseconds the start does not have', async () => {
+    const { db } = await emptiedStore(store, () => new Date(START))
+    await timer(db, ANN, 'a')
+    await db.query(
+      `update wakeful.autonomy_timers set fire_at = fire_at - interval '0.2 milliseconds'`,
+    )
+    const token = newId()
+    const [turn] = (await claimDue(db, token)).turns
+    if (turn === undefined) throw new Error('nothing was claimed')
+    await writeTurns(
+      db,
+      [
+        {
+          bucket: turn.bucket,
+          key: ANN,
+          token,
+          eventSeq: turn.seq,
+          eventId: turn.event_id,
+          attempt: 1,
+          status: 'committed',
+          startedAt: new Date(START - 1),
+          error: null,
+          cause: null,
+          checkpointId: null,
+          retryMs: null,
+          traceparent: null,
+          lineage: null,
+          pushedTo: null,
+          lastUserSeq: null,
+          userId: 'ann',
+          assumesNoPreferences: false,
+          decision: {
+            counters: { consecutive: 1, lastAt: null },
+            effects: [],
+            timers: [],
+            cancelledTimers: [],
+            verdicts: [],
+            notes: [],
+          },
+          inFlight: turn.inFlight ?? null,
+        },
+      ],
+      [],
+    )
+    expect(
+      await db.query('select created_at < scheduled_for as early from wakeful.events'),
+    ).toEqual([{ early: false }])
   })
 })

@@ -232,8 +232,9 @@ const WRITE_LATE = statement(
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at,
       ended_at, verdicts, checkpoint_id)
+    -- A start is told to the millisecond. Cut off, it would lie before the instant of a timer that was due within the same one.
     select (t).bucket, (t).session_key, event_seq, event_id, 'timer', ${timerPayload('(t)')}, event_id, (t).fire_at, (t).traceparent,
-      (t).lineage, started_at, ${NOW}, verdicts, checkpoint_id from gone)
+      (t).lineage, greatest(started_at, (t).fire_at), ${NOW}, verdicts, checkpoint_id from gone)
   ${has.c ? `, points as (${putPoints(c)})` : ''}
   ${has.e ? `, sent as (${putEffects(e)})` : ''}
   select count(*)::int as held from gone`,
