@@ -20,7 +20,7 @@ with heads as (
       ended_at, verdicts, checkpoint_id)
     select (t).bucket, (t).session_key, event_seq, event_id, 'timer', ('{"timer_id":' || to_json((t).timer_id)::text ||
   case when (t).payload is null then '' else ',"payload":' || (t).payload::text end || '}')::json, event_id, (t).fire_at, (t).traceparent,
-      (t).lineage, started_at, /* now */ $1::timestamptz, verdicts, checkpoint_id from gone)
+      (t).lineage, greatest(started_at, (t).fire_at), /* now */ $1::timestamptz, verdicts, checkpoint_id from gone)
   , points as (insert into wakeful.checkpoints (bucket, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, created_at)
     select c.bucket, c.thread_id, c.ns, c.id, c.parent_id, c.type, c.checkpoint, c.metadata, /* now */ $1::timestamptz from unnest($15::smallint[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::json[], $22::json[]) c(bucket, thread_id, ns, id, parent_id, type, checkpoint, metadata)
     on conflict (bucket, thread_id, checkpoint_ns, checkpoint_id) do update

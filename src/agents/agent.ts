@@ -18,6 +18,8 @@ export interface TurnEvent {
   /** JSON text as it was posted. */
   readonly payload: string
   readonly createdAt: Date
+  /** Earlier messages of the person that this turn answers, too: see `whileRunning`. */
+  readonly merged?: readonly TurnEvent[]
   /** The slot it stands for, where a trigger made it: a failed slot may come again as another event. */
   readonly slot?: string
 }
@@ -73,6 +75,8 @@ export interface Agent {
   readonly kind: string
   readonly timeoutMs: number
   readonly concurrency?: number | undefined
+  readonly perMinute?: number | undefined
+  readonly whileRunning?: WhileRunning | undefined
   /** Calls nothing outside of its turn, so it may be run in forecasts, too. */
   readonly runsInForecasts?: boolean
   run(input: TurnInput): Promise<TurnResult>
@@ -86,12 +90,24 @@ export interface Agent {
 
 export const AGENT_TIMEOUT_MS = 60_000
 
+/**
+ * What becomes of a person's message that arrives while a turn of its session runs. `queue`: it has a turn of its own, after that one.
+ * `merge`: all that have arrived are answered by the next turn together. `interrupt`: a turn over an earlier message is aborted, nothing of it
+ * is written, and one turn answers both.
+ */
+export const WHILE_RUNNING = ['queue', 'merge', 'interrupt'] as const
+export type WhileRunning = (typeof WHILE_RUNNING)[number]
+
 /** Limits that an agent may be given. */
 export interface AgentLimits {
   /** How long one turn may take; a minute unless given. */
   readonly timeoutMs?: number
   /** How many of its turns may run at once in one process; without it, a fair share of all. */
   readonly concurrency?: number
+  /** How many of its turns may begin in one minute of the clock, in all processes together. What is more waits, in order. */
+  readonly perMinute?: number
+  /** What becomes of messages that arrive while a turn of their session runs; `queue` unless given. */
+  readonly whileRunning?: WhileRunning
   /** What a person is told when a turn over their message fails for good; false: nothing. */
   readonly failureText?: string | false
 }
@@ -100,12 +116,18 @@ export interface AgentOptions extends AgentLimits {
   readonly runsInForecasts?: boolean
 }
 
-export function limitsOf({ timeoutMs = AGENT_TIMEOUT_MS, concurrency, failureText }: AgentLimits) {
-  if (concurrency !== undefined && !(Number.isSafeInteger(concurrency) && concurrency > 0))
-    throw new TypeError(`concurrency: must be a whole number from 1 on, got ${concurrency}`)
+export function limitsOf(limits: AgentLimits) {
+  const { timeoutMs = AGENT_TIMEOUT_MS, concurrency, perMinute, whileRunning, failureText } = limits
+  for (const [name, limit] of Object.entries({ concurrency, perMinute }))
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+      throw new TypeError(`${name}: must be a whole number from 1 on, got ${limit}`)
+  if (whileRunning !== undefined && !WHILE_RUNNING.includes(whileRunning))
+    throw new TypeError(
+      `whileRunning: must be one of ${WHILE_RUNNING.join(', ')}, got ${whileRunning}`,
+    )
   if (failureText !== undefined && failureText !== false && !String(failureText).trim())
     throw new TypeError('failureText: must be a text, or false for none')
-  return { timeoutMs, concurrency, failureText }
+  return { timeoutMs, concurrency, perMinute, whileRunning, failureText }
 }
 
 /**

@@ -164,6 +164,8 @@ export function withNotices(agent: Agent, workTypes: readonly string[] = []): Ag
     kind: agent.kind,
     timeoutMs: agent.timeoutMs,
     concurrency: agent.concurrency,
+    perMinute: agent.perMinute,
+    whileRunning: agent.whileRunning,
     failureText: agent.failureText,
     onFailure: agent.onFailure,
     runsInForecasts: agent.runsInForecasts ?? false,

@@ -105,11 +105,14 @@ function turnBody(input: TurnInput, history: readonly EventRow[], timeoutMs: num
     agent_id: session.agentId,
     thread_id: session.threadId,
   }
-  const now = eventText({ ...event, created_at: event.createdAt })
+  const [now, ...earlier] = [event, ...(event.merged ?? [])].map((each) =>
+    eventText({ ...each, created_at: each.createdAt }),
+  )
+  const merged = earlier.length === 0 ? '' : `"merged":[${earlier.join(',')}],`
   const remark = input.remark === undefined ? '' : `"remark":${JSON.stringify(input.remark)},`
   const deadline = new Date(startedAt.getTime() + timeoutMs).toISOString()
   return (
-    `{"type":"turn",${remark}"session":${JSON.stringify(about)},"event":${now},"state":${input.state ?? '{}'},` +
+    `{"type":"turn",${remark}"session":${JSON.stringify(about)},"event":${now},${merged}"state":${input.state ?? '{}'},` +
     `"history":[${historyTexts(history).join(',')}],"attempt":${input.attempt},"deadline":"${deadline}"}`
   )
 }

@@ -46,6 +46,8 @@ export interface PersonOfTurn extends TurnPerson {
 export class Turn<State extends object = Record<string, unknown>> {
   /** Its payload is known by its type. */
   readonly event: AgentEvent
+  /** Earlier messages that this turn answers together with its event, oldest first; empty unless the agent's `whileRunning` says so. */
+  readonly merged: readonly AgentEvent[]
   readonly session: {
     readonly key: string
     readonly userId: string
@@ -67,6 +69,7 @@ export class Turn<State extends object = Record<string, unknown>> {
     const { event, session } = input
     this.#input = input
     this.event = agentEvent(event, event.createdAt)
+    this.merged = (event.merged ?? []).map((each) => agentEvent(each, each.createdAt))
     const { key, userId, agentId, threadId } = session
     this.session = { key, userId, agentId, threadId }
     this.attempt = input.attempt
@@ -169,7 +172,11 @@ export class Turn<State extends object = Record<string, unknown>> {
 
   /** The question that this event answers, and with what; null where it answers none. */
   get answer(): AnsweredQuestion | null {
-    return messages.answeredIn(this.event.type, this.event.payload)
+    for (const { type, payload } of [this.event, ...this.merged]) {
+      const answer = messages.answeredIn(type, payload)
+      if (answer !== null) return answer
+    }
+    return null
   }
 
   /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */

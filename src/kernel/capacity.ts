@@ -58,14 +58,20 @@ interface Parties {
 /** Who runs turns, with the limit that an agent may have of its own. */
 interface LimitedAgents {
   keys(): Iterable<string>
-  get(id: string): Pick<Agent, 'concurrency'> | undefined
+  get(id: string): Pick<Agent, 'concurrency' | 'perMinute'> | undefined
+}
+
+interface Limited {
+  readonly agentId: string
+  readonly room: number
+  readonly perMinute: number | undefined
 }
 
 /** Whose sessions may be claimed now. */
 export interface ClaimPlan {
   readonly agentIds: readonly string[]
-  /** Agents with a limit of their own, and how many more of their turns may begin. */
-  readonly limited: readonly { readonly agentId: string; readonly room: number }[]
+  /** Agents with limits of their own, and how many more of their turns may run. */
+  readonly limited: readonly Limited[]
   /** People who hold more than their share. */
   readonly notUserIds: readonly string[]
 }
@@ -136,14 +142,14 @@ export class Capacity {
     const { free } = this
     const full = new Set(this.#agents.above(AGENT_SHARE * free))
     const agentIds: string[] = []
-    const limited: { agentId: string; room: number }[] = []
+    const limited: Limited[] = []
     for (const agentId of agents.keys()) {
-      const concurrency = agents.get(agentId)?.concurrency
-      const room = (concurrency ?? 1) - (this.#limited.get(agentId) ?? 0)
-      if (concurrency !== undefined && room <= 0) full.add(agentId)
+      const { concurrency, perMinute } = agents.get(agentId) ?? {}
+      const room = (concurrency ?? Number.POSITIVE_INFINITY) - (this.#limited.get(agentId) ?? 0)
+      if (room <= 0) full.add(agentId)
       if (full.has(agentId)) continue
-      if (concurrency === undefined) agentIds.push(agentId)
-      else limited.push({ agentId, room })
+      if (concurrency === undefined && perMinute === undefined) agentIds.push(agentId)
+      else limited.push({ agentId, room, perMinute })
     }
     return { agentIds, limited, full, notUserIds: this.#people.above(PERSON_SHARE * free) }
   }

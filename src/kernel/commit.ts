@@ -261,6 +261,7 @@ function decided(
     eventType: claim.type,
     triggerId: claim.trigger_id ?? turn.slots?.[0]?.trigger_id ?? null,
     failures: claim.attempt,
+    ...(claim.merged === undefined ? {} : { merged: claim.merged.length }),
   }
   if (failure !== null) {
     const said = failureAnswer(claim.type, failure, policy)

@@ -81,7 +81,6 @@ const SPREAD_MS = 4
 const IDLE_SPREAD = 0.2
 /** How late it may be told what was used up, where no limit is near. */
 const BUDGETS_MS = 1_000
-/** How often to poll for pushes that another process created or released. */
 
 export class Engine {
   readonly hints: LocalHints
@@ -149,6 +148,10 @@ export class Engine {
         ? null
         : new WakesService({ ...options.wakes, ...leased, tracer, enabled, stops })
     hints.on('outbox', (keys) => this.outbox.look(keys))
+    // At once: a look for sessions that wait may take its time.
+    hints.on('turns', () => {
+      this.turns.interrupt().catch((error) => meter.trouble('turns', error))
+    })
   }
 
   /** Starts the loops this process runs. Not for use beside a test clock. */

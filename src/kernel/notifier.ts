@@ -162,7 +162,7 @@ function lengthOf(keys: ReadonlySet<string>): number {
   return length
 }
 
-/** Null when somebody else hasUnpromptedMessage on our channel, or another version of us in words we do not know. */
+/** Null when somebody else speaks on our channel, or another version of us in words we do not know. */
 function parse(payload: string): { from: string; topics: [Topic, string[] | null][] } | null {
   try {
     const { from, topics } = JSON.parse(payload) as { from?: unknown; topics?: unknown }

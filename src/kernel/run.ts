@@ -69,6 +69,11 @@ export class StoppedError extends Error {
   override readonly name = 'StoppedError'
 }
 
+/** The person wrote again: another turn answers both messages. */
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError'
+}
+
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError'
 }
@@ -111,6 +116,7 @@ export class Run {
   }
 
   start<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#reason !== null) return Promise.reject(this.#reason)
     return new Promise<T>((resolve, reject) => {
       this.#fail = reject
       withinTurn(work).then(
@@ -237,6 +243,7 @@ export function inputOf(claim: ClaimedTurn, run: Run, options: InputOptions): Tu
       payload: claim.payload,
       createdAt: claim.event_created_at,
       ...slotOf(claim),
+      ...mergedOf(claim),
     },
     state: claim.state,
     checkpointId: claim.checkpoint_id,
@@ -259,6 +266,11 @@ export function inputOf(claim: ClaimedTurn, run: Run, options: InputOptions): Tu
 
 function slotOf({ trigger_id: id, scheduled_for: at }: ClaimedTurn): { slot?: string } {
   return id === null || at === null ? {} : { slot: `${id}:${at.getTime()}` }
+}
+
+function mergedOf({ merged }: ClaimedTurn): Pick<TurnInput['event'], 'merged'> {
+  if (merged === undefined) return {}
+  return { merged: merged.map(({ created_at: createdAt, ...event }) => ({ ...event, createdAt })) }
 }
 
 /** By the monotonic clock. */

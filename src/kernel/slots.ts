@@ -5,6 +5,8 @@ import { type DeferredRow, slotsOfEvents } from '../features/people/deferred-row
 import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import type { Db } from '../store/db.ts'
 import type { Triggers } from './commit.ts'
+import type { Due } from './gates.ts'
+import { isRelease } from './preferences.ts'
 import { AgentTimeoutError, type Run, SlotDeletedError, StoppedError } from './run.ts'
 import type { Stops } from './stops.ts'
 import type { BegunEvent, Trigger } from './trigger.ts'
@@ -25,7 +27,7 @@ export async function withdrawnTurns(
 }
 
 /** By event, the slots that were released with it and that nobody has cancelled since. */
-export async function releasedSlots(
+async function releasedSlots(
   db: Db,
   triggers: Triggers,
   turns: readonly ClaimedTurn[],
@@ -59,7 +61,7 @@ export async function withdrawnSlots(
   return gone
 }
 
-export async function notifyStarted(
+async function notifyStarted(
   db: Db,
   triggers: Iterable<Trigger>,
   turns: readonly ClaimedTurn[],
@@ -76,6 +78,22 @@ function eventsOf(turns: readonly ClaimedTurn[], { type }: Trigger): BegunEvent[
     const { bucket, event_id: eventId, trigger_id: triggerId } = claim
     if (claim.type !== type || triggerId === null || claim.scheduled_for === null) return []
     return [{ bucket, eventId, triggerId, attempt: claim.attempt + claim.deaths + 1 }]
+  })
+}
+
+/** Of claimed turns, what has to be known of their slots before they begin. Their triggers are told. */
+export async function slotsOfTurns(
+  db: Db,
+  triggers: Triggers,
+  turns: readonly ClaimedTurn[],
+): Promise<Pick<Due, 'claim' | 'withdrawn' | 'slots'>[]> {
+  const released = await releasedSlots(db, triggers, turns.filter(isRelease))
+  const withdrawn = await withdrawnTurns(db, triggers.values(), turns)
+  const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
+  await notifyStarted(db, triggers.values(), begun)
+  return turns.map((claim) => {
+    const slots = released.get(claim.event_id)
+    return { claim, slots, withdrawn: withdrawn.has(claim.event_id) || slots?.length === 0 }
   })
 }
 

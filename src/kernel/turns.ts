@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks'
 import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
-import type { DeferredRow } from '../features/people/deferred-rows.ts'
+import { withinMinute } from '../features/limits/minute-rows.ts'
 import { type ClaimedTurn, claimTurns } from '../features/sessions/rows.ts'
 import type { Failure, Policy } from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
@@ -27,10 +27,10 @@ import type { Hints } from './hints.ts'
 import { InFlightTurns, type MaybeInFlight } from './in-flight.ts'
 import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
 import type { Meter } from './meter.ts'
-import { isRelease } from './preferences.ts'
 import { withoutRefused } from './refused-turns.ts'
 import {
   answeredFailure,
+  InterruptedError,
   inputOf,
   LeaseLostError,
   type OnMessages,
@@ -39,17 +39,11 @@ import {
   StoppedError,
 } from './run.ts'
 import type { Service, TestSignals, Tick } from './service.ts'
-import {
-  abortLate,
-  abortStopped,
-  abortWithdrawn,
-  notifyStarted,
-  releasedSlots,
-  withdrawnTurns,
-} from './slots.ts'
+import { abortLate, abortStopped, abortWithdrawn, slotsOfTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
 import type { Stops } from './stops.ts'
 import { type CapacityGrant, soonest } from './trigger.ts'
+import { interrupt, mergeWaiting } from './while-running.ts'
 
 /** Who runs which turns: a map, or whatever is asked like one. */
 export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
@@ -152,6 +146,7 @@ export class TurnsService implements Service, Runner {
   }
 
   async tick(): Promise<Tick> {
+    await this.interrupt()
     const limit = this.#options.stops.everything ? 0 : Math.min(this.#places.batch, CLAIM_MAX)
     if (limit <= 0) {
       this.#places.looked(true)
@@ -167,51 +162,60 @@ export class TurnsService implements Service, Runner {
     const others = await this.#claimLimited(plan)
     // What holds them back may end in another shard, which tells nobody here.
     const again = this.#places.holdsBack && this.#options.claims.now() === null
-    const next = [nextMs, again ? HELD_BACK_MS : null]
+    const next = [nextMs, others.nextMs, again ? HELD_BACK_MS : null]
     const more = this.#behind || others.more
     return { did: did + newest + others.did, more, nextMs: soonest(next) }
   }
 
-  /** Of agents with a limit of their own: they are counted before the claim, since other shards claim meanwhile. */
-  async #claimLimited({ limited, notUserIds }: ClaimPlan): Promise<Omit<Tick, 'nextMs'>> {
+  /** Looks for messages that interrupt turns. */
+  interrupt(): Promise<void> {
+    const { claims, agents } = this.#options
+    return interrupt(claims, agents, this.#running.runs())
+  }
+
+  /** Of agents with limits of their own: they are counted before the claim, since other shards claim meanwhile. */
+  async #claimLimited({ limited, notUserIds }: ClaimPlan): Promise<Tick> {
     let [did, more] = [0, false]
-    for (const { agentId, room } of limited) {
+    const next: (number | null)[] = []
+    for (const { agentId, room, perMinute } of limited) {
       const turns = Math.min(room, this.#places.batch, CLAIM_MAX)
       if (turns <= 0) break
       this.#places.reserve(agentId, turns)
       try {
-        const begun = await this.#claim(turns, { agentIds: [agentId], notUserIds }, 'oldest')
+        const plan = { agentIds: [agentId], notUserIds, perMinute }
+        const begun = await this.#claim(turns, plan, 'oldest')
         did += begun.did
         more ||= begun.did === turns
+        if (perMinute !== undefined) next.push(begun.nextMs)
       } finally {
         this.#places.reserve(agentId, -turns)
       }
     }
-    return { did, more }
+    return { did, more, nextMs: soonest(next) }
   }
 
-  /** Leases sessions that wait and begins their turns. */
+  /** Leases sessions that wait and begins their turns. `perMinute`: of the one agent. */
   async #claim(
     limit: number,
-    { agentIds, notUserIds }: Pick<ClaimPlan, 'agentIds' | 'notUserIds'>,
+    plan: Pick<ClaimPlan, 'agentIds' | 'notUserIds'> & { perMinute?: number | undefined },
     first: First,
   ): Promise<Omit<Tick, 'more'>> {
-    const { claims, triggers, leaseMs } = this.#options
+    const { claims, triggers, leaseMs, agents } = this.#options
+    const { agentIds, notUserIds, perMinute: max } = plan
     const token = newToken()
     const startedMs = performance.now()
     const how = { first, notUserIds }
-    const { turns, nextMs } = await claimTurns(claims, limit, leaseMs, token, agentIds, how)
+    const take = (db: Db, most: number) => claimTurns(db, most, leaseMs, token, agentIds, how)
+    const [agentId = ''] = agentIds
+    const { taken, nextMs = null } =
+      max === undefined
+        ? { taken: await take(claims, limit) }
+        : await withinMinute(claims, { agentId, max, limit }, take)
+    const turns = await mergeWaiting(claims, agents, taken?.turns ?? [])
     batchSpan(this.#tracer, 'claim turns', startedMs, turns.length)
-    const released = await releasedSlots(claims, triggers, turns.filter(isRelease))
-    const withdrawn = await withdrawnTurns(claims, triggers.values(), turns)
-    const begun = turns.filter((claim) => !withdrawn.has(claim.event_id))
-    await notifyStarted(claims, triggers.values(), begun)
-    for (const claim of turns) {
-      const slots = released.get(claim.event_id)
-      this.#start(claim, token, withdrawn.has(claim.event_id) || slots?.length === 0, slots)
-    }
+    for (const due of await slotsOfTurns(claims, triggers, turns)) this.#start({ ...due, token })
     this.#startWaiting()
-    return { did: turns.length, nextMs }
+    return { did: turns.length, nextMs: nextMs ?? taken?.nextMs ?? null }
   }
 
   async lend(patient: boolean): Promise<CapacityGrant | null> {
@@ -233,7 +237,8 @@ export class TurnsService implements Service, Runner {
   }
 
   #startWaiting(): void {
-    for (const { claim, token } of this.#waiting.splice(0)) this.#start(claim, token, false)
+    for (const due of this.#waiting.splice(0))
+      this.#start({ ...due, withdrawn: false, slots: undefined })
   }
 
   async #release(held: readonly Pick<Running, 'claim' | 'token'>[]): Promise<void> {
@@ -257,17 +262,13 @@ export class TurnsService implements Service, Runner {
     this.#sweep = null
   }
 
-  #start(
-    claim: ClaimedTurn,
-    token: string,
-    withdrawn: boolean,
-    slots?: readonly DeferredRow[],
-  ): void {
+  #start(due: Omit<Due, 'run'>): void {
+    const { claim } = due
     const { timeoutMs = 0, concurrency } = this.#options.agents.get(claim.agent_id) ?? {}
     const limited = concurrency !== undefined
     const claimedMs = performance.now()
     const running: Running = {
-      ...{ claim, token, withdrawn, slots, claimedMs, enteredMs: null, last: false },
+      ...{ ...due, claimedMs, enteredMs: null, last: false },
       inFlight: claim.inFlight ?? null,
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
@@ -358,8 +359,9 @@ export class TurnsService implements Service, Runner {
     } catch (error) {
       settle(undefined, true)
       if (error instanceof StoppedError) return (await this.#stopping.of(running, 'hold')) ?? HELD
-      if (!(error instanceof LeaseLostError)) return failed(await this.#failure(running, error))
-      meter.leasesLost(1)
+      if (error instanceof InterruptedError) await this.#release([running])
+      else if (error instanceof LeaseLostError) meter.leasesLost(1)
+      else return failed(await this.#failure(running, error))
       return HELD
     }
   }

@@ -15,6 +15,7 @@ import {
   type Agent,
   type AgentLimits,
   limitsOf,
+  type TurnEvent,
   type TurnInput,
   type TurnResult,
 } from '../../../src/agents/agent.ts'
@@ -250,7 +251,7 @@ function inputOf(
   why: string,
 ): unknown {
   const payload: unknown = JSON.parse(event.payload)
-  const { id, seq, type } = event
+  const { id, seq, type, merged = [] } = event
   const prompt = type === 'user_message' ? why : `${why}\n${wordsOf({ type, payload })}`
   const seen: GraphEvent = {
     ...{ id, seq, type, payload, created_at: event.createdAt.toISOString(), prompt },
@@ -261,10 +262,16 @@ function inputOf(
   if (EVENT in graph.channels) update[EVENT] = seen
   const text = MESSAGES in graph.channels ? humanText(graph, seen) : null
   // The event's id, so that a message reducer that meets it twice keeps one.
-  if (text !== null) update[MESSAGES] = [new HumanMessage({ id, content: text })]
+  if (text !== null)
+    update[MESSAGES] = [...merged.map(earlier), new HumanMessage({ id, content: text })]
   if (!before.unfinished) return update
   const asked = before.interrupts[0]?.id
   return new Command({ resume: asked === undefined ? seen : { [asked]: seen }, update })
+}
+
+function earlier({ id, payload }: TurnEvent): HumanMessage {
+  const { text } = JSON.parse(payload) as { text: string }
+  return new HumanMessage({ id, content: text })
 }
 
 /**

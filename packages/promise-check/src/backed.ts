@@ -31,6 +31,8 @@ export function backed(agent: Agent, backing: Backing): Agent {
     // The agent runs twice, with the judge after each run.
     timeoutMs: 2 * (agent.timeoutMs + JUDGE_MS),
     concurrency: agent.concurrency,
+    perMinute: agent.perMinute,
+    whileRunning: agent.whileRunning,
     failureText: agent.failureText,
     onFailure: agent.onFailure,
     // It calls a model, so it does not run in forecasts.

@@ -31,7 +31,10 @@ export async function promptOf(input: Told): Promise<string> {
 }
 
 /** The message to a model that begins a turn: the time, why it runs, the words of the event, and how to be silent. */
-export async function promptFor(turn: Turn, words = wordsOf(turn.event)): Promise<string> {
+export async function promptFor(
+  turn: Turn,
+  words = [...turn.merged, turn.event].map(wordsOf).join('\n'),
+): Promise<string> {
   const prompt = await promptOf(Turn.inside(turn).input)
   const choice = isPrompted(turn) ? '' : `\n\n${CHOICE}`
   const remark = turn.remark === null ? '' : `\n\n[${turn.remark}]`

@@ -53,6 +53,8 @@ export type Verdict =
   | { readonly allowed: true; readonly rule: 'promised' }
   /** Sent, though it says that something will come and nothing was set for it. */
   | { readonly allowed: true; readonly rule: 'unbacked' }
+  /** The turn answered so many earlier messages, too. */
+  | { readonly allowed: true; readonly rule: 'merged'; readonly count: number }
   | Silence
   | {
       readonly allowed: false
@@ -78,7 +80,7 @@ export type Verdict =
     }
 
 /** What the gate says to a follow-up. */
-type Judged = Exclude<Verdict, Silence | { rule: 'promised' | 'unbacked' | DeferRule }>
+type Judged = Exclude<Verdict, Silence | { rule: 'promised' | 'unbacked' | 'merged' | DeferRule }>
 
 export const QUIET: Counters = { consecutive: 0, lastAt: null }
 

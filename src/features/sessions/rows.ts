@@ -13,6 +13,7 @@ import {
 } from '../../store/due.ts'
 import { statement } from '../../store/statement.ts'
 import { personOf } from '../people/rows.ts'
+import type { EventRow } from './event-rows.ts'
 import { bindInFlight, type SessionKey } from './in-flight-rows.ts'
 import type { InFlight, SessionState } from './turn-rows.ts'
 
@@ -39,6 +40,8 @@ export interface ClaimedTurn extends SessionState {
   readonly state: string | null
   /** JSON text of the person's row; null where nobody has said anything about them. */
   readonly person: string | null
+  /** Earlier messages that this turn answers, too. */
+  readonly merged?: readonly Pick<EventRow, 'id' | 'seq' | 'type' | 'payload' | 'created_at'>[]
   /** The newest event of the session; absent where the session was idle. */
   readonly last_seq?: number
   /** Where its timer and its session were found; absent where its event exists. */

@@ -211,7 +211,8 @@ export class HeadMovedError extends Error {
 
 /**
  * Commits turns together with their events, which so far were timers in flight. The session's row is the version that the claim wrote,
- * or that the lock showed: nothing about the session has changed since.
+ * or that the lock showed: nothing about the session has changed since. A start is told to the millisecond: cut off, it would lie before
+ * the instant of a timer that was due within the same one.
  */
 const WRITE_LATE = statement(
   { i: LATE, c: POINTS, e: EFFECTS },
@@ -232,7 +233,6 @@ const WRITE_LATE = statement(
   added as (
     insert into wakeful.events (bucket, session_key, seq, id, type, payload, trigger_id, scheduled_for, traceparent, lineage, created_at,
       ended_at, verdicts, checkpoint_id)
-    -- A start is told to the millisecond. Cut off, it would lie before the instant of a timer that was due within the same one.
     select (t).bucket, (t).session_key, event_seq, event_id, 'timer', ${timerPayload('(t)')}, event_id, (t).fire_at, (t).traceparent,
       (t).lineage, greatest(started_at, (t).fire_at), ${NOW}, verdicts, checkpoint_id from gone)
   ${has.c ? `, points as (${putPoints(c)})` : ''}

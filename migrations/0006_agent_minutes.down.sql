@@ -1,0 +1,1 @@
+drop table wakeful.agent_minutes;
