@@ -14,6 +14,8 @@ import {
   writeBlobs,
   writePendingWrites,
 } from '../features/sessions/checkpoint-rows.ts'
+import type { Verdict } from '../features/sessions/gate.ts'
+import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import {
   afterFailure,
   type Decision,
@@ -261,7 +263,7 @@ function decided(
     eventType: claim.type,
     triggerId: claim.trigger_id ?? turn.slots?.[0]?.trigger_id ?? null,
     failures: claim.attempt,
-    ...(claim.merged === undefined ? {} : { merged: claim.merged.length }),
+    verdicts: mergedVerdict(claim),
   }
   if (failure !== null) {
     const said = failureAnswer(claim.type, failure, policy)
@@ -283,6 +285,10 @@ function decided(
   const note = { level: 'info', rule: held.rule, text: heldText(held) } as const
   const verdicts = [...made.verdicts, heldVerdict(held)]
   return { decision: { ...made, verdicts, notes: [...made.notes, note] }, deferred: [] }
+}
+
+function mergedVerdict({ merged = [] }: ClaimedTurn): Verdict[] {
+  return merged.length === 0 ? [] : [{ allowed: true, rule: 'merged', count: merged.length }]
 }
 
 const NO_PEOPLE: People = new Map()

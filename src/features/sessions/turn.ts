@@ -98,8 +98,8 @@ export interface TurnFacts {
   readonly triggerId: string | null
   /** Failed attempts at this event before this one. */
   readonly failures: number
-  /** How many earlier messages it answers, too. */
-  readonly merged?: number
+  /** Known before it is decided. */
+  readonly verdicts?: readonly Verdict[]
 }
 
 export interface HeadFacts {
@@ -179,8 +179,7 @@ export function decide(
   const effects: EffectRow[] = []
   const timers = new Map<string, TimerRow>()
   const cancelled = new Set<string>()
-  const verdicts: Verdict[] =
-    facts.merged === undefined ? [] : [{ allowed: true, rule: 'merged', count: facts.merged }]
+  const verdicts = [...(facts.verdicts ?? [])]
   const along: Along[] = []
   const notes: Note[] = wishes.length > EFFECTS_PER_TURN_MAX ? [tooMany(wishes.length)] : []
   const unbacked = (wish: TurnAction) => wish.type === 'send_message' && wish.unbacked === true
