@@ -14,6 +14,7 @@ import { bareStore, emptyDatabase, rawStore } from '../store/stores.ts'
 
 /** What belongs to no owner, and why. Every other table must keep owners apart. */
 const UNOWNED: Record<string, string> = {
+  agent_minutes: 'as source_polls: turns that an agent has begun, counted over everybody',
   agents: 'the operator’s, for all or for one; only admin and service reach them',
   channel_readers: 'where the reading of a bot stands',
   shards: 'whose rows are where; owners have no rights on it at all',
