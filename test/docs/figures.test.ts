@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { parseFrequency, parsePhrase, ScheduleError } from '../../packages/schedule/src/index.ts'
+import { formatLocal } from '../../packages/schedule/src/instant.ts'
 import { operations } from '../../src/app/operations.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
 import { ROOT } from './blocks.ts'
@@ -39,8 +41,8 @@ const looks = figure('conditions that do not hold', 'Wakeful', '/s')
 const LOOKS = 67_000
 
 describe('the benchmark', () => {
-  it('is what README.md says', () => {
-    const text = page('README.md')
+  it('is what docs/benchmark.md says', () => {
+    const text = page('docs/benchmark.md')
     for (const [name, who] of [
       ['Wakeful, an agent that says nothing', 'Wakeful, silent agent'],
       ['Wakeful, an agent that says two things', 'Wakeful, two messages'],
@@ -84,6 +86,37 @@ describe('the code', () => {
     const [, list = ''] = /^The tools ([\s\S]+?) are made from/m.exec(page('docs/mcp.md')) ?? []
     const named = [...list.matchAll(/`([^`]+)`/g)].flatMap(([, names = '']) => names.split(' '))
     expect(named.sort()).toEqual(TOOLS.map(({ name }) => name).sort())
+  })
+
+  it('reads every phrase as docs/phrases.md says', () => {
+    const now = { now: Date.parse('2026-11-16T10:20Z'), timezone: 'UTC' }
+    const cells = (heading: string) => {
+      const [, section = ''] = page('docs/phrases.md').split(`## ${heading}`)
+      const lines = (section.split('\n## ', 1)[0] ?? '').split('\n')
+      return lines.flatMap((line) => {
+        const [, phrase, meaning = ''] = /^\| `([^`]+)` \| (.+) \|$/.exec(line) ?? []
+        return phrase === undefined ? [] : [[phrase, meaning] as const]
+      })
+    }
+    const read = {
+      Once: (phrase: string) => {
+        const { schedule } = parsePhrase(phrase, now)
+        return schedule.kind === 'once' ? formatLocal(schedule.at ?? 0, 'UTC').slice(0, -4) : ''
+      },
+      'Again and again': (phrase: string) =>
+        parseFrequency(phrase)
+          .canonical.split(' | ')
+          .map((cron) => `\`${cron}\``)
+          .join(', '),
+    }
+    for (const [heading, meaningOf] of Object.entries(read)) {
+      expect(cells(heading).length).toBeGreaterThan(15)
+      for (const [phrase, meaning] of cells(heading))
+        expect(meaningOf(phrase), phrase).toBe(meaning)
+    }
+    expect(cells('Refused').length).toBeGreaterThan(5)
+    for (const [phrase] of cells('Refused'))
+      expect(() => parsePhrase(phrase, now), phrase).toThrow(ScheduleError)
   })
 
   it('makes a client as small as docs/client.md says', async () => {
