@@ -2,11 +2,20 @@
  * The pages of the documentation as Markdown: `/docs/<page>.md` is a file of docs/, `/docs/api.md` is the reference, made from the
  * operation table, and `/llms.txt` lists them for agents. `site.ts` makes HTML of them.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Operation } from '../../src/api/contract.ts'
 import { ERRORS } from '../../src/core/errors.ts'
-import { DESCRIPTION, IDEMPOTENCY_TEXT, type JsonSchema, schemaOf } from '../../src/http/openapi.ts'
+import {
+  DESCRIPTION,
+  type Example,
+  type Examples,
+  IDEMPOTENCY_TEXT,
+  type JsonSchema,
+  schemaOf,
+} from '../../src/http/openapi.ts'
+
+export const EXAMPLES = 'examples.json'
 
 export interface Page {
   readonly url: string
@@ -23,13 +32,19 @@ export function pagesOf(
   const reference = {
     url: '/docs/api.md',
     title: 'The HTTP API: every operation with its fields',
-    text: apiMarkdown(operations, version),
+    text: apiMarkdown(operations, version, examplesIn(folder)),
   }
   const written = filesIn(folder, '.md').map(([url, file]) => {
     const text = readFileSync(file, 'utf8')
     return { url, title: /^# (.+)$/m.exec(text)?.[1] ?? url, text }
   })
   return [reference, ...written]
+}
+
+/** A call of each operation with its answer. */
+function examplesIn(folder: string | null): Examples {
+  const file = join(folder ?? '', EXAMPLES)
+  return folder !== null && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
 }
 
 /** The pictures of those pages: where each is read, and its file. */
@@ -64,10 +79,19 @@ ${lines.join('\n')}
 `
 }
 
-function apiMarkdown(operations: readonly Operation[], version: string): string {
+function apiMarkdown(
+  operations: readonly Operation[],
+  version: string,
+  examples: Examples,
+): string {
   const tags = [...new Set(operations.map((op) => op.tag))]
   const sections = tags.map((tag) =>
-    [`## ${tag}`, ...operations.filter((op) => op.tag === tag).map(operationText)].join('\n\n'),
+    [
+      `## ${tag}`,
+      ...operations
+        .filter((op) => op.tag === tag)
+        .map((op) => operationText(op, examples[op.name])),
+    ].join('\n\n'),
   )
   const errors = Object.entries(ERRORS).map(
     ([code, { status, title }]) => `| \`${code}\` | ${status} | ${cell(title)} |`,
@@ -83,7 +107,7 @@ function apiMarkdown(operations: readonly Operation[], version: string): string 
   ].join('\n\n')}\n`
 }
 
-function operationText(op: Operation): string {
+function operationText(op: Operation, example: Example | undefined): string {
   const roles = op.roles === 'public' ? 'Needs no key' : `Keys: ${op.roles.join(', ')}`
   const notes = [roles, `answers ${op.status}`, ...(op.creates ? ['takes `Idempotency-Key`'] : [])]
   const parts = [
@@ -91,6 +115,7 @@ function operationText(op: Operation): string {
     fieldsText('Query', op.query && schemaOf(op.query, {})),
     fieldsText('Body', op.body && schemaOf(op.body, {})),
     fieldsText('Answer', op.output === null ? undefined : schemaOf(op.output, {})),
+    example === undefined ? '' : exampleText(op, example),
   ]
   return [
     `### ${op.summary}`,
@@ -98,6 +123,12 @@ function operationText(op: Operation): string {
     `${notes.join('; ')}.`,
     ...parts.filter((part) => part !== ''),
   ].join('\n\n')
+}
+
+function exampleText({ method }: Operation, { path, body, answer }: Example): string {
+  const json = [body, answer].map((each) => (each ? JSON.stringify(each, null, 2) : ''))
+  const text = [`${method} ${path}`, ...json].filter((each) => each !== '').join('\n\n')
+  return `\`\`\`text\n${text}\n\`\`\``
 }
 
 function fieldsText(title: string, schema: JsonSchema | undefined): string {

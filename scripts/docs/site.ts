@@ -2,12 +2,12 @@
  * The documentation as static HTML without scripts. Pages link to each other by relative addresses, so the same files work under `/docs`
  * of a server and in any folder. The list of links in docs/README.md stands beside each page.
  */
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 import type { Operation } from '../../src/api/contract.ts'
 import { ERRORS } from '../../src/core/errors.ts'
-import { llmsText, type Page, pagesOf, picturesOf } from './pages.ts'
+import { EXAMPLES, llmsText, type Page, pagesOf, picturesOf } from './pages.ts'
 
 export interface SiteOptions {
   readonly version: string
@@ -84,6 +84,8 @@ export function writeSite(
     put(url.slice(DOCS.length), withoutOutsideLinks(url, text, pages, options))
   put('root.html', site.page(INDEX, 'docs/'))
   put('llms.txt', llmsText(pages, options.version))
+  const examples = join(docs ?? '', EXAMPLES)
+  if (docs !== null && existsSync(examples)) cpSync(examples, join(into, EXAMPLES))
   for (const [url, file] of picturesOf(docs)) cpSync(file, join(into, url.slice(DOCS.length)))
   return site.paths.length
 }

@@ -7,7 +7,7 @@ import { writeJson } from '../../packages/exact-json/src/index.ts'
 import type { Operation } from '../api/contract.ts'
 import { Refusal } from '../core/errors.ts'
 import { refuseRest } from './methods.ts'
-import { openApi } from './openapi.ts'
+import { type Examples, openApi } from './openapi.ts'
 import { sendProblem } from './problem.ts'
 
 export interface MetaOptions {
@@ -65,7 +65,7 @@ export function addMetaRoutes(
       return sendText(reply, contentType, text)
     },
     '/openapi.json': (reply) => {
-      description ??= JSON.stringify(openApi(operations, version))
+      description ??= JSON.stringify(openApi(operations, version, examplesIn(options.docs ?? '')))
       return sendText(reply, 'application/json; charset=utf-8', description)
     },
   }
@@ -87,6 +87,12 @@ const ENCODINGS = [
   ['br', '.br', /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i],
   ['gzip', '.gz', /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i],
 ] as const
+
+/** Written by the build beside the pages. */
+function examplesIn(folder: string): Examples {
+  const file = join(folder, 'examples.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Examples) : {}
+}
 
 /** The documentation, which the build has written; read when the first page is asked for. */
 function docsRoutes(folder: string): Record<string, Answerer> {

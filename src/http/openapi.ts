@@ -16,19 +16,44 @@ export const IDEMPOTENCY_TEXT =
 export const DESCRIPTION =
   'Durable reminders, follow-ups, recurring work and watches for AI agents. JSON is snake_case; instants are RFC 3339 in UTC. Errors are RFC 9457 problems with all reasons in `errors`.'
 
-export function openApi(operations: readonly Operation[], version: string): object {
+const LICENSE = { name: 'Apache-2.0', identifier: 'Apache-2.0' }
+
+const shapeOf = (path: string) => path.replaceAll(/\{\w+\}/g, '{}')
+
+/** A call of an operation and what it answered. */
+export interface Example {
+  readonly path: string
+  readonly body?: object
+  readonly answer?: object
+}
+export type Examples = Readonly<Record<string, Example | undefined>>
+
+export function openApi(
+  operations: readonly Operation[],
+  version: string,
+  examples: Examples = {},
+): object {
   const shared: Record<string, unknown> = { Problem: PROBLEM }
   const paths: Record<string, Record<string, unknown>> = {}
   for (const op of operations) {
-    const described = describeOperation(op, shared)
-    paths[op.path] = { ...paths[op.path], [op.method.toLowerCase()]: described }
+    // One path has one template here, whatever each operation calls the parts of it.
+    const path = Object.keys(paths).find((each) => shapeOf(each) === shapeOf(op.path)) ?? op.path
+    const described = describeOperation(op, path, shared, examples[op.name])
+    paths[path] = { ...paths[path], [op.method.toLowerCase()]: described }
   }
+  nameBodies(Object.values(paths).flatMap(Object.values) as Described[], shared)
   return {
     openapi: '3.1.0',
-    info: { title: 'Wakeful', version, description: DESCRIPTION },
+    info: { title: 'Wakeful', version, description: DESCRIPTION, license: LICENSE },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    tags: [...new Set(operations.map((op) => op.tag))].map((name) => ({ name })),
+    tags: [...new Set(operations.map((op) => op.tag))].map((name) => ({
+      name,
+      description: operations
+        .filter((op) => op.tag === name)
+        .map((op) => op.summary)
+        .join('. '),
+    })),
     paths,
     components: {
       schemas: shared,
@@ -37,7 +62,78 @@ export function openApi(operations: readonly Operation[], version: string): obje
   }
 }
 
-function describeOperation(op: Operation, shared: Record<string, unknown>): object {
+interface Content {
+  readonly 'application/json'?: { schema: JsonSchema }
+}
+interface Described {
+  readonly operationId: string
+  readonly requestBody?: { readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+}
+
+/**
+ * Gives what operations take and answer names of their own, for generated clients: `SetAlarmRequest`, `Alarm` for the rows of
+ * `list_alarms` and for the same shape anywhere else, `GetWorkResponse` for what nothing lists.
+ */
+function nameBodies(described: readonly Described[], shared: Record<string, unknown>): void {
+  const names = new Map<string, string>()
+  const name = (schema: unknown, wanted: string) => {
+    const text = JSON.stringify(schema)
+    if (names.has(text) || wanted in shared || !text.includes('"properties"')) return
+    names.set(text, wanted)
+    shared[wanted] = schema
+  }
+  const bodies = described.flatMap(({ operationId, requestBody, responses }) => {
+    const asked = requestBody?.content['application/json']
+    const [answered] = Object.values(responses).flatMap(
+      (each) => each.content?.['application/json'] ?? [],
+    )
+    return { title: titled(operationId), asked, answered }
+  })
+  for (const { title, answered } of bodies.toSorted((a, b) => a.title.length - b.title.length)) {
+    const { items, properties } = (answered?.schema ?? {}) as {
+      items?: unknown
+      properties?: Record<string, { items?: unknown }>
+    }
+    const row = items ?? properties?.data?.items
+    if (row !== undefined)
+      name(
+        row,
+        title
+          .replace(/^[A-Z][a-z]+/, '')
+          .replace(/ies$/, 'y')
+          .replace(/([^s])s$/, '$1'),
+      )
+  }
+  for (const { title, asked, answered } of bodies) {
+    if (asked) name(asked.schema, `${title}Request`)
+    if (answered) name(answered.schema, `${title}Response`)
+  }
+  const referred = (value: unknown, whole: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    const known = names.get(JSON.stringify(value))
+    if (known !== undefined && value !== whole) return { $ref: `#/components/schemas/${known}` }
+    if (Array.isArray(value)) return value.map((each) => referred(each, whole))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [key, referred(each, whole)]),
+    )
+  }
+  for (const { asked, answered } of bodies)
+    for (const each of [asked, answered])
+      if (each) each.schema = referred(each.schema, null) as JsonSchema
+  for (const each of names.values()) shared[each] = referred(shared[each], shared[each])
+}
+
+/** `set_alarm` as `SetAlarm`. */
+const titled = (name: string) =>
+  name.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+function describeOperation(
+  op: Operation,
+  path: string,
+  shared: Record<string, unknown>,
+  example: Example | undefined,
+): object {
   const body = op.body && schemaOf(op.body, shared)
   const described = op.roles === 'public' ? 'Needs no key.' : `For ${op.roles.join(', ')} keys.`
   return {
@@ -46,19 +142,24 @@ function describeOperation(op: Operation, shared: Record<string, unknown>): obje
     summary: op.summary,
     description: op.description === undefined ? described : `${op.description}\n\n${described}`,
     ...(op.roles === 'public' && { security: [] }),
-    parameters: parametersOf(op, shared),
+    parameters: parametersOf(op, path, shared),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: body, example: example?.body } },
+      },
     }),
-    responses: responsesOf(op, shared),
+    responses: responsesOf(op, shared, example?.answer),
   }
 }
 
-function parametersOf(op: Operation, shared: Record<string, unknown>): object[] {
+function parametersOf(op: Operation, path: string, shared: Record<string, unknown>): object[] {
   const inPath = op.params && schemaOf(op.params, shared)
-  const names = [...op.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '')
-  const parameters: object[] = names.map((name) => ({
-    ...parameter('path', name, inPath?.properties?.[name] ?? { type: 'string' }),
+  const [own, names] = [op.path, path].map((each) =>
+    [...each.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
+  ) as [string[], string[]]
+  const parameters: object[] = own.map((name, nth) => ({
+    ...parameter('path', names[nth] ?? name, inPath?.properties?.[name] ?? { type: 'string' }),
     required: true,
   }))
   const query = op.query && schemaOf(op.query, shared)
@@ -79,8 +180,8 @@ function parameter(where: 'path' | 'query' | 'header', name: string, schema: Jso
   return { in: where, name, schema: rest, ...(description !== undefined && { description }) }
 }
 
-function responsesOf(op: Operation, shared: Record<string, unknown>): object {
-  const responses: Record<string, object> = { [op.status]: success(op, shared) }
+function responsesOf(op: Operation, shared: Record<string, unknown>, example?: object): object {
+  const responses: Record<string, object> = { [op.status]: success(op, shared, example) }
   for (const code of errorsOf(op)) {
     const { status, title } = ERRORS[code]
     responses[status] ??= {
@@ -91,10 +192,10 @@ function responsesOf(op: Operation, shared: Record<string, unknown>): object {
   return responses
 }
 
-function success(op: Operation, shared: Record<string, unknown>): object {
+function success(op: Operation, shared: Record<string, unknown>, example?: object): object {
   if (op.output === null) return { description: 'Done.' }
   const schema = schemaOf(op.output, shared)
-  return { description: 'Done.', content: { 'application/json': { schema } } }
+  return { description: 'Done.', content: { 'application/json': { schema, example } } }
 }
 
 /** Fields that name what may be unknown, or another's, beside those of the path. */
