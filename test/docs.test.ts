@@ -7,7 +7,7 @@ import { blocksOf, KINDS, PAGES as WITH_CODE } from './docs/blocks.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const PAGES = [
-  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
+  ...['README.md', 'SKILL.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

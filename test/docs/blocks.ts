@@ -28,6 +28,7 @@ export interface Block {
 /** README, what is in docs, and deploy. The examples have tests of their own. */
 export const PAGES = [
   'README.md',
+  'SKILL.md',
   'deploy/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
