@@ -88,7 +88,7 @@ async function writeWith(
       'rule',
       'client: the embedded database has no clients of others; set DATABASE_URL to a PostgreSQL, or leave client out',
     )
-  return store.join(client, async (tx) => {
+  return store.join.run(client, async (tx) => {
     const topics = new Set<Topic>()
     const changed = (topic: Topic) => topics.add(topic)
     const ctx: Context = {

@@ -8,8 +8,12 @@ import { type Db, sqlState } from './db.ts'
 import { borrowedDb, type SqlClient } from './pool.ts'
 import { VALUE_FORMATS } from './reading.ts'
 
-/** Runs `work` in the open transaction of `client`. Where it fails, nothing of it stays, and the transaction can go on. */
-export type Join = <T>(client: SqlClient, work: (tx: Db) => Promise<T>) => Promise<T>
+export interface Join {
+  /** Asks our own connection where it leads: before anybody waits with a connection in hand, of which there may be no other. */
+  learnPlace(): Promise<void>
+  /** Runs `work` in the open transaction of `client`. Where it fails, nothing of it stays, and the transaction can go on. */
+  run<T>(client: SqlClient, work: (tx: Db) => Promise<T>): Promise<T>
+}
 
 const NO_TRANSACTION = '25P01'
 const SAVEPOINT = 'wakeful_joined'
@@ -25,48 +29,50 @@ interface Place {
 
 /** `own`: the database in which the store is. */
 export function joinOf(own: Db, options: Parameters<typeof borrowedDb>[1]): Join {
-  return async (client, work) => {
-    await ask(client, `savepoint ${SAVEPOINT}`).catch((error: unknown) => {
-      if (sqlState(error) !== NO_TRANSACTION) throw error
-      throw new Refusal('rule', 'client: no transaction is open on it; begin one first')
-    })
-    try {
-      await requireSamePlace(own, client)
-      const before = await formats(client)
-      const done = await work(borrowedDb(client, options, Number(before.now) * 1000))
-      await setFormats(
-        client,
-        VALUE_FORMATS.names.map((_, n) => before[`f${n}`] ?? ''),
-      )
-      await ask(client, `release savepoint ${SAVEPOINT}`)
-      return done
-    } catch (error) {
-      // It takes the settings back as well.
-      await ask(client, `rollback to savepoint ${SAVEPOINT}; release savepoint ${SAVEPOINT}`).catch(
-        () => {
+  let ours: Place | undefined
+  const learnPlace = async () => {
+    ;[ours] = await own.query<Place & object>(PLACE)
+  }
+  const requireSamePlace = async (client: SqlClient) => {
+    const [theirs] = await ask<Place>(client, PLACE)
+    // A server that was started anew is another place, too.
+    if (theirs?.place !== ours?.place) await learnPlace()
+    if (theirs?.place === ours?.place) return
+    throw new Refusal(
+      'rule',
+      `client: is connected to the database "${theirs?.name}", and this person's rows are in another one, "${ours?.name}" of its server: take a client of that database, or leave client out`,
+    )
+  }
+  return {
+    learnPlace,
+    async run(client, work) {
+      await ask(client, `savepoint ${SAVEPOINT}`).catch((error: unknown) => {
+        if (sqlState(error) !== NO_TRANSACTION) throw error
+        throw new Refusal('rule', 'client: no transaction is open on it; begin one first')
+      })
+      try {
+        await requireSamePlace(client)
+        const before = await formats(client)
+        const done = await work(borrowedDb(client, options, Number(before.now) * 1000))
+        const back = VALUE_FORMATS.names.map((_, n) => before[`f${n}`] ?? '')
+        await setFormats(client, back)
+        await ask(client, `release savepoint ${SAVEPOINT}`)
+        return done
+      } catch (error) {
+        // It takes the settings back as well.
+        const back = `rollback to savepoint ${SAVEPOINT}; release savepoint ${SAVEPOINT}`
+        await ask(client, back).catch(() => {
           throw error
-        },
-      )
-      throw error
-    }
+        })
+        throw error
+      }
+    },
   }
 }
 
 async function ask<R>(client: SqlClient, text: string, values: unknown[] = []): Promise<R[]> {
   const { rows } = await client.query(values.length === 0 ? { text } : { text, values })
   return rows as R[]
-}
-
-async function requireSamePlace(own: Db, client: SqlClient): Promise<void> {
-  const [ours] = await own.query<Place & object>(PLACE)
-  const [theirs] = await ask<Place>(client, PLACE)
-  if (ours === undefined || theirs === undefined)
-    throw new Error('the database did not say its name')
-  if (ours.place === theirs.place) return
-  throw new Refusal(
-    'rule',
-    `client: is connected to the database "${theirs.name}", and this person's rows are in another one, "${ours.name}" of its server: take a client of that database, or leave client out`,
-  )
 }
 
 /** Answers with what they were, and the time. */

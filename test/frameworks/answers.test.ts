@@ -63,12 +63,12 @@ const garbage =
     response.writeHead(status, { 'content-type': 'application/json' }).end(text)
 /** Ways of a model to give none, each time it is asked. */
 const MODELS: Readonly<Record<string, Say>> = {
-  'status 500': json(500, { error: { message: 'overloaded' } }),
+  // The SDKs ask again themselves, at once.
+  'status 500': json(500, { error: { message: 'overloaded' } }, { 'retry-after-ms': '1' }),
   'status 400': json(400, { error: { message: 'no such model' } }),
   'a page instead of JSON': garbage(200, '<html>Bad gateway</html>'),
   'half an answer': garbage(200, '{"choices":[{"message":{"role":"assist'),
   'an empty object': json(200, {}),
-  'a broken connection': (response) => response.destroy(),
   'no text': saying(''),
   'a tool that does not exist': using('fly_to_the_moon', {}),
 }

@@ -3,7 +3,7 @@ import { createMCPClient } from '@ai-sdk/mcp'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { Agent, MCPServerStreamableHttp, Runner, setTracingDisabled } from '@openai/agents-core'
 import { OpenAIChatCompletionsModel } from '@openai/agents-openai'
-import { generateText, stepCountIs } from 'ai'
+import { generateText, stepCountIs, type ToolSet } from 'ai'
 import OpenAI from 'openai'
 import { afterEach, expect, it } from 'vitest'
 import { type FakeModel, fakeModel } from '../agents/fake-model.ts'
@@ -26,7 +26,8 @@ const CLIENTS: Readonly<Record<string, (mcp: string, model: string) => Promise<u
       expect(Object.keys(tools)).toHaveLength(12)
       const endpoint = createOpenAICompatible({ name: 'model', baseURL })
       await generateText({
-        ...{ model: endpoint('fake-1'), tools, prompt: PROMPT, stopWhen: stepCountIs(3) },
+        ...{ model: endpoint('fake-1'), tools: tools as ToolSet, prompt: PROMPT },
+        stopWhen: stepCountIs(3),
       })
     } finally {
       await client.close()
