@@ -44,13 +44,13 @@ const slow = agent(
 /** Serves both kinds: a conversation whose thread says so takes a minute. */
 const mixed = agent(
   async (turn) => {
-    if (!turn.session.threadId.startsWith('slow')) return turn.reply('here')
+    if (!turn.session.threadId.startsWith('slow')) return turn.say('here')
     entered.slow++
     await after(SLOW_MS, turn.signal)
   },
   { timeoutMs: 2 * SLOW_MS },
 )
-const quick = agent((turn) => turn.reply('here'))
+const quick = agent((turn) => turn.say('here'))
 
 class Bench implements PushChannel {
   readonly name: string

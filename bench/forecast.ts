@@ -32,10 +32,13 @@ async function arrange(app: TestWakeful): Promise<void> {
   for (let n = 0; n < 15; n++) {
     const when =
       n >= conditions
-        ? { trigger_type: 'cron', trigger_schedule: { cron: `${n * 4} ${(n * 5) % 24} * * *` } }
+        ? {
+            trigger_type: 'cron' as const,
+            trigger_schedule: { cron: `${n * 4} ${(n * 5) % 24} * * *` },
+          }
         : {
-            trigger_type: 'price',
-            trigger_condition: { ticker: `T${n}`, operator: '<', value: 100 },
+            trigger_type: 'price' as const,
+            trigger_condition: { ticker: `T${n}`, operator: '<' as const, value: 100 },
           }
     await app.call(
       'create_intent',
@@ -61,7 +64,7 @@ const rounds = flag('rounds', 5)
 /** Of the intents, how many wait for a price instead of a time: nobody tells it, so they are looked at every five minutes. */
 const conditions = flag('conditions', 0)
 const app = await testWakeful({
-  ...{ database: 'memory:', startAt: START, agents: { bot: agent((turn) => turn.reply('hello')) } },
+  ...{ database: 'memory:', startAt: START, agents: { bot: agent((turn) => turn.say('hello')) } },
   work: { job: async ({ task }) => ({ title: task, content: '' }) },
   env: { LOG_LEVEL: 'silent', AUTONOMY_ENABLED: 'true' },
 })

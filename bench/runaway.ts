@@ -16,7 +16,7 @@ const AGENTS = `
   calm: () => undefined,
   wild: (turn) => {
     for (const half of ['a', 'b'])
-      turn.setAlarm({ delay_seconds: 1, wake_message: half, conversation_id: turn.event.seq + half })
+      turn.schedule(turn.event.id + half, { in: 1, thread: 'fresh' })
   },`
 
 const partMs = flag('seconds', 30) * 1_000

@@ -16,12 +16,12 @@ const LIGHT_SECONDS = 20
 const SOCKETS = 50
 
 const noop = agent((turn) => {
-  turn.reply('one')
-  turn.reply('two')
+  turn.say('one')
+  turn.say('two')
 })
 const silent = agent(() => undefined)
 const follow = agent((turn) => {
-  if (turn.event.type === 'timer') turn.reply(JSON.stringify(turn.event.payload))
+  if (turn.event.type === 'timer') turn.say(JSON.stringify(turn.event.payload))
 })
 
 /** Sessions and timers by plain SQL: what is measured begins when they become due. */

@@ -14,8 +14,8 @@ import { openBenchApp, postgres, report } from './stage.ts'
 const SESSIONS = 20_000
 const POLICY = { autonomy: true, maxConsecutive: 1_000_000, cooldownMs: 0 }
 const noop = agent((turn) => {
-  turn.reply('one')
-  turn.reply('two')
+  turn.say('one')
+  turn.say('two')
 })
 const server = await postgres()
 const app = await openBenchApp(server.url, { noop }, { WAKEFUL_SERVICES: 'http' })

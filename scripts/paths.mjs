@@ -14,7 +14,7 @@ const QUIET = {
 }
 
 const app = await wakeful({
-  agents: { bot: agent((turn) => turn.reply('Done.')) },
+  agents: { bot: agent((turn) => turn.say('Done.')) },
   env: QUIET,
   port: 0,
 })

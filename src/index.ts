@@ -1,8 +1,10 @@
 /** The library door: Wakeful inside your own process. */
 
+import type { AnswerOf, InputArgs, OperationName } from '../packages/client/src/call.ts'
 import { companion } from '../packages/companion/src/companion.ts'
 import type { Agent } from './agents/agent.ts'
 import type { Executor } from './agents/executor.ts'
+import type { Scheduled } from './agents/schedules.ts'
 import type { Door } from './api/callers/caller.ts'
 import { localActor } from './api/callers/local.ts'
 import { App } from './app/app.ts'
@@ -10,6 +12,7 @@ import type { MessageListener } from './app/messages.ts'
 import { checkBasePath, type Mount } from './app/mount.ts'
 import { callByName } from './app/operations.ts'
 import { readConfig } from './app/packs.ts'
+import { type AppScheduleOptions, type AppScheduleSpec, scheduleFor } from './app/schedule.ts'
 import { environment } from './config.ts'
 import type { Source } from './features/intents/source.ts'
 import type { PushChannel } from './kernel/channel.ts'
@@ -22,11 +25,11 @@ export type { Agent } from './agents/agent.ts'
 export type { AgentEvent, EventOf } from './agents/events.ts'
 export type { Executor, WorkFile, WorkResult, WorkRun } from './agents/executor.ts'
 export { agent, type PastEvent, type PersonOfTurn, type Turn } from './agents/function.ts'
-export type { PromiseRequest, QuestionRequest } from './agents/messages.ts'
-export type { Explained, OwnAlarm, OwnIntent, OwnOutput, OwnWork, Planned } from './agents/reads.ts'
-export type { AlarmRequest, FollowUp, IntentRequest, WorkRequest } from './agents/requests.ts'
+export type { QuestionRequest } from './agents/messages.ts'
+export type { Explained, OwnOutput } from './agents/reads.ts'
 export type { Scheduled } from './agents/schedules.ts'
 export type { Message, MessageListener } from './app/messages.ts'
+export type { AppScheduleOptions, AppScheduleSpec } from './app/schedule.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
 export type { Source, Visit } from './features/intents/source.ts'
 export type { AnsweredQuestion } from './features/questions/rules.ts'
@@ -72,7 +75,15 @@ export interface Wakeful extends Mount {
    * Any operation of the API by its name, its arguments in one object: `call('set_alarm', { schedule: … })`. Answers with
    * the JSON of HTTP; throws a `Refusal` with all reasons. `actAs` names the owner by user id or DID.
    */
-  call(operation: string, args?: object, options?: { readonly actAs?: string }): Promise<unknown>
+  call<N extends OperationName>(
+    operation: N,
+    ...args: [...InputArgs<N>, options?: { readonly actAs?: string }]
+  ): Promise<AnswerOf<N>>
+  /**
+   * Sets a schedule by its name for a person, as `turn.schedule` does; the same name again replaces it. With `client`, a `pg` client on
+   * which a transaction is open, both commit or neither. Throws a `Refusal` with all reasons.
+   */
+  schedule(name: string, spec: AppScheduleSpec, options?: AppScheduleOptions): Promise<Scheduled>
   /** For `wakeful/tools`. */
   door(actAs?: string): Door
   /** For `graphSaver` of `wakeful/langgraph`. */
@@ -121,13 +132,17 @@ export async function wakeful(options: WakefulOptions): Promise<Wakeful> {
 }
 
 /** The operations of an app, as functions. */
-export function callsOf(app: App): Pick<Wakeful, 'call' | 'door' | 'db'> {
+export function callsOf(app: App): Pick<Wakeful, 'call' | 'door' | 'db' | 'schedule'> {
+  const call = (name: string, args?: object, options?: { readonly actAs?: string }) =>
+    callByName(app.door(localActor(options?.actAs)), name, args)
   return {
     db: app.stores.several
       ? { ...app.store.db, shards: app.stores.each(({ db }) => db) }
       : app.store.db,
     door: (actAs) => app.door(localActor(actAs)),
-    call: (name, args, options) => callByName(app.door(localActor(options?.actAs)), name, args),
+    // The compiler knows the answer by the table of operations, which `call` looks the name up in.
+    call: call as Wakeful['call'],
+    schedule: (name, spec, options) => scheduleFor(app, name, spec, options),
   }
 }
 

@@ -4,7 +4,7 @@ import type { App } from './app/app.ts'
 import { HandClock } from './clock.ts'
 import { callsOf, openApp, type Wakeful, type WakefulOptions } from './index.ts'
 
-export interface TestWakeful extends Pick<Wakeful, 'call' | 'door' | 'db'> {
+export interface TestWakeful extends Pick<Wakeful, 'call' | 'door' | 'db' | 'schedule'> {
   readonly app: App
   now(): Date
   /** Runs everything that becomes due up to and including `instant`, in order. */

@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   'index.ts': [
     ...['app', 'agents', 'api', 'observe', 'config.ts', 'kernel/channel.ts', ...RULES_LAYER],
-    ...['packages/companion', 'packages/sources'],
+    ...['packages/client', 'packages/companion', 'packages/sources'],
   ],
   'testing.ts': ['app', 'index.ts', 'clock.ts'],
   // In browsers too: it imports only types, which test/client/routes.test.ts checks.

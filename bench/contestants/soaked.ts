@@ -37,7 +37,7 @@ const steady = agent((turn) => {
   const { scheduled_for: due } = turn.event.payload as { scheduled_for?: string }
   if (due !== undefined) late.push(wallMs() - Date.parse(due))
   if (/^u\d+$/.test(turn.session.userId) && Number(turn.session.userId.slice(1)) < LISTENERS)
-    turn.reply('here')
+    turn.say('here')
 })
 
 async function seed(app: App): Promise<void> {

@@ -33,17 +33,17 @@ const agents = {
   greedy: silent,
   two: agent((turn) => {
     entered(due(turn.event.payload))
-    turn.reply('one')
-    turn.reply('two')
+    turn.say('one')
+    turn.say('two')
   }),
   light: agent((turn) => {
     const at = due(turn.event.payload)
     entered(at)
-    turn.reply(String(at))
+    turn.say(String(at))
   }),
   chatty: agent((turn) => {
     entered(due(turn.event.payload))
-    for (let n = 0; n < CHATTY_MESSAGES; n++) turn.reply(`message ${n}`)
+    for (let n = 0; n < CHATTY_MESSAGES; n++) turn.say(`message ${n}`)
   }),
 }
 

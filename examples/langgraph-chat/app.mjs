@@ -1,35 +1,18 @@
 /**
- * A chat with a model that may also speak first: after each answer it asks to be woken again, and when
- * the user stayed silent the model decides whether there is something worth saying.
+ * A chat with a model that may also speak first: it schedules what it promises and when to look in again, and when the time has come it
+ * sends a message or stays silent.
  */
-import { AIMessage, SystemMessage } from '@langchain/core/messages'
+import { SystemMessage } from '@langchain/core/messages'
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { ToolNode } from '@langchain/langgraph/prebuilt'
 import { RetryableError } from 'wakeful'
-import { effectsChannel, langGraphAgent } from 'wakeful/langgraph'
+import { graphTools, langGraphAgent } from 'wakeful/langgraph'
 import { EndpointModel } from './model.mjs'
 
-const FOLLOW_UP_SECONDS = 600
-/** What the model is shown of the conversation; the session keeps all of it. */
-const MESSAGES_MAX = 40
-const PERSONA = 'You are a friendly companion. Answer in a few sentences.'
-const SILENCE =
-  'The user has not written for a while. If a short follow-up would help them, call send_message, otherwise stay_silent.'
-const TOOLS = [
-  {
-    name: 'send_message',
-    description: 'Writes to the user, who has not written to you.',
-    parameters: {
-      type: 'object',
-      properties: { text: { type: 'string' } },
-      required: ['text'],
-    },
-  },
-  {
-    name: 'stay_silent',
-    description: 'Sends nothing this time. Say why in a few words.',
-    parameters: { type: 'object', properties: { reason: { type: 'string' } } },
-  },
-]
+/** What the model is shown of the conversation, from a message of the user on; the session keeps all of it. */
+const TURNS_MAX = 20
+const INSTRUCTIONS =
+  'You are a friendly companion. Answer in a few sentences. Schedule what you promise, and a nudge where it helps.'
 
 const model = new EndpointModel(() => ({
   url: process.env.WAKEFUL_MODEL_URL,
@@ -37,47 +20,32 @@ const model = new EndpointModel(() => ({
   model: process.env.WAKEFUL_MODEL,
 }))
 
-const State = Annotation.Root({
-  ...MessagesAnnotation.spec,
-  event: Annotation(),
-  effects: effectsChannel,
-})
+// Without the channel `event` a graph finds the time, and why it runs, in its messages.
+const State = Annotation.Root(MessagesAnnotation.spec)
 
-/** `event.prompt` is the time, the person's zone, and why the graph runs. */
-const think = ({ messages, event }, instructions, options) => {
-  const system = new SystemMessage(`${instructions}\n${event.prompt}`)
-  return model.invoke([system, ...messages.slice(-MESSAGES_MAX)], options)
+function newest(messages) {
+  const begins = messages.flatMap((message, at) => (message.type === 'human' ? [at] : []))
+  return messages.slice(begins.at(-TURNS_MAX) ?? 0)
 }
-const say = (content) => ({ type: 'send_message', payload: { content } })
 
 const graph = new StateGraph(State)
-  .addNode('answer', async (state, config) => {
-    const { text } = await think(state, PERSONA, config)
-    if (text.trim() === '') throw new RetryableError({ message: 'the model had no answer' })
-    const followUp = {
-      type: 'schedule_timer',
-      payload: { timer_id: 'follow-up', delay_seconds: FOLLOW_UP_SECONDS },
-    }
-    // An AI message alone would be the reply; beside another effect it has to be said.
-    return { messages: [new AIMessage(text)], effects: [say(text), followUp] }
+  .addNode('think', async ({ messages }, config) => {
+    const tools = graphTools(config)
+    const shown = [new SystemMessage(INSTRUCTIONS), ...newest(messages)]
+    const answer = await model.invoke(shown, { ...config, tools })
+    const isUnprompted = tools.some(({ name }) => name === 'stay_silent')
+    if (!isUnprompted && answer.text.trim() === '' && answer.tool_calls.length === 0)
+      throw new RetryableError({ message: 'the model had no answer' })
+    return { messages: [answer] }
   })
-  .addNode('followUp', async (state, config) => {
-    // A word in a text decides nothing: the model sends a message or stays silent by a tool call.
-    const answer = await think(state, `${PERSONA} ${SILENCE}`, { ...config, tools: TOOLS })
-    const [call] = answer.tool_calls
-    if (call?.name === 'stay_silent')
-      return { effects: [{ type: 'stay_silent', payload: { reason: call.args.reason } }] }
-    const text = call?.name === 'send_message' ? String(call.args.text ?? '').trim() : ''
-    // Without a call, Wakeful records what the model wrote, and does not deliver it.
-    if (text === '') return { messages: [answer] }
-    return { messages: [new AIMessage(text)], effects: [say(text)] }
-  })
+  // What the tools set is written with the turn, or not at all.
+  .addNode('act', (state, config) => new ToolNode(graphTools(config)).invoke(state, config))
+  .addEdge(START, 'think')
   .addConditionalEdges(
-    START,
-    ({ event }) => (event.type === 'user_message' ? 'answer' : 'followUp'),
-    ['answer', 'followUp'],
+    'think',
+    ({ messages }) => (messages.at(-1).tool_calls.length > 0 ? 'act' : END),
+    ['act', END],
   )
-  .addEdge('answer', END)
-  .addEdge('followUp', END)
+  .addEdge('act', 'think')
 
 export default { agents: { chat: langGraphAgent(graph) } }

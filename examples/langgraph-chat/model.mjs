@@ -1,9 +1,10 @@
 /** A LangChain chat model over any endpoint that speaks OpenAI's `/chat/completions`. Works on Node 20. */
 import { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { AIMessage } from '@langchain/core/messages'
+import { convertToOpenAITool } from '@langchain/core/utils/function_calling'
 import { RetryableError, TerminalError } from 'wakeful'
 
-const ROLES = { human: 'user', ai: 'assistant', system: 'system' }
+const ROLES = { human: 'user', ai: 'assistant', system: 'system', tool: 'tool' }
 const SHOWN_MAX = 300
 
 export class EndpointModel extends BaseChatModel {
@@ -17,7 +18,7 @@ export class EndpointModel extends BaseChatModel {
     return 'chat-completions'
   }
 
-  /** `options.tools`: `{ name, description, parameters }` each. */
+  /** `options.tools`: tools of LangChain. */
   async _generate(messages, options) {
     const { url, key, model } = this.settings()
     if (!url || !model)
@@ -30,13 +31,8 @@ export class EndpointModel extends BaseChatModel {
       },
       body: JSON.stringify({
         model,
-        messages: messages.map((message) => ({
-          role: ROLES[message.type] ?? 'user',
-          content: message.text,
-        })),
-        ...(options.tools
-          ? { tools: options.tools.map((tool) => ({ type: 'function', function: tool })) }
-          : {}),
+        messages: messages.map(written),
+        ...(options.tools ? { tools: options.tools.map((tool) => convertToOpenAITool(tool)) } : {}),
       }),
       ...(options.signal ? { signal: options.signal } : {}),
     })
@@ -59,4 +55,17 @@ async function refusal(response) {
   if (response.status !== 429 && response.status < 500) return new TerminalError(message)
   const seconds = Number(response.headers.get('retry-after'))
   return new RetryableError({ message, ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}) })
+}
+
+/** A message as the endpoint has it, with its tool calls and their results. */
+function written({ type, text, tool_calls = [], tool_call_id }) {
+  const calls = tool_calls.map(({ id, name, args }) => {
+    return { id, type: 'function', function: { name, arguments: JSON.stringify(args) } }
+  })
+  return {
+    role: ROLES[type] ?? 'user',
+    content: text,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(tool_call_id ? { tool_call_id } : {}),
+  }
 }

@@ -4,7 +4,7 @@ import { agent, wakeful } from 'wakeful'
 
 const app = await wakeful({
   basePath: '/wakeful',
-  agents: { echo: agent((turn) => turn.reply(`You said: ${turn.event.payload.text}`)) },
+  agents: { echo: agent((turn) => turn.say(`You said: ${turn.event.payload.text}`)) },
 })
 await app.start()
 

@@ -21,5 +21,5 @@ const relay = {
   },
 }
 
-const echo = agent(async (turn) => turn.reply(`You said: ${turn.event.payload.text}`))
+const echo = agent(async (turn) => turn.say(`You said: ${turn.event.payload.text}`))
 export default { agents: { echo }, channels: [relay] }

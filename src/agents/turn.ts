@@ -1,20 +1,14 @@
 /** What an agent's function gets: the event, the state, and what it may say, set and read. */
 
-import { Refusal } from '../core/errors.ts'
 import { isUuid } from '../core/ids.ts'
-import { type EventType, TIMER_ID_MAX } from '../core/session.ts'
-import { hasUnstorableText } from '../core/text.ts'
+import type { EventType } from '../core/session.ts'
 import { dayAndTime } from '../core/words.ts'
-import { getAlarm } from '../features/alarms/rows.ts'
-import { INTENTS_MAX, LIMIT_REACHED } from '../features/intents/checks.ts'
-import { countEnabled, getIntent } from '../features/intents/rows.ts'
 import { type TurnPerson, turnPerson } from '../features/people/person.ts'
 import type { AnsweredQuestion } from '../features/questions/rules.ts'
 import type { ScheduleSpec } from '../features/schedules/spec.ts'
 import type { ScheduleView } from '../features/schedules/view.ts'
 import type { Silence } from '../features/sessions/gate.ts'
 import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
-import { getWork } from '../features/work/rows.ts'
 import type { Spent, TurnInput } from './agent.ts'
 import { type AgentEvent, agentEvent } from './events.ts'
 import * as messages from './messages.ts'
@@ -107,11 +101,6 @@ export class Turn<State extends object = Record<string, unknown>> {
     return this.#input.signal
   }
 
-  /** Says something: delivered after the commit, in order, until acknowledged. */
-  reply(text: string): void {
-    this.#ask({ type: 'send_message', content: messages.sayable('reply', text) })
-  }
-
   /** Sends a message: an answer, or a word of the agent's own. Delivered after the commit, in order, until acknowledged. */
   say(text: string): void {
     this.#ask({ type: 'send_message', content: messages.sayable('say', text) })
@@ -145,16 +134,6 @@ export class Turn<State extends object = Record<string, unknown>> {
   }
 
   /**
-   * Sends the promise and sets the alarm for it: both, or neither. By default the alarm's wake message is the promise.
-   * Returns the alarm's id at once. Throws a `Refusal` that lists everything wrong with its time.
-   */
-  promise(text: string, request: messages.PromiseRequest): string {
-    const { wish, id } = messages.promiseWish(text, request, this.#input)
-    this.#ask(wish)
-    return id
-  }
-
-  /**
    * Asks the person, with buttons where their channel has them: durable, answered once, by a message, a call or the declared
    * default. The answer comes as an event of its own, see `answer`. Answers with the question's id. Throws a `Refusal`.
    */
@@ -179,20 +158,6 @@ export class Turn<State extends object = Record<string, unknown>> {
     return null
   }
 
-  /** Wakes this session again later, unless the user speaks first. Setting the same id again replaces it. */
-  followUp(id: string, when: requests.FollowUp): void {
-    if (typeof id !== 'string' || id === '' || id.length > TIMER_ID_MAX || hasUnstorableText(id)) {
-      throw new TypeError(`followUp: takes an id of 1 to ${TIMER_ID_MAX} characters`)
-    }
-    const payload =
-      when.payload === undefined ? null : requests.storable('followUp: payload', when.payload)
-    this.#ask({ type: 'schedule_timer', timerId: id, payload, ...requests.instant(when) })
-  }
-
-  cancelFollowUp(id: string): void {
-    this.#ask({ type: 'cancel_timer', timerId: id })
-  }
-
   /** Says nothing, on purpose: the reason is kept with the turn and shown by the ledger. */
   silent(reason?: string): void {
     this.#ask({ type: 'silence', verdict: messages.silenceOf('silent', { reason }) })
@@ -211,113 +176,6 @@ export class Turn<State extends object = Record<string, unknown>> {
     }
   }
 
-  /** Sets this agent an alarm; unlike a follow-up it outlives what the user says. Answers with its id at once. */
-  setAlarm(request: requests.AlarmRequest): string {
-    const draft = requests.alarmDraft(request, this.#input)
-    this.#command('alarm', { set: draft })
-    return draft.id
-  }
-
-  /** Cancels an alarm of this user and agent. One that has ended or does not exist is no error. */
-  cancelAlarm(id: string): void {
-    requests.requireId(id, 'cancelAlarm', 'setAlarm')
-    this.#command('alarm', { cancel: id })
-  }
-
-  /**
-   * Sets an active alarm of this user and agent to another time, the same in all else: a new one, whose id comes back, and
-   * the old one cancelled with it. Null when there is no such alarm.
-   */
-  moveAlarm(id: string, when: requests.AlarmTime): Promise<string | null> {
-    return this.#calls.track(async () => {
-      requests.requireId(id, 'moveAlarm', 'setAlarm')
-      const { userId, agentId } = this.session
-      const row = await getAlarm(this.#input.db, { ownerDid: null, userId }, id)
-      if (row === null || row.agent_id !== agentId || row.status !== 'active') return null
-      const draft = requests.alarmDraft({ ...requests.keptOf(row), ...when }, this.#input)
-      this.#command('alarm', { set: draft })
-      this.cancelAlarm(id)
-      return draft.id
-    })
-  }
-
-  /**
-   * Keeps a standing wish for this agent: at times, or when a condition holds. Answers with its id. Throws a `Refusal`
-   * with all that is wrong with it, also when the person has as many as may be.
-   */
-  createIntent(request: requests.IntentRequest): Promise<string> {
-    return this.#calls.track(async () => {
-      const draft = requests.intentDraft(request, this.#input)
-      await this.#roomForIntent()
-      this.#command('intent', { create_intent: draft })
-      return draft.id
-    })
-  }
-
-  /** Deletes an intent of this user and agent; the record of its executions is kept. One that does not exist is no error. */
-  deleteIntent(id: string): void {
-    requests.requireId(id, 'deleteIntent', 'createIntent')
-    this.#command('intent', { delete_intent: id })
-  }
-
-  /** Has something done, once or again and again, by an executor. Answers with its id at once. Throws a `Refusal`. */
-  createWork(request: requests.WorkRequest): string {
-    const draft = requests.workDraft(request, this.#input)
-    this.#command('work', { create_work: draft })
-    return draft.id
-  }
-
-  /** Deletes work of this user with its outputs; a run of it is stopped. One that does not exist is no error. */
-  deleteWork(id: string): void {
-    requests.requireId(id, 'deleteWork', 'createWork')
-    this.#command('work', { delete_work: id })
-  }
-
-  /**
-   * Pauses or resumes work of this user (`is_active`), or gives it another frequency, zone or task. False where there is no
-   * such work. Throws a `Refusal` with all that is wrong.
-   */
-  updateWork(id: string, change: requests.WorkChangeRequest): Promise<boolean> {
-    return this.#calls.track(async () => {
-      const row = isUuid(id) ? await getWork(this.#input.db, this.session.userId, id) : null
-      if (row === null) return false
-      const asked = requests.workChange(change, row)
-      this.#command('work', { update_work: id, change: asked })
-      return true
-    })
-  }
-
-  /**
-   * Switches an intent of this user and agent off or on (`enabled`), or changes what it waits for and says. False where there
-   * is no such intent. Throws a `Refusal` with all that is wrong.
-   */
-  updateIntent(id: string, change: requests.IntentChangeRequest): Promise<boolean> {
-    return this.#calls.track(async () => {
-      const { userId, agentId } = this.session
-      const row = isUuid(id) ? await getIntent(this.#input.db, userId, id) : null
-      if (row === null || row.agent_id !== agentId) return false
-      const { asked, enabling } = requests.intentChange(change, row)
-      if (enabling) await this.#roomForIntent()
-      this.#command('intent', { update_intent: id, change: asked })
-      return true
-    })
-  }
-
-  /** Alarms of this user and agent, newest first, ended ones too. What this turn asks for is not yet among them. */
-  listAlarms(): Promise<reads.OwnAlarm[]> {
-    return reads.ownAlarms(this.#input)
-  }
-
-  /** Intents of this user and agent, newest first, those that are switched off too. */
-  listIntents(): Promise<reads.OwnIntent[]> {
-    return reads.ownIntents(this.#input)
-  }
-
-  /** Work of this user, newest first, paused work too. */
-  listWork(): Promise<reads.OwnWork[]> {
-    return reads.ownWork(this.#input)
-  }
-
   /** What the runs of one work came to, newest first; null where there is no such work of this user. */
   async workOutputs(id: string, limit = 5): Promise<reads.OwnOutput[] | null> {
     const count = Math.max(1, Math.min(OUTPUTS_MAX, Math.floor(limit)))
@@ -329,26 +187,9 @@ export class Turn<State extends object = Record<string, unknown>> {
     return this.#input.workTypes ?? []
   }
 
-  /** What is ahead as this turn begins: follow-ups of this session, alarms and intents of this agent, work of this user. */
-  planned(): Promise<reads.Planned[]> {
-    return reads.planned(this.#input)
-  }
-
   /** Why this agent recently wrote unasked here, or did not: newest first, then how its intents stand. */
   explained(limit = 20): Promise<reads.Explained[]> {
     return reads.explained(this.#input, Math.max(1, Math.min(EXPLAINED_MAX, Math.floor(limit))))
-  }
-
-  /** Deletions make room with the commit only: whether there is something to delete shows there. */
-  #intentsAsked(): number {
-    return this.#wishes.filter(
-      (wish) => wish.type === 'trigger_command' && 'create_intent' in wish.ask,
-    ).length
-  }
-
-  async #roomForIntent(): Promise<void> {
-    const enabled = await countEnabled(this.#input.db, this.session.userId)
-    if (enabled + this.#intentsAsked() >= INTENTS_MAX) throw new Refusal('rule', LIMIT_REACHED)
   }
 
   /** The newest events up to this one, oldest first. */
@@ -367,6 +208,16 @@ export class Turn<State extends object = Record<string, unknown>> {
     const refusal = setsTrigger(wish) ? this.#input.refusal?.() : null
     if (refusal) throw refusal
     this.#wishes.push(wish)
+  }
+
+  /** For what no method of a turn says: `commands.ts`, and the wire formats of LangGraph. */
+  static add(turn: Turn<object>, wish: TurnAction): void {
+    turn.#ask(wish)
+  }
+
+  /** Its promise is awaited before the commit. */
+  static track<T>(turn: Turn<object>, call: () => Promise<T>): Promise<T> {
+    return turn.#calls.track(call)
   }
 
   /** Records what a model wrote in a turn that no message began: it is shown by the ledger and not delivered. */

@@ -76,7 +76,10 @@ export function onceByKey(store: IdempotencyStore): Run {
     }
   }
   return (op, ctx, input, request) =>
-    inShard(op, ctx, input, (_op, inside, asked) => run(op, inside, asked, request))
+    inShard(op, ctx, input, (_op, inside, asked) =>
+      // Another input only asks which shard has the thing: its answer is not the one to be kept.
+      asked === input ? run(op, inside, asked, request) : perform(op, inside, asked),
+    )
 }
 
 async function claimAndRun(

@@ -15,10 +15,14 @@ export type Row = KernelRow | RowsOf<(typeof PACKS)[number]>
 
 const BY_NAME = new Map(operations.map((op) => [op.name, op]))
 
-/** Calls an operation by its name. Returns the JSON of the answer as values, or undefined without one. */
-export async function callByName(door: Door, name: string, args: object = {}): Promise<unknown> {
+export function operationNamed(name: string): Operation {
   const op = BY_NAME.get(name)
   if (op === undefined) throw new Refusal('not_found', `there is no operation ${name}`)
-  const json = await door.call(op, args as Arguments)
+  return op
+}
+
+/** Calls an operation by its name. Returns the JSON of the answer as values, or undefined without one. */
+export async function callByName(door: Door, name: string, args: object = {}): Promise<unknown> {
+  const json = await door.call(operationNamed(name), args as Arguments)
   return json === null ? undefined : (JSON.parse(json) as unknown)
 }

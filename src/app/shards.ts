@@ -115,6 +115,7 @@ export async function prepareShard(app: App, number: number): Promise<boolean> {
     if (applied.length > 0) log.info({ ...shard, applied }, 'migrated')
     if (number === 0) await agreeOnMap(stores)
     else await agreeOnShard(stores, number)
+    await store.join?.learnPlace()
     // Only this process can have the embedded store open, so the holder of every lease in it has died.
     if (store.kind === 'pglite' && options.store === undefined) await expireLeases(store.engine)
     const tzData = tzDataVersion()

@@ -1,6 +1,7 @@
 /** Opens the store that `DATABASE_URL` names. */
 import type pg from 'pg'
 import { type Db, isUnavailable, type StoreKind } from './db.ts'
+import type { Join } from './joined.ts'
 import { isSpread, openPostgres, openServer, type Server } from './postgres.ts'
 import { schemaOf } from './shards/ranges.ts'
 
@@ -26,6 +27,8 @@ export interface Store {
   readonly pulse: ConnectionHealth
   /** A client of its own for LISTEN, or null where one process is all there can be, or a pooler stands between. */
   readonly listen: (() => pg.Client) | null
+  /** Writes in a transaction of somebody else's own connection, or null where there can be none. */
+  readonly join: Join | null
   pools(): { name: string; total: number; idle: number; waiting: number }[]
   close(): Promise<void>
 }

@@ -141,6 +141,7 @@ export function embeddedStore(
     pulse,
     // One process and one connection: in-process hints reach everybody there is.
     listen: null,
+    join: null,
     pools: () => [
       { name: 'store', total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount },
     ],

@@ -61,14 +61,18 @@ let names = 0
 const NAMES_MAX = 2000
 
 /** A plan is kept with its name, so who reads otherwise over the same connection has names of its own. */
-function statementsOf({ schema, spread, reading }: Omit<Pooled, 'known'>): Statements {
+function statementsOf({
+  schema,
+  spread,
+  reading,
+}: Pick<Connected, 'schema' | 'spread' | 'reading'>): Statements {
   const place = `${schema} ${spread} ${reading ?? ''}`
   const known = prepared.get(place) ?? new Map<string, Prepared>()
   prepared.set(place, known)
   return known
 }
 
-function prepare({ schema, spread, known }: Pooled, text: string): Prepared {
+function prepare({ schema, spread, known }: Connected, text: string): Prepared {
   const found = known.get(text)
   if (found !== undefined) return found
   const written = inSchema(schema, text)
@@ -90,7 +94,7 @@ function inSchema(schema: string, text: string): string {
 
 /** `instant`: to say where a statement wants to know it. */
 async function run<R extends object>(
-  pooled: Pooled,
+  pooled: Connected,
   client: pg.PoolClient,
   instant: () => string | Promise<string>,
   written: string,
@@ -124,7 +128,7 @@ function submitted<R extends object>(
   })
 }
 
-async function execute({ schema, spread }: Pooled, client: pg.PoolClient, text: string) {
+async function execute({ schema, spread }: Connected, client: pg.PoolClient, text: string) {
   const commands = spread ? commandsOf(text) : [text]
   for (const command of commands) await client.query(inSchema(schema, command))
 }
@@ -146,9 +150,8 @@ export interface PoolDbOptions {
   readonly settle?: (client: pg.PoolClient) => Promise<void>
 }
 
-/** What a `Db` over a pool works with. */
-interface Pooled {
-  readonly pool: pg.Pool
+/** What a `Db` over a client works with. */
+interface Connected {
   readonly kind: StoreKind
   readonly time: StoreTime
   readonly schema: string
@@ -156,9 +159,40 @@ interface Pooled {
   readonly spread: boolean
   readonly reading: Reading | undefined
   readonly known: Statements
-  readonly settle: ((client: pg.PoolClient) => Promise<void>) | undefined
   /** What every `Db` over it says of itself. */
   readonly self: Pick<Db, 'kind' | 'schema' | 'spread' | 'home'>
+}
+
+interface Pooled extends Connected {
+  readonly pool: pg.Pool
+  readonly settle: ((client: pg.PoolClient) => Promise<void>) | undefined
+}
+
+/** A client of `pg` that the caller of the library has made. */
+export interface SqlClient {
+  query(query: {
+    text: string
+    values?: unknown[]
+    types?: pg.CustomTypesConfig
+  }): Promise<{ rows: unknown[] }>
+}
+
+type BorrowedOptions = Pick<PoolDbOptions, 'time' | 'schema' | 'home' | 'spread'>
+
+/** The transaction that is open on such a client. Nothing is prepared there under a name. */
+export function borrowedDb(client: SqlClient, options: BorrowedOptions, atMs: number): Db {
+  const { time, schema = SCHEMA, home, spread = false } = options
+  const self = {
+    kind: 'postgres',
+    schema,
+    spread,
+    ...(home === undefined ? {} : { home }),
+  } as const
+  const about = { ...self, time, reading: undefined, named: false, self }
+  const query = (asked: string | { text: string; values?: unknown[] }) =>
+    client.query({ ...(typeof asked === 'string' ? { text: asked } : asked), types: columnTypes })
+  const connected = { ...about, known: statementsOf(about) }
+  return clientDb(connected, { query } as unknown as pg.PoolClient, atMs)
 }
 
 export function poolDb(pool: pg.Pool, options: PoolDbOptions): Db {
@@ -295,7 +329,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /** Inside a transaction a nested `tx` joins it: there are no savepoints on our paths. */
-function clientDb(pooled: Pooled, client: pg.PoolClient, atMs: number): Db {
+function clientDb(pooled: Connected, client: pg.PoolClient, atMs: number): Db {
   const { time, self } = pooled
   let at: string | undefined
   const instant = () => (at ??= instantText(atMs))

@@ -5,6 +5,7 @@
  */
 import pg from 'pg'
 import { type Db, type Reading, SCHEMA } from './db.ts'
+import { joinOf } from './joined.ts'
 import { ConnectionHealth, type OpenOptions, type Store } from './open.ts'
 import { columnTypes, poolDb, surviveBreaks } from './pool.ts'
 import { StoreTime } from './query.ts'
@@ -100,6 +101,7 @@ export function openServer(url: string, options: OpenOptions): Server {
       const own = open++ === 0 ? pools : []
       return storeOf(schema, dbs, {
         pulse,
+        join: joinOf(dbs[0] as Db, { time, schema, home, spread }),
         listen: pooled
           ? null
           : () =>
@@ -125,7 +127,7 @@ export function openServer(url: string, options: OpenOptions): Server {
 function storeOf(
   schema: string,
   dbs: readonly Db[],
-  rest: Pick<Store, 'pulse' | 'listen' | 'pools' | 'close'>,
+  rest: Pick<Store, 'pulse' | 'join' | 'listen' | 'pools' | 'close'>,
 ): Store {
   const [api, lists, engine, commits, migrations] = dbs
   if (!api || !lists || !engine || !commits || !migrations) throw new Error('a pool is missing')

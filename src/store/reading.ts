@@ -23,19 +23,18 @@ const ONE_PLAN = { plan_cache_mode: 'force_generic_plan' }
  * How values are written and read, whatever the server, the database or the role has as its default. PgBouncer keeps these for each
  * client, also in transaction mode.
  */
-const FORMAT = {
+const TEXTS = {
   datestyle: `'ISO, MDY'`,
   intervalstyle: 'postgres',
   timezone: `'UTC'`,
-  client_encoding: `'UTF8'`,
   standard_conforming_strings: 'on',
 }
+const FORMAT = { ...TEXTS, client_encoding: `'UTF8'` }
+const VALUES = { ...TEXTS, extra_float_digits: '1', bytea_output: 'hex', array_nulls: 'on' }
 /** The same for settings that a pooler would leave to the next user of the connection. */
 const OWN_FORMAT = {
   ...FORMAT,
-  extra_float_digits: '1',
-  bytea_output: 'hex',
-  array_nulls: 'on',
+  ...VALUES,
   default_transaction_isolation: `'read committed'`,
 }
 
@@ -63,6 +62,12 @@ export const CONNECTION: Record<Reading, string> = {
 
 /** Formats, said once for each connection. `shared`: through a pooler in transaction mode. */
 export const FORMATS = { own: said(OWN_FORMAT, 'set'), shared: said(FORMAT, 'set') }
+
+/** What a connection of somebody else's has to be told before it can be used as one of ours. */
+export const VALUE_FORMATS = {
+  names: Object.keys(VALUES),
+  values: Object.values(VALUES).map((value) => value.replaceAll("'", '')),
+}
 
 /**
  * For a connection that all share: settings for reading in order, and back, each as a statement to be prepared, since they change

@@ -6,18 +6,18 @@ const REMINDER = /^remind me (.+?) to (.+)$/i
 
 const companion = agent((turn) => {
   const { type, payload } = turn.event
-  if (type === 'alarm') return turn.reply(payload.wake_message)
-  if (type === 'timer') return turn.reply('Is there anything I can do?')
+  if (type === 'alarm') return turn.say(payload.wake_message)
+  if (type === 'timer') return turn.say('Is there anything I can do?')
   if (type !== 'user_message') return
   const [, schedule, what] = REMINDER.exec(payload.text) ?? []
   if (schedule !== undefined && what !== undefined) {
-    turn.setAlarm({ schedule, wake_message: `Now: ${what}` })
-    return turn.reply(`I will remind you ${schedule}.`)
+    turn.schedule(what, { at: schedule, note: `Now: ${what}` })
+    return turn.say(`I will remind you ${schedule}.`)
   }
   turn.state.heard = (turn.state.heard ?? 0) + 1
-  turn.reply(`That is number ${turn.state.heard}: ${payload.text}`)
+  turn.say(`That is number ${turn.state.heard}: ${payload.text}`)
   // Kept by the database, so it survives a restart; cancelled when the person speaks first.
-  turn.followUp('look-in', { inSeconds: LOOK_IN_SECONDS })
+  turn.schedule('look-in', { in: LOOK_IN_SECONDS, cancelOnReply: true })
 })
 
 export default { agents: { companion } }

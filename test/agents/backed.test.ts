@@ -1,7 +1,9 @@
 /** What agents announce is set, too, or is marked: the look of a chat model at answers that nothing stands behind. */
+
 import { beforeEach, expect, it } from 'vitest'
 import { backed, REMARK } from '../../packages/promise-check/src/backed.ts'
 import type { Agent, TurnInput } from '../../src/agents/agent.ts'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { readConfig } from '../../src/app/packs.ts'
 import { afterEachTest } from '../setup/ends.ts'
@@ -46,8 +48,8 @@ eachStore('announcements', (store) => {
     model.answers = [saying('Yes.')]
     act = (turn) => {
       turn.state.runs = ((turn.state.runs as number | undefined) ?? 0) + 1
-      if (turn.remark === null) turn.reply(PROMISE)
-      else turn.promise(PROMISE, { schedule: 'tomorrow at 9am' })
+      if (turn.remark === null) turn.say(PROMISE)
+      else commands.promise(turn, PROMISE, { schedule: 'tomorrow at 9am' })
     }
     expect(await said()).toEqual({ messages: [PROMISE], verdicts: [] })
     expect(remarks).toEqual([null, REMARK])
@@ -61,14 +63,14 @@ eachStore('announcements', (store) => {
 
   it('what still has nothing behind it is sent, once, and marked', async () => {
     model.answers = [saying('yes')]
-    act = (turn) => turn.reply(turn.remark === null ? PROMISE : 'I will, tomorrow.')
+    act = (turn) => turn.say(turn.remark === null ? PROMISE : 'I will, tomorrow.')
     expect(await said()).toEqual({ messages: ['I will, tomorrow.'], verdicts: [UNBACKED] })
     expect([remarks.length, model.asked.length]).toEqual([2, 2])
   })
 
   it('invariant 11: the ledger tells it of a slot', async () => {
     model.answers = [saying('yes')]
-    act = (turn) => turn.reply('Done. I look again tomorrow.')
+    act = (turn) => turn.say('Done. I look again tomorrow.')
     await s.call(
       'POST',
       '/v1/alarms',
@@ -87,8 +89,8 @@ eachStore('announcements', (store) => {
   it('nobody is asked about a turn that sets something, or says nothing', async () => {
     act = (turn) => {
       if (turn.event.type !== 'user_message') return
-      turn.reply(PROMISE)
-      turn.followUp('soon', { inSeconds: 60 })
+      turn.say(PROMISE)
+      turn.schedule('soon', { in: 60, cancelOnReply: true })
     }
     expect(await said()).toEqual({ messages: [PROMISE], verdicts: [] })
     await s.advanceBy(60_000)
@@ -97,7 +99,7 @@ eachStore('announcements', (store) => {
 
   it('a model that is away, or says no, holds nothing back and marks nothing', async () => {
     model.answers = [json(400, { error: 'gone' }), saying('no')]
-    act = (turn) => turn.reply(PROMISE)
+    act = (turn) => turn.say(PROMISE)
     expect(await said()).toEqual({ messages: [PROMISE], verdicts: [] })
     expect((await said()).messages).toEqual([PROMISE, PROMISE])
     expect(remarks).toEqual([null, null])
@@ -107,7 +109,7 @@ eachStore('announcements', (store) => {
     model.answers = [saying('yes')]
     act = (turn) => {
       if (turn.remark !== null) throw new Error('once is enough')
-      turn.reply(PROMISE)
+      turn.say(PROMISE)
     }
     expect(await said()).toEqual({ messages: [PROMISE], verdicts: [UNBACKED] })
   })

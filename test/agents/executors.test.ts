@@ -58,7 +58,7 @@ eachStore('reporting', (store) => {
   })
   beforeEach(() => {
     act = (turn) => {
-      if (turn.event.type !== 'user_message') turn.reply(`for ${turn.event.type}`)
+      if (turn.event.type !== 'user_message') turn.say(`for ${turn.event.type}`)
     }
   })
 

@@ -145,7 +145,7 @@ eachStore('agents over HTTP', (store) => {
 
   it('an agent of this process takes over a name that was removed, also what is left of it', async () => {
     const database = await store.database()
-    const w = await world(store, { far: (turn) => turn.reply('mine now') }, { database })
+    const w = await world(store, { far: (turn) => turn.say('mine now') }, { database })
     await w.query(
       `insert into wakeful.agents (id, url, secret, timeout_ms, removed_at, created_at, updated_at)
        values ('far', 'https://x.example', '', 1000, now(), now(), now())`,

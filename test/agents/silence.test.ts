@@ -11,7 +11,9 @@ eachStore('silence', (store) => {
   const at = sharedStage(store, {
     agents: {
       bot: (turn: Turn) =>
-        turn.event.type === 'user_message' ? turn.followUp('again', { inSeconds: 60 }) : act(turn),
+        turn.event.type === 'user_message'
+          ? turn.schedule('again', { in: 60, cancelOnReply: true })
+          : act(turn),
     },
   })
   const ledger = async (agent: (turn: Turn) => void) => {

@@ -1,5 +1,7 @@
 /** Intents and work that a turn asks for: written and deleted with its commit, or not at all. */
+
 import { beforeEach, expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
@@ -35,7 +37,7 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = async (turn) => {
-      id = await turn.createIntent(PRICE)
+      id = await commands.createIntent(turn, PRICE)
       expect(await s.query(INTENTS)).toHaveLength(0)
     }
     await say()
@@ -55,8 +57,12 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = async (turn) => {
-      if (id !== '') return turn.deleteWork(id)
-      id = turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+      if (id !== '') return commands.deleteWork(turn, id)
+      id = commands.createWork(turn, {
+        task: 'report',
+        agent_type: 'reporting',
+        frequency: 'daily at 6pm',
+      })
       expect(await s.query(WORK)).toHaveLength(0)
     }
     await say()
@@ -73,13 +79,13 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = async (turn) => {
-      id = await turn.createIntent(PRICE)
+      id = await commands.createIntent(turn, PRICE)
     }
     await say()
     act = async (turn) => {
-      await turn.createIntent({ ...PRICE, intent_name: 'never' })
-      turn.deleteIntent(id)
-      turn.createWork({ task: 'never', agent_type: 'reporting' })
+      await commands.createIntent(turn, { ...PRICE, intent_name: 'never' })
+      commands.deleteIntent(turn, id)
+      commands.createWork(turn, { task: 'never', agent_type: 'reporting' })
       throw new Error('no luck')
     }
     await say()
@@ -91,13 +97,13 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = async (turn) => {
-      id = await turn.createIntent(PRICE)
+      id = await commands.createIntent(turn, PRICE)
     }
     await say()
     act = async (turn) => {
-      turn.deleteIntent(id)
-      turn.deleteIntent(await turn.createIntent(PRICE))
-      turn.deleteWork(turn.createWork({ task: 'x', agent_type: 'reporting' }))
+      commands.deleteIntent(turn, id)
+      commands.deleteIntent(turn, await commands.createIntent(turn, PRICE))
+      commands.deleteWork(turn, commands.createWork(turn, { task: 'x', agent_type: 'reporting' }))
     }
     await say('ann:other:t')
     await say('bea:bot:t')
@@ -118,14 +124,20 @@ eachStore('wishes of turns', (store) => {
       }
     }
     act = async (turn) => {
-      await tries(() => turn.createIntent({ ...PRICE, trigger_condition: {} }))
-      await tries(() => turn.createIntent({ ...PRICE, intent_name: ' ', timezone: 'Mars' }))
-      await tries(() => turn.createIntent({ ...PRICE, action_context: 'nul \0' }))
-      await tries(() => turn.createWork({ task: 'x', agent_type: 'nobody', frequency: 'often' }))
-      await tries(() => turn.createWork({ task: ' ', agent_type: 'reporting' }))
+      await tries(() => commands.createIntent(turn, { ...PRICE, trigger_condition: {} }))
+      await tries(() =>
+        commands.createIntent(turn, { ...PRICE, intent_name: ' ', timezone: 'Mars' }),
+      )
+      await tries(() => commands.createIntent(turn, { ...PRICE, action_context: 'nul \0' }))
+      await tries(() =>
+        commands.createWork(turn, { task: 'x', agent_type: 'nobody', frequency: 'often' }),
+      )
+      await tries(() => commands.createWork(turn, { task: ' ', agent_type: 'reporting' }))
       const parameters = { notify_session: 'bea:bot:t' }
-      await tries(() => turn.createWork({ task: 'x', agent_type: 'reporting', parameters }))
-      for (let n = 0; n < 26; n++) await tries(() => turn.createIntent(PRICE))
+      await tries(() =>
+        commands.createWork(turn, { task: 'x', agent_type: 'reporting', parameters }),
+      )
+      for (let n = 0; n < 26; n++) await tries(() => commands.createIntent(turn, PRICE))
     }
     await say()
     expect(refused).toEqual([
@@ -153,13 +165,21 @@ eachStore('wishes of turns', (store) => {
     let seen: unknown
     act = async (turn) => {
       if (turn.event.seq > 1) {
-        seen = await turn.planned()
+        seen = await commands.planned(turn)
         return
       }
-      turn.setAlarm({ schedule: 'in 10 minutes', wake_message: 'tea' })
-      turn.setAlarm({ schedule: 'every weekday at 8:30', wake_message: 'stretch', label: 'body' })
-      await turn.createIntent({ ...PRICE, max_executions: 1 })
-      turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+      commands.setAlarm(turn, { schedule: 'in 10 minutes', wake_message: 'tea' })
+      commands.setAlarm(turn, {
+        schedule: 'every weekday at 8:30',
+        wake_message: 'stretch',
+        label: 'body',
+      })
+      await commands.createIntent(turn, { ...PRICE, max_executions: 1 })
+      commands.createWork(turn, {
+        task: 'report',
+        agent_type: 'reporting',
+        frequency: 'daily at 6pm',
+      })
     }
     await say()
     await say('bea:bot:t')
@@ -176,15 +196,23 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = (turn) => {
-      id = turn.createWork({ task: 'report', agent_type: 'reporting', frequency: 'daily at 6pm' })
+      id = commands.createWork(turn, {
+        task: 'report',
+        agent_type: 'reporting',
+        frequency: 'daily at 6pm',
+      })
     }
     await say()
     act = async (turn) => {
-      expect(await turn.listWork()).toMatchObject([{ id, is_active: true, task: 'report' }])
+      expect(await commands.listWork(turn)).toMatchObject([{ id, is_active: true, task: 'report' }])
       expect(await turn.workOutputs(id)).toMatchObject([{ run_number: 1, status: 'completed' }])
       expect(await turn.workOutputs('nonsense')).toBeNull()
-      expect(await turn.updateWork(id, { is_active: false, task: 'report less' })).toBe(true)
-      await expect(turn.updateWork(id, { frequency: 'every blue moon' })).rejects.toThrow(Refusal)
+      expect(await commands.updateWork(turn, id, { is_active: false, task: 'report less' })).toBe(
+        true,
+      )
+      await expect(commands.updateWork(turn, id, { frequency: 'every blue moon' })).rejects.toThrow(
+        Refusal,
+      )
       expect(await s.query<Row>(WORK)).toMatchObject([{ is_active: true }])
     }
     await say()
@@ -192,8 +220,8 @@ eachStore('wishes of turns', (store) => {
       { is_active: false, next_run_at: null, task: 'report less' },
     ])
     act = async (turn) => {
-      expect(await turn.listWork()).toMatchObject([{ id, is_active: false }])
-      await turn.updateWork(id, { is_active: true, frequency: 'daily at 7am' })
+      expect(await commands.listWork(turn)).toMatchObject([{ id, is_active: false }])
+      await commands.updateWork(turn, id, { is_active: true, frequency: 'daily at 7am' })
     }
     await say()
     expect(await s.query<Row>(WORK)).toMatchObject([
@@ -201,13 +229,13 @@ eachStore('wishes of turns', (store) => {
     ])
     // Nobody else's, and not what the same turn deletes.
     act = async (turn) => {
-      expect(await turn.updateWork(id, { is_active: false })).toBe(false)
-      expect(await turn.listWork()).toEqual([])
+      expect(await commands.updateWork(turn, id, { is_active: false })).toBe(false)
+      expect(await commands.listWork(turn)).toEqual([])
     }
     await say('eve:bot:t')
     act = async (turn) => {
-      await turn.updateWork(id, { is_active: false })
-      turn.deleteWork(id)
+      await commands.updateWork(turn, id, { is_active: false })
+      commands.deleteWork(turn, id)
     }
     await say()
     expect(await s.query<Row>(WORK)).toEqual([])
@@ -217,19 +245,21 @@ eachStore('wishes of turns', (store) => {
     const s = shared()
     let id = ''
     act = async (turn) => {
-      id = await turn.createIntent(PRICE)
+      id = await commands.createIntent(turn, PRICE)
     }
     await say()
     act = async (turn) => {
-      expect(await turn.updateIntent(id, { enabled: false })).toBe(true)
-      await expect(turn.updateIntent(id, { trigger_type: 'cron' })).rejects.toThrow(Refusal)
+      expect(await commands.updateIntent(turn, id, { enabled: false })).toBe(true)
+      await expect(commands.updateIntent(turn, id, { trigger_type: 'cron' })).rejects.toThrow(
+        Refusal,
+      )
     }
     await say()
     expect(await s.query<Row>(INTENTS)).toMatchObject([{ enabled: false, next_check: null }])
     act = async (turn) => {
-      expect(await turn.listIntents()).toMatchObject([{ id, enabled: false }])
+      expect(await commands.listIntents(turn)).toMatchObject([{ id, enabled: false }])
       const trigger_condition = { ticker: 'NVDA', operator: '<', value: 100 } as const
-      await turn.updateIntent(id, { enabled: true, trigger_condition })
+      await commands.updateIntent(turn, id, { enabled: true, trigger_condition })
     }
     await say()
     woken.length = 0
@@ -239,7 +269,8 @@ eachStore('wishes of turns', (store) => {
     await s.call('POST', '/v1/signals', { kind: 'price', ticker: 'NVDA', price: 99 })
     await s.settle()
     expect(woken).toMatchObject([{ intent_id: id }])
-    act = async (turn) => expect(await turn.updateIntent(id, { enabled: false })).toBe(false)
+    act = async (turn) =>
+      expect(await commands.updateIntent(turn, id, { enabled: false })).toBe(false)
     await say('ann:other:t')
     expect(await s.query<Row>(INTENTS)).toMatchObject([{ enabled: true }])
   })
@@ -247,17 +278,17 @@ eachStore('wishes of turns', (store) => {
   it('listAlarms tells what rings, and what has rung or was cancelled', async () => {
     let id = ''
     act = (turn) => {
-      id = turn.setAlarm({ schedule: 'every day at 9am', wake_message: 'up' })
+      id = commands.setAlarm(turn, { schedule: 'every day at 9am', wake_message: 'up' })
     }
     await say()
     act = async (turn) => {
-      const own = (await turn.listAlarms()).find((alarm) => alarm.id === id)
+      const own = (await commands.listAlarms(turn)).find((alarm) => alarm.id === id)
       expect(own).toMatchObject({ status: 'active', description: 'every day at 09:00 (UTC)' })
-      turn.cancelAlarm(id)
+      commands.cancelAlarm(turn, id)
     }
     await say()
     act = async (turn) => {
-      const own = (await turn.listAlarms()).find((alarm) => alarm.id === id)
+      const own = (await commands.listAlarms(turn)).find((alarm) => alarm.id === id)
       expect(own).toMatchObject({ status: 'cancelled', next_fire_at: null })
     }
     await say()

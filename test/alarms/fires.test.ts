@@ -119,7 +119,7 @@ eachStore('alarms of agents', (store) => {
     const s = fresh()
     act = (turn) => {
       if (turn.event.type === 'alarm') throw new Error('no luck')
-      turn.reply('hello')
+      turn.say('hello')
     }
     await s.set({ ...bot, kind: 'once', delay_seconds: 60, conversation_id: 'c' })
     await s.advanceBy(MINUTE)

@@ -34,7 +34,7 @@ function appModule(): string {
     `import { agent } from ${JSON.stringify(LIBRARY)}
      import { setTimeout as pause } from 'node:timers/promises'
      const slow = () => pause(20 + Math.random() * 200)
-     export default { agents: { bot: agent(async (turn) => { await slow(); turn.reply('awake') }) } }`,
+     export default { agents: { bot: agent(async (turn) => { await slow(); turn.say('awake') }) } }`,
   )
   return path
 }

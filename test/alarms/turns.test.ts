@@ -1,5 +1,7 @@
 /** Alarms that a turn asks for: set and cancelled with its commit, or not at all. */
+
 import { expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -24,7 +26,7 @@ eachStore('alarms of turns', (store) => {
         woken.push(turn.event.payload)
         return
       }
-      id = turn.setAlarm({
+      id = commands.setAlarm(turn, {
         delay_seconds: 60,
         wake_message: 'tea',
         payload: { cups: 2 },
@@ -60,7 +62,8 @@ eachStore('alarms of turns', (store) => {
     await key({ owner_did: did('4') })
     const gone = await key({ agent_id: 'bot', owner_did: did('5') })
     await s.call('DELETE', `/v1/keys/${gone.body.id}`)
-    act = (turn) => turn.setAlarm({ delay_seconds: 60, wake_message: turn.session.agentId })
+    act = (turn) =>
+      commands.setAlarm(turn, { delay_seconds: 60, wake_message: turn.session.agentId })
     await say(s)
     await say(s, 'ann:other:t')
     await say(s, 'bea:bot:t')
@@ -100,11 +103,15 @@ eachStore('alarms of turns', (store) => {
     const s = shared()
     act = (turn) => {
       if (turn.event.type === 'alarm') return
-      turn.setAlarm({ fire_at: new Date('2026-01-01T00:10:00Z'), wake_message: 'a' })
-      turn.setAlarm({ fire_at: '2026-01-01T09:00', timezone: 'Asia/Tokyo', wake_message: 'b' })
-      turn.setAlarm({ cron_expr: '@every 5m', wake_message: 'c', conversation_id: '' })
-      turn.setAlarm({ schedule: 'in 20 minutes', wake_message: 'd' })
-      turn.setAlarm({ schedule: 'every weekday at 8:30', wake_message: 'e' })
+      commands.setAlarm(turn, { fire_at: new Date('2026-01-01T00:10:00Z'), wake_message: 'a' })
+      commands.setAlarm(turn, {
+        fire_at: '2026-01-01T09:00',
+        timezone: 'Asia/Tokyo',
+        wake_message: 'b',
+      })
+      commands.setAlarm(turn, { cron_expr: '@every 5m', wake_message: 'c', conversation_id: '' })
+      commands.setAlarm(turn, { schedule: 'in 20 minutes', wake_message: 'd' })
+      commands.setAlarm(turn, { schedule: 'every weekday at 8:30', wake_message: 'e' })
       s.sleep(1000)
     }
     await say(s)
@@ -130,8 +137,8 @@ eachStore('alarms of turns', (store) => {
       { 'wakeful-act-as': 'ann' },
     )
     act = (turn) => {
-      turn.setAlarm({ delay_seconds: 1, wake_message: 'never' })
-      turn.cancelAlarm(kept.id)
+      commands.setAlarm(turn, { delay_seconds: 1, wake_message: 'never' })
+      commands.cancelAlarm(turn, kept.id)
       throw new Error('no luck')
     }
     await say(s)
@@ -149,8 +156,8 @@ eachStore('alarms of turns', (store) => {
     const foreign = await s.set({ ...once, agent_id: 'bot' }, { 'wakeful-act-as': 'bea' })
     let own = ''
     act = (turn) => {
-      own = turn.setAlarm({ delay_seconds: 60, wake_message: 'x' })
-      for (const id of [own, mine.id, others.id, foreign.id]) turn.cancelAlarm(id)
+      own = commands.setAlarm(turn, { delay_seconds: 60, wake_message: 'x' })
+      for (const id of [own, mine.id, others.id, foreign.id]) commands.cancelAlarm(turn, id)
     }
     await say(s)
     await s.settle()
@@ -164,10 +171,11 @@ eachStore('alarms of turns', (store) => {
   it('a turn may cancel the alarm that woke it: a cron ends there, a once has fired', async () => {
     const s = shared()
     act = (turn) => {
-      if (turn.event.type === 'alarm') turn.cancelAlarm((turn.event.payload as Row).alarm_id)
+      if (turn.event.type === 'alarm')
+        commands.cancelAlarm(turn, (turn.event.payload as Row).alarm_id)
       else {
-        turn.setAlarm({ cron_expr: '@every 1m', wake_message: 'again' })
-        turn.setAlarm({ delay_seconds: 60, wake_message: 'once' })
+        commands.setAlarm(turn, { cron_expr: '@every 1m', wake_message: 'again' })
+        commands.setAlarm(turn, { delay_seconds: 60, wake_message: 'once' })
       }
     }
     await say(s)
@@ -183,7 +191,7 @@ eachStore('alarms of turns', (store) => {
   it('an idempotency_key sets one alarm, however often turns ask', async () => {
     const s = shared()
     act = (turn) =>
-      turn.setAlarm({ delay_seconds: 60, wake_message: 'x', idempotency_key: 'daily' })
+      commands.setAlarm(turn, { delay_seconds: 60, wake_message: 'x', idempotency_key: 'daily' })
     for (let n = 0; n < 3; n++) {
       await say(s)
       await s.settle()
@@ -214,10 +222,10 @@ eachStore('alarms of turns', (store) => {
     let checked = 0
     act = (turn) => {
       for (const [request, text] of wrong) {
-        expect(() => turn.setAlarm(request as never)).toThrow(text)
+        expect(() => commands.setAlarm(turn, request as never)).toThrow(text)
         checked++
       }
-      expect(() => turn.cancelAlarm('nope')).toThrow('cancelAlarm')
+      expect(() => commands.cancelAlarm(turn, 'nope')).toThrow('cancelAlarm')
     }
     await say(s)
     await s.settle()

@@ -6,7 +6,7 @@ export default {
     bot: agent((turn) => {
       const { text, wake_message: wake } = turn.event.payload
       const [, times = '0', word = ''] = /^count (\d+) (\w+)$/.exec(wake ?? text ?? '') ?? []
-      for (let n = 1; n <= Number(times); n++) turn.reply(`${word} ${n}`)
+      for (let n = 1; n <= Number(times); n++) turn.say(`${word} ${n}`)
     }),
   },
 }

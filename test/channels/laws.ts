@@ -67,12 +67,12 @@ const agents: NonNullable<StageOptions['agents']> = {
       text?: string
       wake_message?: string
     }
-    if (turn.event.type === 'timer') return turn.reply('still there?')
-    if (wake !== undefined) return turn.reply(wake)
+    if (turn.event.type === 'timer') return turn.say('still there?')
+    if (wake !== undefined) return turn.say(wake)
     if (text?.startsWith('count ')) {
-      for (let n = 1; n <= Number(text.slice(6)); n++) turn.reply(`number ${n}`)
-    } else turn.reply(`you said: ${text}`)
-    if (text === 'nudge me') turn.followUp('nudge', { inSeconds: 60 })
+      for (let n = 1; n <= Number(text.slice(6)); n++) turn.say(`number ${n}`)
+    } else turn.say(`you said: ${text}`)
+    if (text === 'nudge me') turn.schedule('nudge', { in: 60, cancelOnReply: true })
   },
 }
 

@@ -10,9 +10,9 @@ import { whatsappKit } from './whatsapp.kit.ts'
 
 const SECRET = 'a-secret-of-the-mail-server'
 const agents = {
-  bot: (turn: { event: { payload: unknown }; reply(text: string): void }) => {
+  bot: (turn: { event: { payload: unknown }; say(text: string): void }) => {
     const { wake_message: wake, text } = turn.event.payload as Record<string, string | undefined>
-    turn.reply(wake ?? `you said: ${text}`)
+    turn.say(wake ?? `you said: ${text}`)
   },
 }
 

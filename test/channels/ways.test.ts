@@ -10,9 +10,9 @@ import { slackKit } from './slack.kit.ts'
 const DAY_MS = 86_400_000
 
 const agents = {
-  bot: (turn: { event: { payload: unknown }; reply(text: string): void }) => {
+  bot: (turn: { event: { payload: unknown }; say(text: string): void }) => {
     const { wake_message: wake, text } = turn.event.payload as Record<string, string | undefined>
-    turn.reply(wake ?? `you said: ${text}`)
+    turn.say(wake ?? `you said: ${text}`)
   },
 }
 
@@ -148,8 +148,9 @@ eachStore('a closed window', (store) => {
     agents: {
       bot: (turn) => {
         const { wake_message: wake } = turn.event.payload as { wake_message?: string }
-        turn.reply(wake ?? 'still there?')
-        if (turn.event.type === 'user_message') turn.followUp('nudge', { inSeconds: 7_200 })
+        turn.say(wake ?? 'still there?')
+        if (turn.event.type === 'user_message')
+          turn.schedule('nudge', { in: 7_200, cancelOnReply: true })
       },
     },
   })

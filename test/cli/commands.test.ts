@@ -11,8 +11,8 @@ beforeAll(async () => {
   house = await openLive('memory:', {
     bot: (turn) => {
       if (turn.event.type === 'user_message')
-        turn.reply(`heard ${(turn.event.payload as { text: string }).text}`)
-      else turn.reply('\u001B[31mgood morning\u001B[0m')
+        turn.say(`heard ${(turn.event.payload as { text: string }).text}`)
+      else turn.say('\u001B[31mgood morning\u001B[0m')
     },
   })
 })
@@ -128,7 +128,7 @@ describe('with keys', () => {
   const KEY = 'a-key-of-more-than-thirty-two-characters'
   beforeAll(async () => {
     const env = { WAKEFUL_AUTH: 'keys', WAKEFUL_ADMIN_KEY: KEY }
-    guarded = await openLive('memory:', { bot: (turn) => turn.reply('welcome') }, env)
+    guarded = await openLive('memory:', { bot: (turn) => turn.say('welcome') }, env)
   })
   afterAll(() => guarded.app.stop())
 

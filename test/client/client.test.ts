@@ -12,9 +12,9 @@ eachStore('the client', (store) => {
   it('speaks, listens, and hands on each message once across reconnects', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.type === 'timer') return turn.reply('still there?')
-        turn.reply(`heard ${(turn.event.payload as { text: string }).text}`)
-        turn.followUp('nudge', { inSeconds: 60 })
+        if (turn.event.type === 'timer') return turn.say('still there?')
+        turn.say(`heard ${(turn.event.payload as { text: string }).text}`)
+        turn.schedule('nudge', { in: 60, cancelOnReply: true })
       },
     })
     const sockets: WebSocket[] = []

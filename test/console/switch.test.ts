@@ -9,9 +9,9 @@ const WIDE = { viewport: { width: 1440, height: 1000 } }
 /** Asks before it does anything; says what it was told. */
 const careful = agent((turn) => {
   const { text, question } = turn.event.payload as { text?: string; question?: { answer: string } }
-  if (question !== undefined) turn.reply(`You said ${question.answer}.`)
+  if (question !== undefined) turn.say(`You said ${question.answer}.`)
   else if (text === 'send it') turn.ask('Send it to everybody?', { options: ['Send', 'Keep'] })
-  else turn.reply(`Heard: ${text}`)
+  else turn.say(`Heard: ${text}`)
 })
 
 let stage: Stage

@@ -15,6 +15,7 @@ import { ERRORS, Refusal } from '../../src/core/errors.ts'
 import { TOOLS } from '../../src/mcp/tools.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import { eachStore } from '../setup/stores.ts'
+import { anyCall } from '../setup/worlds.ts'
 import { type Args, SCENARIOS } from './scenarios.ts'
 
 /** What every door must agree on. */
@@ -56,7 +57,7 @@ function requestOf(name: string, args: Args) {
 const DOORS: Record<string, (w: TestWakeful, url: string, user: string) => Promise<Door>> = {
   library: async (w, _url, actAs) => async (name, args) => {
     try {
-      return told(await w.call(name, args, { actAs }))
+      return told(await anyCall(w)(name, args, { actAs }))
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return refused(ERRORS[error.code].status, error.errors)

@@ -275,8 +275,9 @@ eachStore('the commit of a turn', (store) => {
     const deep = JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown
     const w = await world(store, {
       bot: (turn) => {
-        turn.reply('fine')
-        if (turn.session.userId === 'bad') turn.followUp('x', { inSeconds: 60, payload: deep })
+        turn.say('fine')
+        if (turn.session.userId === 'bad')
+          turn.schedule('x', { in: 60, data: deep, cancelOnReply: true })
       },
     })
     for (const user of ['ann', 'bad', 'bea']) await w.say(`${user}:bot:t`, 'hi')

@@ -167,7 +167,7 @@ eachStore('one party that hangs', (store) => {
   }
 
   it('rule 49: a channel that never answers delays no message of another', async () => {
-    const w = await world(store, { bot: (turn) => turn.reply('hello') })
+    const w = await world(store, { bot: (turn) => turn.say('hello') })
     const [paper, bell] = [new Gate('paper'), new Gate('bell')]
     const pushes = pushesOf(w, [paper, bell])
     await linked(
@@ -184,7 +184,7 @@ eachStore('one party that hangs', (store) => {
   })
 
   it('rule 49: a person whose addresses never answer delays nobody on the same channel', async () => {
-    const w = await world(store, { bot: (turn) => turn.reply('hello') })
+    const w = await world(store, { bot: (turn) => turn.say('hello') })
     const paper = new Gate('paper')
     const pushes = pushesOf(w, [paper])
     await linked(

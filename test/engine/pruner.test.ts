@@ -41,10 +41,10 @@ eachStore('the pruner', (store) => {
   it('with an age set, deletes done events, turns, effects and timers, and nothing that waits', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        turn.reply('hello')
-        turn.followUp('soon', { inSeconds: 1 })
-        turn.followUp('late', { inSeconds: 10 * 86_400 })
-        if (turn.event.type === 'timer') turn.cancelFollowUp('soon')
+        turn.say('hello')
+        turn.schedule('soon', { in: 1, cancelOnReply: true })
+        turn.schedule('late', { in: 10 * 86_400, cancelOnReply: true })
+        if (turn.event.type === 'timer') turn.cancel('soon')
       },
     })
     await w.say(KEY, 'hi')
@@ -72,7 +72,7 @@ eachStore('the pruner', (store) => {
   it('lets cancelled timers go after thirty days, also where no age is set', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.seq === 1) turn.followUp('soon', { inSeconds: 1 })
+        if (turn.event.seq === 1) turn.schedule('soon', { in: 1, cancelOnReply: true })
       },
     })
     await w.say(KEY, 'hi')
@@ -91,7 +91,7 @@ eachStore('the pruner', (store) => {
     const root = await mkdtemp(join(tmpdir(), 'wakeful-archive-'))
     const w = await world(
       store,
-      { bot: (turn) => turn.reply('hello “you” \\ 😀') },
+      { bot: (turn) => turn.say('hello “you” \\ 😀') },
       { env: { WAKEFUL_ARCHIVE: root, WAKEFUL_KEEP_DAYS: '2' }, startAt: '2026-01-01T23:00:00Z' },
     )
     await w.say(KEY, 'on the first')

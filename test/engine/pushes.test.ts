@@ -63,7 +63,7 @@ const pushedTo = async (w: World) =>
   ).map((row) => row.pushed_to)
 
 eachStore('pushes', (store) => {
-  const open = () => world(store, { bot: (turn) => turn.reply('hello') })
+  const open = () => world(store, { bot: (turn) => turn.say('hello') })
 
   it('go to the channel and the address that the session names, what waited before included', async () => {
     const w = await open()

@@ -16,7 +16,7 @@ eachStore('the turns service', (store) => {
     const signals: AbortSignal[] = []
     const w = await world(store, {
       bot: async (turn) => {
-        if (turn.session.userId === 'bea') return turn.reply('done in time')
+        if (turn.session.userId === 'bea') return turn.say('done in time')
         signals.push(turn.signal)
         // Only the first time, so that the second can be seen to end.
         if (signals.length === 1) await new Promise(() => undefined)
@@ -53,7 +53,7 @@ it('invariants 3 and 6: a turn whose commit was not answered is written once, wi
     {
       bot: (turn) => {
         turn.state.count = Number(turn.state.count ?? 0) + 1
-        turn.reply(`count ${turn.state.count}`)
+        turn.say(`count ${turn.state.count}`)
         // Nothing else commits on this clock: the next commit is this turn's own.
         if (turn.event.seq === 1) relay.cutAnswer('COMMIT\0')
       },
@@ -84,7 +84,7 @@ it('invariant 9: a database that goes away during a turn gets its outcome when i
     { name: 'postgres', database: async () => relay.url },
     {
       bot: async (turn) => {
-        turn.reply('kept')
+        turn.say('kept')
         await relay.close()
         setTimeout(() => void relay.listen(), 50)
       },
@@ -101,7 +101,7 @@ it('invariant 9: a connection that breaks before a late turn costs neither the t
   const relay = await Relay.before(await postgresDatabase(made))
   const w = await world(
     { name: 'postgres', database: async () => relay.url },
-    { bot: (turn) => turn.reply('late') },
+    { bot: (turn) => turn.say('late') },
   )
   await w.call('set_alarm', {
     ...{ kind: 'once', delay_seconds: 60, label: 'tea', wake_message: 'tea', agent_id: 'bot' },

@@ -16,7 +16,7 @@ afterEachTest(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const agents = { echo: agent((turn) => turn.reply(`You said: ${textOf(turn.event.payload)}`)) }
+const agents = { echo: agent((turn) => turn.say(`You said: ${textOf(turn.event.payload)}`)) }
 const textOf = (payload: unknown) => (payload as { text: string }).text
 const ENV = { LOG_LEVEL: 'error' }
 

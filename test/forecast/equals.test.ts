@@ -5,6 +5,7 @@ import { type TestWakeful, testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { Loose } from '../setup/http.ts'
 import { databaseEnv, eachStore } from '../setup/stores.ts'
+import { anyCall } from '../setup/worlds.ts'
 import { type Life, life, moody, named, plain } from './life.ts'
 
 const RUNS = Number(process.env.FORECASTS ?? 2)
@@ -59,7 +60,7 @@ function seed() {
 }
 
 async function begin(app: TestWakeful, { preferences, ...each }: Life): Promise<void> {
-  await app.call('set_preferences', { user_id: 'ann', ...preferences })
+  await anyCall(app)('set_preferences', { user_id: 'ann', ...preferences })
   const say = (threadId: string) =>
     app.call('post_message', { session_key: `ann:bot:${threadId}`, text: 'hello' })
   await say('main')
@@ -81,11 +82,11 @@ async function add(
 ) {
   const as = { actAs: 'ann' }
   for (const body of named(some.alarms, 'label', `${prefix} alarm`))
-    await app.call('set_alarm', body, as)
+    await anyCall(app)('set_alarm', body, as)
   for (const body of named(some.intents, 'intent_name', `${prefix} intent`))
-    await app.call('create_intent', body, as)
+    await anyCall(app)('create_intent', body, as)
   for (const body of named(some.work, 'task', `${prefix} work`))
-    await app.call('create_work', body, as)
+    await anyCall(app)('create_work', body, as)
 }
 
 function factsAt(app: TestWakeful, { facts }: Life) {
@@ -112,7 +113,7 @@ async function live(app: TestWakeful, each: Life): Promise<void> {
   await add(app, each.draft, 'new')
   for (const { at, signal } of facts) {
     await app.advanceTo(at)
-    await app.call('post_signal', signal, { actAs: 'ann' })
+    await anyCall(app)('post_signal', signal, { actAs: 'ann' })
   }
   await app.advanceTo(end)
 }

@@ -17,7 +17,7 @@ const ADMIN = { authorization: `Bearer ${ADMIN_KEY}` }
 const open = (store: Parameters<typeof world>[0], env: Record<string, string> = {}) =>
   world(
     store,
-    { bot: (turn) => turn.reply('hello'), nag: (turn) => turn.reply('hey') },
+    { bot: (turn) => turn.say('hello'), nag: (turn) => turn.say('hey') },
     { startAt: START, env },
   )
 

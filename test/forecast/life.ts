@@ -127,15 +127,16 @@ export function named<T extends object>(
 }
 
 /** As a recorder: one message whatever wakes it. */
-export const plain = agent((turn) => turn.reply(`about ${turn.event.type}`))
+export const plain = agent((turn) => turn.say(`about ${turn.event.type}`))
 
 /** Keeps count, follows up twice, and is silent now and then. */
 export const moody: Agent = agent(
   (turn) => {
     const count = Number(turn.state.count ?? 0) + 1
     turn.state.count = count
-    if (turn.event.type === 'alarm') turn.followUp('again', { inSeconds: 3600 * (1 + (count % 3)) })
-    if (count % 4 !== 0) turn.reply(`${turn.event.type} ${count}`)
+    if (turn.event.type === 'alarm')
+      turn.schedule('again', { in: 3600 * (1 + (count % 3)), cancelOnReply: true })
+    if (count % 4 !== 0) turn.say(`${turn.event.type} ${count}`)
   },
   { runsInForecasts: true },
 )

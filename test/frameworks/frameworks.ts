@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Agent } from '../../src/index.ts'
 import { json, type Say } from '../agents/fake-model.ts'
 import { folder } from '../process/server.ts'
 
@@ -9,6 +10,16 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 export const FRAMEWORKS = ['ai-sdk', 'openai-agents', 'mastra'] as const
 export type Framework = (typeof FRAMEWORKS)[number]
+/** All adapters; the model of each is the endpoint in WAKEFUL_MODEL_URL. */
+export const ADAPTERS = [...FRAMEWORKS, 'langgraph-chat', 'claude-agent-sdk'] as const
+export type Adapter = (typeof ADAPTERS)[number]
+
+/** The agent of an adapter's example. The Claude Agent SDK has none that runs without its binary. */
+export async function exampleOf(name: string): Promise<[string, Agent]> {
+  const path = name === 'claude-agent-sdk' ? './claude-app.mjs' : `../../examples/${name}/app.mjs`
+  const made = (await import(path)) as { default: { agents: Record<string, Agent> } }
+  return [name, Object.values(made.default.agents)[0] as Agent]
+}
 
 const answering = (message: object, finish_reason: string): Say =>
   json(200, {
@@ -30,7 +41,8 @@ export const using = (name: string, args: object): Say => {
 }
 
 /** The example as a process finds it: Mastra's with what stands in for the package. */
-export function appOf(framework: Framework): string {
+export function appOf(framework: Adapter): string {
+  if (framework === 'claude-agent-sdk') return join(ROOT, 'test/frameworks/claude-app.mjs')
   const path = `examples/${framework}/app.mjs`
   if (framework !== 'mastra') return join(ROOT, path)
   const place = folder()

@@ -9,9 +9,8 @@ import { ensureBuilt, folder, post, Server } from '../process/server.ts'
 import type { Loose } from '../setup/http.ts'
 import { oneStore } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
-import { appOf, FRAMEWORKS, saying, using } from './frameworks.ts'
+import { ADAPTERS, appOf, saying, using } from './frameworks.ts'
 
-const KEY = 'ann:helper:main'
 /** Three starts of a server each. */
 const TIMEOUT_MS = 240_000
 
@@ -23,10 +22,11 @@ afterEach(() => model?.stop())
 
 // What a kill leaves in either store is held by test/process, with agents that load in no time.
 oneStore('killed amid a turn', (store) => {
-  it.each(FRAMEWORKS)(
+  it.each(ADAPTERS)(
     'an agent of %s goes on, with one message each',
     async (framework) => {
       ensureBuilt()
+      const KEY = `ann:${framework === 'langgraph-chat' ? 'chat' : 'helper'}:main`
       const alarm = using('schedule', { name: 'dough', in: '2 hours' })
       const fake = await fakeModel(alarm, holding)
       model = fake

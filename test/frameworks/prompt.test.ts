@@ -6,13 +6,13 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { aiSdkAgent } from '../../packages/ai-sdk/src/index.ts'
 import { langGraphAgent } from '../../packages/langgraph/src/index.ts'
 import { causeText } from '../../packages/tools/src/prompt.ts'
-import type { Agent, Turn } from '../../src/index.ts'
+import type { Turn } from '../../src/index.ts'
 import { type FakeModel, fakeModel, type Say } from '../agents/fake-model.ts'
 import { oneNode, sent } from '../langgraph/graphs.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
-import { FRAMEWORKS, saying, using } from './frameworks.ts'
+import { ADAPTERS, exampleOf, saying, using } from './frameworks.ts'
 
 // The examples name the package; here that is the source, not what was built last.
 vi.mock('wakeful', () => import('../../src/index.ts'))
@@ -20,10 +20,10 @@ vi.mock('wakeful/ai-sdk', () => import('../../packages/ai-sdk/src/index.ts'))
 vi.mock('wakeful/openai-agents', () => import('../../packages/openai-agents/src/index.ts'))
 vi.mock('wakeful/mastra', () => import('../../packages/mastra/src/index.ts'))
 vi.mock('wakeful/langgraph', () => import('../../packages/langgraph/src/index.ts'))
+vi.mock('wakeful/claude-agent-sdk', () => import('../../packages/claude-agent-sdk/src/index.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
 const HOUR = 3_600_000
-const ADAPTERS = [...FRAMEWORKS, 'langgraph-chat'] as const
 
 let model: FakeModel | undefined
 afterEach(async () => {
@@ -38,12 +38,6 @@ async function modelOf(...answers: Say[]): Promise<FakeModel> {
   return model
 }
 
-async function exampleOf(name: string): Promise<[string, Agent]> {
-  const made = (await import(`../../examples/${name}/app.mjs`)) as {
-    default: { agents: Record<string, Agent> }
-  }
-  return [name, Object.values(made.default.agents)[0] as Agent]
-}
 const agents = Object.fromEntries(await Promise.all(ADAPTERS.map(exampleOf)))
 
 eachStore('the prompt', (store) => {

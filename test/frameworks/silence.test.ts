@@ -1,11 +1,10 @@
 /** Rule 50: in a turn that no user message began, a model speaks or stays silent by a tool call. Its text is never delivered. */
 import { afterEach, expect, it, vi } from 'vitest'
-import type { Agent } from '../../src/index.ts'
 import { type FakeModel, fakeModel, type Say } from '../agents/fake-model.ts'
 import { sent } from '../langgraph/graphs.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
-import { FRAMEWORKS, saying, using } from './frameworks.ts'
+import { ADAPTERS, exampleOf, saying, using } from './frameworks.ts'
 
 // The examples name the package; here that is the source, not what was built last.
 vi.mock('wakeful', () => import('../../src/index.ts'))
@@ -13,6 +12,7 @@ vi.mock('wakeful/ai-sdk', () => import('../../packages/ai-sdk/src/index.ts'))
 vi.mock('wakeful/openai-agents', () => import('../../packages/openai-agents/src/index.ts'))
 vi.mock('wakeful/mastra', () => import('../../packages/mastra/src/index.ts'))
 vi.mock('wakeful/langgraph', () => import('../../packages/langgraph/src/index.ts'))
+vi.mock('wakeful/claude-agent-sdk', () => import('../../packages/claude-agent-sdk/src/index.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
 const MINUTE = 60_000
@@ -38,7 +38,6 @@ const NARRATIONS = [
   'As the user is probably asleep, I decided not to send a message.',
   'Good morning! Your plan for today is empty.',
 ]
-const ADAPTERS = [...FRAMEWORKS, 'langgraph-chat'] as const
 
 let model: FakeModel | undefined
 afterEach(async () => {
@@ -53,12 +52,6 @@ async function modelOf(...answers: Say[]): Promise<FakeModel> {
   return model
 }
 
-async function exampleOf(name: string): Promise<[string, Agent]> {
-  const made = (await import(`../../examples/${name}/app.mjs`)) as {
-    default: { agents: Record<string, Agent> }
-  }
-  return [name, Object.values(made.default.agents)[0] as Agent]
-}
 const agents = Object.fromEntries(await Promise.all(ADAPTERS.map(exampleOf)))
 
 eachStore('a turn that no user message began', (store) => {
@@ -133,7 +126,7 @@ eachStore('a turn that no user message began', (store) => {
     ])
   })
 
-  it.each(FRAMEWORKS)('%s: is not offered silence over a message', async (name) => {
+  it.each(ADAPTERS)('%s: is not offered silence over a message', async (name) => {
     const { asked } = await modelOf(saying(''), saying(''), saying(''), saying(''))
     await at().call('POST', `/v1/sessions/ann:${name}:main/messages`, { text: 'hello' })
     await at().advanceBy(MINUTE)

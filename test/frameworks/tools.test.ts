@@ -2,13 +2,13 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { toolsFor } from '../../packages/tools/src/index.ts'
 import { type TurnToolOptions, toolsOfTurn } from '../../packages/tools/src/turn-tools.ts'
-import type { Agent, Turn } from '../../src/index.ts'
+import type { Turn } from '../../src/index.ts'
 import { type FakeModel, fakeModel, json, type Say } from '../agents/fake-model.ts'
 import { sent, turns } from '../langgraph/graphs.ts'
 import { sharedStage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 import { world } from '../setup/worlds.ts'
-import { FRAMEWORKS, saying, using } from './frameworks.ts'
+import { ADAPTERS, exampleOf, saying, using } from './frameworks.ts'
 
 // The examples name the package; here that is the source, not what was built last.
 vi.mock('wakeful', () => import('../../src/index.ts'))
@@ -16,11 +16,13 @@ vi.mock('wakeful/tools', () => import('../../packages/tools/src/index.ts'))
 vi.mock('wakeful/ai-sdk', () => import('../../packages/ai-sdk/src/index.ts'))
 vi.mock('wakeful/openai-agents', () => import('../../packages/openai-agents/src/index.ts'))
 vi.mock('wakeful/mastra', () => import('../../packages/mastra/src/index.ts'))
+vi.mock('wakeful/langgraph', () => import('../../packages/langgraph/src/index.ts'))
+vi.mock('wakeful/claude-agent-sdk', () => import('../../packages/claude-agent-sdk/src/index.ts'))
 vi.mock('@mastra/core/agent', () => import('./mastra-core/agent.js'))
 
 const MINUTE = 60_000
-const ADAPTERS = [...FRAMEWORKS, 'openai', 'anthropic'] as const
-type Adapter = (typeof ADAPTERS)[number]
+const ALL = [...ADAPTERS, 'openai', 'anthropic'] as const
+type Each = (typeof ALL)[number]
 
 let model: FakeModel | undefined
 afterEach(async () => {
@@ -36,7 +38,7 @@ const block = (content: object, stop_reason: string): Say =>
   })
 
 /** The same answers in the words of the adapter's endpoint. */
-const wireOf = (adapter: Adapter) =>
+const wireOf = (adapter: Each) =>
   adapter === 'anthropic'
     ? {
         saying: (text: string) => block({ type: 'text', text }, 'end_turn'),
@@ -52,20 +54,14 @@ async function modelOf(...answers: Say[]): Promise<FakeModel> {
   return model
 }
 
-async function exampleOf(name: string): Promise<[string, Agent]> {
-  const made = (await import(`../../examples/${name}/app.mjs`)) as {
-    default: { agents: { helper: Agent } }
-  }
-  return [name, made.default.agents.helper]
-}
-const agents = Object.fromEntries(await Promise.all(ADAPTERS.map(exampleOf)))
+const agents = Object.fromEntries(await Promise.all(ALL.map(exampleOf)))
 
 const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
 eachStore('the tools of a turn', (store) => {
   const at = sharedStage(store, { agents })
 
-  it.each(ADAPTERS)('%s: what is scheduled comes back into the same conversation', async (name) => {
+  it.each(ALL)('%s: what is scheduled comes back into the same conversation', async (name) => {
     const say = wireOf(name)
     const { asked } = await modelOf(
       say.using('schedule', { name: 'oven', every: 'nonsense' }),
@@ -94,7 +90,7 @@ eachStore('the tools of a turn', (store) => {
     expect(await turns(made)).toMatchObject([{ status: 'committed' }, { status: 'committed' }])
   })
 
-  it.each(ADAPTERS)('%s: offers at most 8 kB of tools, 6 kB of them parameters', async (name) => {
+  it.each(ALL)('%s: offers at most 8 kB of tools, 6 kB of them parameters', async (name) => {
     const { asked } = await modelOf(wireOf(name).saying('hm'))
     await at().set(
       { schedule: 'in 1 minute', wake_message: 'x', agent_id: name, conversation_id: 'main' },

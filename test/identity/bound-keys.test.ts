@@ -236,7 +236,7 @@ function bound(store: StoreUnderTest): void {
   let other: string
 
   beforeAll(async () => {
-    const speaks = agent((turn) => turn.reply(SECRET))
+    const speaks = agent((turn) => turn.say(SECRET))
     s = await openStage(
       await store.database(),
       { WEB_PUSH_SECRET: 'x'.repeat(32), WEB_PUSH_CONTACT: 'mailto:ops@a.example' },

@@ -191,16 +191,16 @@ eachStore('a LangGraph agent', (store) => {
     const cases: [unknown, RegExp][] = [
       [
         { type: 'launch_rocket', payload: {} },
-        /launch_rocket.*send_message, stay_silent, promise, ask or schedule_timer/,
+        /launch_rocket.*send_message, stay_silent, schedule, cancel, ask, schedule_timer/,
       ],
       [{ type: 'send_message', payload: {} }, /send_message.*not blank/],
       [{ type: 'send_message' }, /send_message.*not blank/],
       [timer({ timer_id: 'a' }), /exactly one of fire_at and delay_seconds/],
       [timer({ timer_id: 'a', fire_at: '2030-01-01T00:00:00Z', delay_seconds: 1 }), /exactly one/],
-      [timer({ delay_seconds: 1 }), /takes an id/],
+      [timer({ delay_seconds: 1 }), /takes a timer_id/],
       [timer({ timer_id: 'a', delay_seconds: 'soon' }), /number of seconds/],
       [timer({ timer_id: 'a', fire_at: 'soon' }), /ISO instant/],
-      [null, /send_message, stay_silent, promise, ask or schedule_timer/],
+      [null, /send_message, stay_silent, schedule, cancel, ask, schedule_timer/],
     ]
     const made = await world(store, {
       graph: langGraphAgent(

@@ -43,7 +43,7 @@ const agents = {
   graph: langGraphAgent(graph),
   plain: agent((turn) => {
     const { wake_message, payload } = turn.event.payload as Loose
-    turn.reply(`${wake_message} ${JSON.stringify(payload.input)}`)
+    turn.say(`${wake_message} ${JSON.stringify(payload.input)}`)
   }),
 }
 

@@ -60,12 +60,18 @@ async function endpoint(
 }
 
 /** An answer of the model that calls a tool. */
+let calls = 0
 const using = (name: string, args: object) => ({
   content: null,
   tool_calls: [
-    { id: 'call', type: 'function', function: { name, arguments: JSON.stringify(args) } },
+    {
+      id: `call-${++calls}`,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(args) },
+    },
   ],
 })
+const nudge = () => using('schedule', { name: 'nudge', in: '10 minutes', cancel_on_reply: true })
 const SILENT = using('stay_silent', { reason: 'nothing new' })
 
 eachStore('the check-in example', (store) => {
@@ -97,12 +103,16 @@ eachStore('the check-in example', (store) => {
 eachStore('the chat example', (store) => {
   const KEY = 'ann:chat:main'
 
-  it('shows the model the conversation, answers, and speaks first once', async () => {
+  it('schedules by itself, shows the model the conversation, and speaks first once', async () => {
     const { asked, keys } = await endpoint([
+      nudge(),
       'Nice!',
       using('send_message', { text: 'Rye or wheat?' }),
+      'I have asked.',
+      nudge(),
       'Good.',
       SILENT,
+      '',
     ])
     const made = await world(store, await example('langgraph-chat'))
     await made.say(KEY, 'I bake bread.')
@@ -113,35 +123,33 @@ eachStore('the chat example', (store) => {
     expect(await sent(made)).toEqual(['Nice!', 'Rye or wheat?', 'Good.'])
     expect(asked.map(({ messages }) => messages.map(({ role }) => role[0]).join(''))).toEqual([
       'su',
-      'sua',
-      'suaau',
-      'suaaua',
+      'suat',
+      'suatau',
+      'suatauat',
+      'suatauatau',
+      'suatauatauat',
+      'suatauatauatau',
+      'suatauatauatauat',
     ])
     expect(asked[0]).toMatchObject({
       model: 'fake-1',
-      messages: [{ role: 'system' }, { role: 'user', content: 'I bake bread.' }],
+      messages: [{ role: 'system' }, { role: 'user' }],
     })
+    expect(asked[0]?.messages[1]?.content).toMatch(/\nI bake bread\.$/)
     expect(new Set(keys)).toEqual(new Set(['Bearer secret']))
   })
 
-  it('stays silent when the model has nothing to say', async () => {
-    const { asked } = await endpoint(['Nice!', SILENT])
-    const made = await world(store, await example('langgraph-chat'))
-    await made.say(KEY, 'I bake bread.')
-    await made.advanceBy(3_600_000)
-    expect(asked).toHaveLength(2)
-    expect(await sent(made)).toEqual(['Nice!'])
-  })
-
   it('tries a busy endpoint again, no sooner than it asked, and says things once', async () => {
-    const { asked } = await endpoint([429, 'Nice!', SILENT])
+    const { asked } = await endpoint([429, 'Nice!'])
     const made = await world(store, await example('langgraph-chat'))
     await made.say(KEY, 'I bake bread.')
     await made.settle()
     await made.advanceBy(6_900)
     expect(asked).toHaveLength(1)
     await made.advanceBy(60_000)
-    expect(asked[1]?.messages.map(({ content }) => content).slice(1)).toEqual(['I bake bread.'])
+    expect(asked[1]?.messages.map(({ content }) => content).slice(1)).toEqual([
+      expect.stringMatching(/\nI bake bread\.$/),
+    ])
     expect(await sent(made)).toEqual(['Nice!'])
   })
 

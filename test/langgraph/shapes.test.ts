@@ -46,10 +46,12 @@ eachStore('a LangGraph agent', (store) => {
     expect(await sent(made)).toEqual(['visit 0', 'visit 0,visit 1'])
   })
 
-  it('promises in its effects: the message and its alarm together; a refused time ends the turn with neither', async () => {
+  it('schedules in its effects: the message and its alarm together; a refused time ends the turn with neither', async () => {
     const graph = oneNode(({ event }) => {
-      const schedule = event.seq === 1 ? 'tomorrow at 9am' : 'often'
-      return { effects: [{ type: 'promise', payload: { content: 'I will', schedule } }] }
+      const at = event.seq === 1 ? 'tomorrow at 9am' : 'often'
+      const content = 'I will'
+      const said = { type: 'send_message' as const, payload: { content } }
+      return { effects: [said, { type: 'schedule', payload: { name: 'call', at } }] }
     })
     const made = await world(store, { graph: langGraphAgent(graph) })
     await lines(made, 'one', 'two')

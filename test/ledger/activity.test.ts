@@ -13,10 +13,10 @@ eachStore('activity', (store) => {
       store,
       {
         bot: (turn) => {
-          if (turn.event.type !== 'user_message') turn.reply('psst')
+          if (turn.event.type !== 'user_message') turn.say('psst')
           for (const minute of [1, 2, 3, 4, 5])
             if (turn.event.type === 'user_message')
-              turn.followUp(`m${minute}`, { inSeconds: minute * 60 })
+              turn.schedule(`m${minute}`, { in: minute * 60, cancelOnReply: true })
         },
       },
       { startAt: START },

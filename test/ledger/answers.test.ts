@@ -1,5 +1,7 @@
 /** One answer to "what became of it" and one to "what is ahead", whoever is asked: the agent, the ledger, the overview, the report. */
+
 import { expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import type { Explained, Planned } from '../../src/agents/reads.ts'
 import { TerminalError } from '../../src/core/errors.ts'
@@ -25,12 +27,12 @@ eachStore('one answer', (store) => {
         if (turn.event.type === 'user_message') {
           await asked(turn)
           told = await turn.explained()
-          plans = await turn.planned()
+          plans = await commands.planned(turn)
           return
         }
         const { wake_message } = turn.event.payload as { wake_message?: string }
         if (wake_message === 'fail') throw new TerminalError('no luck')
-        if (wake_message !== 'quiet') turn.reply('hello')
+        if (wake_message !== 'quiet') turn.say('hello')
       },
     },
   })
@@ -43,9 +45,9 @@ eachStore('one answer', (store) => {
     const s = shared()
     asked = async (turn) => {
       for (const wake_message of ['speak', 'quiet', 'fail'])
-        turn.setAlarm({ schedule: 'in 2 hours', wake_message })
-      for (const name of ['first', 'second']) turn.followUp(name, { inSeconds: 60 })
-      await turn.createIntent(PRICE)
+        commands.setAlarm(turn, { schedule: 'in 2 hours', wake_message })
+      for (const name of ['first', 'second']) turn.schedule(name, { in: 60, cancelOnReply: true })
+      await commands.createIntent(turn, PRICE)
     }
     await say()
     await s.advanceBy(3 * HOUR)
@@ -66,17 +68,21 @@ eachStore('one answer', (store) => {
   it('to what is ahead: the agent, the overview and the report tell the same instants', async () => {
     const s = shared()
     asked = async (turn) => {
-      turn.followUp('nudge', { inSeconds: 600 })
-      turn.setAlarm({ schedule: 'in 2 hours', wake_message: 'tea' })
-      turn.setAlarm({ schedule: 'every day at 8:30', wake_message: 'stretch' })
-      await turn.createIntent({
+      turn.schedule('nudge', { in: 600, cancelOnReply: true })
+      commands.setAlarm(turn, { schedule: 'in 2 hours', wake_message: 'tea' })
+      commands.setAlarm(turn, { schedule: 'every day at 8:30', wake_message: 'stretch' })
+      await commands.createIntent(turn, {
         ...{ intent_name: 'look', trigger_type: 'interval', action_context: 'look' },
         trigger_schedule: { interval_minutes: 180 },
       })
-      turn.createWork({ task: 'tidy', agent_type: 'reporting', frequency: 'daily at 6pm' })
+      commands.createWork(turn, {
+        task: 'tidy',
+        agent_type: 'reporting',
+        frequency: 'daily at 6pm',
+      })
     }
     await say()
-    asked = (turn) => turn.followUp('nudge', { inSeconds: 600 })
+    asked = (turn) => turn.schedule('nudge', { in: 600, cancelOnReply: true })
     await say()
     asked = () => undefined
     const before = plans.filter(({ kind }) => kind !== 'follow_up')

@@ -23,6 +23,7 @@ import type { Channel } from '../../src/kernel/channel.ts'
 import { Engine, type EngineOptions } from '../../src/kernel/engine.ts'
 import type { Moment, TestSignals } from '../../src/kernel/service.ts'
 import { databaseEnv } from '../setup/stores.ts'
+import { anyCall } from '../setup/worlds.ts'
 
 export const START = Date.UTC(2026, 0, 1)
 const POLICY = { autonomy: true, maxConsecutive: 3, cooldownMs: 15_000 }
@@ -193,7 +194,7 @@ export async function openHouse(database: string): Promise<House> {
   return {
     app,
     recorder,
-    call: callsOf(app).call as House['call'],
+    call: anyCall(callsOf(app)) as House['call'],
     now: () => now,
     sleep: (ms) => {
       now += ms
@@ -259,7 +260,7 @@ function botOf(recorder: Recorder, now: () => number): AgentFunction {
     const slot =
       payload.timer_id ?? `${payload.alarm_id ?? payload.intent_id} ${payload.scheduled_for}`
     const did = recorder.run(slot, key, now())
-    if (did === 'say') turn.reply(slot)
+    if (did === 'say') turn.say(slot)
     if (did === 'fail') throw new RetryableError({ message: 'not now' })
     if (did === 'terminal') throw new TerminalError('never')
   }

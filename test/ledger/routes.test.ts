@@ -22,7 +22,7 @@ eachStore('the ledger', (store) => {
         const { wake_message = '' } = turn.event.payload as { wake_message?: string }
         if (turn.event.type === 'intent' && failing-- > 0) throw new TerminalError('no luck')
         if (wake_message === 'fail') throw new RetryableError({ message: 'no luck' })
-        if (wake_message === 'speak' || turn.event.type === 'timer') turn.reply('hello')
+        if (wake_message === 'speak' || turn.event.type === 'timer') turn.say('hello')
       },
     },
   })

@@ -1,5 +1,7 @@
 /** Limits up to 100 are exact, what is cancelled frees its place at once, and the notice tells the number that was reached (invariant 15). */
+
 import { expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { AgentFunction } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { eachStore } from '../setup/stores.ts'
@@ -10,12 +12,16 @@ const DAY_S = 86_400
 /** Sets as many as it may in each fire; the message begins the chain. */
 const filling: AgentFunction = (turn) => {
   if (turn.event.type === 'user_message') {
-    turn.setAlarm({ delay_seconds: 1, wake_message: 'fill', conversation_id: 't' })
+    commands.setAlarm(turn, { delay_seconds: 1, wake_message: 'fill', conversation_id: 't' })
     return
   }
   try {
     for (let n = 0; n < 150; n++)
-      turn.setAlarm({ delay_seconds: DAY_S, wake_message: String(n), conversation_id: 't' })
+      commands.setAlarm(turn, {
+        delay_seconds: DAY_S,
+        wake_message: String(n),
+        conversation_id: 't',
+      })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
   }
@@ -23,7 +29,7 @@ const filling: AgentFunction = (turn) => {
 
 /** Each fire sets the next, a second later. */
 const ticking: AgentFunction = (turn) => {
-  turn.setAlarm({ delay_seconds: 1, wake_message: 'x', conversation_id: 't' })
+  commands.setAlarm(turn, { delay_seconds: 1, wake_message: 'x', conversation_id: 't' })
 }
 
 const waiting = async (w: World) =>

@@ -1,5 +1,7 @@
 /** Runaways: an agent whose fires set more fires is stopped by depth and by budget, recorded, and told once. */
+
 import { expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { AgentFunction } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { house } from '../sessions/house.ts'
@@ -13,7 +15,7 @@ const DAY = 86_400_000
 /** Each fire sets two more. */
 const doubling: AgentFunction = (turn) => {
   for (const half of ['a', 'b'])
-    turn.setAlarm({
+    commands.setAlarm(turn, {
       delay_seconds: 1,
       wake_message: half,
       conversation_id: `${turn.event.seq}${half}`,
@@ -22,23 +24,23 @@ const doubling: AgentFunction = (turn) => {
 
 /** Sets itself anew with each fire, and says so. */
 const daily: AgentFunction = (turn) => {
-  turn.setAlarm({ delay_seconds: 86_400, wake_message: 'again' })
-  if (turn.event.type === 'alarm') turn.reply('good morning')
+  commands.setAlarm(turn, { delay_seconds: 86_400, wake_message: 'again' })
+  if (turn.event.type === 'alarm') turn.say('good morning')
 }
 
 /** Asks, hears no, and goes on. */
 const polite: AgentFunction = (turn) => {
   try {
-    turn.followUp(`next ${turn.event.seq}`, { inSeconds: 1 })
+    turn.schedule(`next ${turn.event.seq}`, { in: 1, cancelOnReply: true })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    turn.reply(`refused: ${error.code} ${error.message}`)
+    turn.say(`refused: ${error.code} ${error.message}`)
   }
 }
 
 const thrifty: AgentFunction = (turn) => {
   turn.spent({ tokens: 1000, usd: 0.4 })
-  turn.reply(turn.event.type)
+  turn.say(turn.event.type)
 }
 
 /** Asks anew whenever nobody has answered. */
@@ -50,7 +52,7 @@ const nagging: AgentFunction = (turn) => {
 const greedy: AgentFunction = (turn) => {
   if (turn.event.type === 'intent')
     for (let n = 0; n < 10; n++)
-      turn.setAlarm({ delay_seconds: DAY / SECOND, wake_message: String(n) })
+      commands.setAlarm(turn, { delay_seconds: DAY / SECOND, wake_message: String(n) })
 }
 
 const agents = { doubling, daily, polite, thrifty, nagging, greedy }

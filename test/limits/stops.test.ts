@@ -96,7 +96,7 @@ const bot: AgentFunction = async (turn) => {
     await new Promise<void>((go) => {
       waiting.push({ signal: turn.signal, go })
     })
-  turn.reply(`heard ${wake_message ?? text ?? turn.event.type}`)
+  turn.say(`heard ${wake_message ?? text ?? turn.event.type}`)
 }
 
 eachStore('the switch', (store) => {

@@ -15,9 +15,9 @@ eachStore('over MCP', (store) => {
     const w = await world(store, {
       bot: (turn) => {
         const { text } = turn.event.payload as { text?: string }
-        if (turn.event.type === 'alarm') turn.reply('It is time.')
+        if (turn.event.type === 'alarm') turn.say('It is time.')
         else if (text === 'send it') turn.ask('Really?', { options: ['Yes', 'No'] })
-        else if (text !== undefined) turn.reply(`You said ${text}.`)
+        else if (text !== undefined) turn.say(`You said ${text}.`)
       },
     })
     const { call } = await connect(

@@ -25,7 +25,7 @@ import { setTimeout } from 'node:timers/promises'
 import { agent } from 'wakeful'
 export default { agents: { slow: agent(async (turn) => {
   await setTimeout(500)
-  turn.reply('done')
+  turn.say('done')
 }) } }
 `
 

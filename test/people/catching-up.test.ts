@@ -25,7 +25,7 @@ eachStore('catching up', (store) => {
           if (payload.text === 'fail') throw new Error('not now')
           if (payload.label === 'busy')
             await app.call('post_message', { session_key: turn.session.key, text: 'fail' })
-          turn.reply('ok')
+          turn.say('ok')
         }),
       },
       work: { report: async (run) => ({ title: run.task, content: `missed ${run.missedCount}` }) },
@@ -74,8 +74,13 @@ eachStore('catching up', (store) => {
 
   it('whoever wants each of twenty days gets one message, also from an intent; a slot that is not late comes by itself', async () => {
     const { app, heard, away } = await open()
-    const daily = { kind: 'cron', cron_expr: '0 9 * * *', wake_message: 'x', agent_id: 'bot' }
-    const all = { catch_up: 'all', conversation_id: 'main' }
+    const daily = {
+      kind: 'cron',
+      cron_expr: '0 9 * * *',
+      wake_message: 'x',
+      agent_id: 'bot',
+    } as const
+    const all = { catch_up: 'all' as const, conversation_id: 'main' }
     const { id } = (await app.call('set_alarm', { ...daily, ...all, label: 'pill' })) as Loose
     await app.call('create_intent', {
       ...{ user_id: 'local', intent_name: 'water', trigger_type: 'cron', agent_id: 'bot' },
@@ -114,7 +119,7 @@ eachStore('catching up', (store) => {
     const ids: Record<string, string> = {}
     for (const label of ['a', 'b', 'c', 'busy']) {
       const late = { delay_seconds: label === 'busy' ? 8 * 3600 - 60 : 600 }
-      const alarm = { kind: 'once', label, wake_message: label, ...late, ...thread }
+      const alarm = { kind: 'once' as const, label, wake_message: label, ...late, ...thread }
       ids[label] = ((await app.call('set_alarm', alarm)) as Loose).id
     }
     const intent = (await app.call('create_intent', {
@@ -131,7 +136,7 @@ eachStore('catching up', (store) => {
       return Object.fromEntries(late.map((slot: Loose) => [slot.trigger.name, slot.outcome]))
     }
     expect(await told()).toEqual({ a: 'deferred', b: 'deferred', c: 'deferred', d: 'deferred' })
-    await app.call('cancel_alarm', { id: ids.a })
+    await app.call('cancel_alarm', { id: ids.a ?? '' })
     await app.call('delete_intent', { id: intent.id })
     const after = { a: 'cancelled', b: 'deferred', c: 'deferred', d: 'cancelled' }
     expect(await told()).toEqual(after)

@@ -13,11 +13,11 @@ eachStore('preferences', (store) => {
     runs++
     const payload = (turn.event.payload ?? {}) as Loose
     if (turn.event.type === 'digest') {
-      turn.reply(`digest: ${payload.items.map(({ name }: Loose) => name).join(', ')}`)
+      turn.say(`digest: ${payload.items.map(({ name }: Loose) => name).join(', ')}`)
       return
     }
     const deferred = payload.deferred === undefined ? '' : ` (deferred: ${payload.deferred.rule})`
-    turn.reply(
+    turn.say(
       `${payload.wake_message ?? payload.intent_name ?? payload.timer_id ?? payload.text}${deferred}`,
     )
   }

@@ -9,6 +9,7 @@ import { testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
+import { anyCall } from '../setup/worlds.ts'
 
 const ZONE = 'America/New_York'
 const HOUR = 3_600_000
@@ -27,7 +28,7 @@ eachStore('a fortnight', (store) => {
           const names = payload.items?.map(({ name }: Loose) => name).join(' + ')
           const name =
             names ?? payload.label ?? payload.intent_name ?? payload.timer_id ?? payload.text
-          turn.reply(`${turn.event.type}: ${name}${rule}${missed}`)
+          turn.say(`${turn.event.type}: ${name}${rule}${missed}`)
         }),
       },
       work: { report: async (run) => ({ title: run.task, content: 'x' }) },
@@ -35,7 +36,7 @@ eachStore('a fortnight', (store) => {
     })
     afterEachTest(() => app.stop())
     const call = (name: string, args: object) =>
-      app.call(name, args as Record<string, unknown>, { actAs: 'ann' }) as Promise<Loose>
+      anyCall(app)(name, args, { actAs: 'ann' }) as Promise<Loose>
     const at = (local: string) =>
       new Date(`${local}:00${local < '2026-11-01T02' ? '-04:00' : '-05:00'}`)
     const away = async (until: Date) => {

@@ -1,6 +1,8 @@
 /** Word of what was done, a person's clock, and preferences said in words: each as somebody meets it in a conversation. */
+
 import { expect, it } from 'vitest'
 import { companion } from '../../packages/companion/src/companion.ts'
+import * as commands from '../../src/agents/commands.ts'
 import { agent } from '../../src/agents/function.ts'
 import { testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
@@ -21,7 +23,7 @@ eachStore('words and clocks', (store) => {
         maker: agent((turn) => {
           const { text = '' } = (turn.event.payload ?? {}) as Loose
           if (turn.event.type !== 'user_message') return
-          turn.createWork({
+          commands.createWork(turn, {
             task: 'count',
             agent_type: 'count',
             frequency: '@every 1h',
@@ -141,7 +143,7 @@ eachStore('words and clocks', (store) => {
   it('quiet hours for every day replace those for every day and say so; windows of single days stay and are told', async () => {
     const { app, say } = await open()
     const key = 'fay:companion:t'
-    const saturday = { days: ['sat'], from: '13:00', to: '15:00' }
+    const saturday = { days: ['sat' as const], from: '13:00', to: '15:00' }
     await app.call('set_preferences', {
       ...{ user_id: 'fay', quiet_hours: [{ from: '23:00', to: '08:00' }, saturday] },
     })

@@ -35,8 +35,8 @@ export default {
       // Holds until the test removes the file, or creates none at all.
       while (text === 'hold' && existsSync(hold)) await pause(5)
       turn.state.count = Number(turn.state.count ?? 0) + 1
-      turn.reply(`${turn.event.type} ${turn.event.seq}`)
-      if (text === 'nudge') turn.followUp('nudge', { inSeconds: 1 })
+      turn.say(`${turn.event.type} ${turn.event.seq}`)
+      if (text === 'nudge') turn.schedule('nudge', { in: 1, cancelOnReply: true })
       mark('end', turn)
     }),
   },

@@ -5,7 +5,7 @@ const bot = agent((turn) => {
   const { items, wake_message, intent_name, timer_id } = turn.event.payload
   const told =
     items === undefined ? [wake_message ?? intent_name ?? timer_id] : items.map(({ name }) => name)
-  turn.reply(told.join('\n'))
+  turn.say(told.join('\n'))
 })
 
 export default { agents: { bot, one: bot, two: bot, three: bot } }

@@ -6,7 +6,8 @@ export default {
     bot: agent((turn) => {
       if (turn.event.type !== 'user_message') return
       const { text } = turn.event.payload
-      turn.promise(text, { fire_at: '2090-01-01T00:00:00Z', label: text })
+      turn.say(text)
+      turn.schedule(text, { at: '2090-01-01T00:00:00Z' })
     }),
   },
 }

@@ -10,7 +10,7 @@ export default {
   agents: {
     wild: agent((turn) => {
       for (const half of ['a', 'b'])
-        turn.setAlarm({ delay_seconds: 0.05, wake_message: half, conversation_id: '' })
+        turn.schedule(`${turn.event.id} ${half}`, { in: 0.05, thread: 'fresh' })
     }),
     slow: agent(
       (turn) =>
@@ -23,6 +23,6 @@ export default {
         }),
       { timeoutMs: 600_000 },
     ),
-    bot: agent((turn) => turn.reply('here')),
+    bot: agent((turn) => turn.say('here')),
   },
 }

@@ -1,8 +1,14 @@
-/** `/v1/schedules`: one suite over all four kinds, over HTTP and in the library. */
-import { beforeEach, expect, it } from 'vitest'
+/** `/v1/schedules`: one suite over all four kinds, over HTTP, in the library, on the command line and over MCP. */
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { CommanderError } from 'commander'
+import { beforeEach, expect, it, vi } from 'vitest'
+import { resourceCommands } from '../../packages/cli/src/resource.ts'
+import { WakefulError } from '../../packages/client/src/index.ts'
 import { localActor } from '../../src/api/callers/local.ts'
 import { callByName } from '../../src/app/operations.ts'
-import { Refusal } from '../../src/core/errors.ts'
+import { ERRORS, Refusal } from '../../src/core/errors.ts'
+import { TOOLS } from '../../src/mcp/tools.ts'
+import { connect } from '../mcp/stage.ts'
 import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
 import { eachStore } from '../setup/stores.ts'
 
@@ -63,12 +69,64 @@ function inLibrary(s: Stage): Call {
       return { status: 200, body: body as Row }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const status = { not_found: 404, conflict: 409, rule: 400, shape: 422 } as Record<
-        string,
-        number
-      >
-      return { status: status[error.code] ?? 500, body: { errors: error.errors } }
+      return { status: ERRORS[error.code].status, body: { errors: error.errors } }
     }
+  }
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  ...{ put_schedule: 'set', list_schedules: 'list', update_schedule: 'change' },
+  ...{ pause_schedule: 'pause', resume_schedule: 'resume' },
+  ...{ run_schedule: 'run', delete_schedule: 'cancel' },
+}
+const FLAGS: Readonly<Record<string, string>> = {
+  ...{ user_id: 'user', agent_id: 'agent', thread_id: 'thread' },
+}
+
+/** As somebody types it; the answer as `--json` prints it. */
+function onCommandLine(s: Stage): Call {
+  return async (operation, { name, ref, ...rest } = {}) => {
+    const flags = Object.entries(rest).flatMap(([field, value]) => {
+      if (value === undefined || value === null || value === false) return []
+      const flag = `--${FLAGS[field] ?? field.replaceAll('_', '-')}`
+      if (value === true) return [flag]
+      return [flag, typeof value === 'object' ? JSON.stringify(value) : String(value)]
+    })
+    const about = [name ?? ref].flatMap((each) => (each === undefined ? [] : [String(each)]))
+    const words = [VERBS[operation] ?? '', ...flags, '--json', '--url', s.url, '--', ...about]
+    const printed: string[] = []
+    const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+      printed.push(String(text))
+      return true
+    })
+    try {
+      const command = resourceCommands().find((each) => each.name() === 'schedule')
+      for (const each of command?.commands ?? [])
+        each.exitOverride().configureOutput({ writeErr: () => undefined })
+      await command?.parseAsync(words, { from: 'user' })
+      return { status: 200, body: JSON.parse(printed.join('')) }
+    } catch (error) {
+      if (error instanceof WakefulError)
+        return { status: error.status, body: { errors: error.errors } }
+      // An unknown flag is known before anybody is asked.
+      if (!(error instanceof CommanderError)) throw error
+      return { status: ERRORS.shape.status, body: { errors: [error.message] } }
+    } finally {
+      out.mockRestore()
+    }
+  }
+}
+
+function overMcp(s: Stage): Call {
+  const connected = connect(new StreamableHTTPClientTransport(new URL(`${s.url}/mcp?tools=all`)))
+  return async (operation, args = {}) => {
+    const { call } = await connected
+    const tool = TOOLS.find((row) => row.operation === operation)?.name ?? operation
+    const given = Object.entries(args).filter(([, value]) => value !== undefined)
+    const { data, problem } = await call(tool, Object.fromEntries(given))
+    return problem === undefined
+      ? { status: 200, body: data as Row }
+      : { status: problem.status, body: { errors: problem.errors } }
   }
 }
 
@@ -107,6 +165,8 @@ eachStore('schedules', (store) => {
   for (const [surface, callOf] of [
     ['over HTTP', overHttp],
     ['in the library', inLibrary],
+    ['on the command line', onCommandLine],
+    ['over MCP', overMcp],
   ] as const) {
     it(`${surface}: setting twice is one schedule, and all kinds stand in one list`, async () => {
       const s = shared()

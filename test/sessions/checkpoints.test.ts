@@ -14,12 +14,12 @@ eachStore('checkpoints', (store) => {
         const { timer_id: id } = turn.event.payload as { timer_id?: string }
         if (id === undefined) {
           turn.state.count = 1
-          turn.followUp('quiet', { inSeconds: 60 })
-          turn.followUp('counts', { inSeconds: 120 })
-          turn.followUp('speaks', { inSeconds: 180 })
+          turn.schedule('quiet', { in: 60, cancelOnReply: true })
+          turn.schedule('counts', { in: 120, cancelOnReply: true })
+          turn.schedule('speaks', { in: 180, cancelOnReply: true })
         }
         if (id === 'counts') turn.state.count = 2
-        if (id === 'speaks') turn.reply('still here')
+        if (id === 'speaks') turn.say('still here')
       },
     })
     await w.say(KEY, 'go')

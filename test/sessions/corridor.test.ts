@@ -51,8 +51,8 @@ eachStore('the corridor', (store) => {
     const w = await world(store, {
       bot: (turn) => {
         turn.state.count = Number(turn.state.count ?? 0) + 1
-        turn.reply(`count ${turn.state.count}`)
-        turn.followUp('nudge', { inSeconds: 600, payload: { why: 'quiet' } })
+        turn.say(`count ${turn.state.count}`)
+        turn.schedule('nudge', { in: 600, data: { why: 'quiet' }, cancelOnReply: true })
       },
     })
     await w.say(KEY, 'hello')
@@ -100,11 +100,11 @@ eachStore('the corridor', (store) => {
     const at: number[] = []
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.seq > 1) return turn.reply('fine again')
+        if (turn.event.seq > 1) return turn.say('fine again')
         at.push(w.now().getTime())
         turn.state.broken = true
-        turn.reply('never sent')
-        turn.followUp('never', { inSeconds: 1 })
+        turn.say('never sent')
+        turn.schedule('never', { in: 1, cancelOnReply: true })
         throw new Error('no luck')
       },
     })
@@ -182,8 +182,8 @@ eachStore('the corridor', (store) => {
   it('invariant 8: a user message cancels pending timers before its turn, and resets the counters', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.type === 'timer') turn.reply('still there?')
-        turn.followUp('nudge', { inSeconds: 60 })
+        if (turn.event.type === 'timer') turn.say('still there?')
+        turn.schedule('nudge', { in: 60, cancelOnReply: true })
       },
     })
     await w.say(KEY, 'hello')
@@ -203,7 +203,7 @@ eachStore('the corridor', (store) => {
       bot: async (turn) => {
         if (turn.event.seq === 1) {
           await w.say(KEY, 'impatient')
-          turn.followUp('nudge', { inSeconds: 1 })
+          turn.schedule('nudge', { in: 1, cancelOnReply: true })
         }
       },
     })
@@ -217,11 +217,11 @@ eachStore('the corridor', (store) => {
     const w = await world(store, {
       bot: (turn) => {
         if (turn.event.type === 'user_message') {
-          turn.followUp('a', { inSeconds: 10, payload: { n: 1 } })
-          turn.followUp('a', { inSeconds: 20, payload: { n: 2 } })
-          turn.followUp('b', { at: new Date(w.now().getTime() - 5000) })
-          turn.followUp('c', { inSeconds: 5 })
-          turn.cancelFollowUp('c')
+          turn.schedule('a', { in: 10, data: { n: 1 }, cancelOnReply: true })
+          turn.schedule('a', { in: 20, data: { n: 2 }, cancelOnReply: true })
+          turn.schedule('b', { in: 0, cancelOnReply: true })
+          turn.schedule('c', { in: 5, cancelOnReply: true })
+          turn.cancel('c')
         }
       },
     })
@@ -233,7 +233,7 @@ eachStore('the corridor', (store) => {
     expect(events.map((e) => e.payload)).toEqual([
       '{"text":"go"}',
       '{"timer_id":"b"}',
-      '{"timer_id":"a","payload":{"n":2}}',
+      '{"timer_id":"a","payload":{"data":{"n":2}}}',
     ])
     expect((events[2]?.created_at.getTime() ?? 0) - (events[0]?.created_at.getTime() ?? 0)).toBe(
       20_000,
@@ -243,8 +243,8 @@ eachStore('the corridor', (store) => {
   it('rule 12: two intended identical messages both go out', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        turn.reply('ding')
-        turn.reply('ding')
+        turn.say('ding')
+        turn.say('ding')
       },
     })
     await w.say(KEY, 'ring twice')
@@ -284,8 +284,8 @@ eachStore('the corridor', (store) => {
       store,
       {
         bot: (turn) => {
-          turn.reply('hello')
-          turn.followUp('nudge', { inSeconds: 1 })
+          turn.say('hello')
+          turn.schedule('nudge', { in: 1, cancelOnReply: true })
         },
       },
       { env: { AUTONOMY_ENABLED: 'false' } },
@@ -312,7 +312,7 @@ eachStore('the corridor', (store) => {
         ring.self = ring
         turn.state = ring
       },
-      bot: (turn) => turn.reply('alive'),
+      bot: (turn) => turn.say('alive'),
     })
     for (const name of ['hang', 'exit', 'rubbish', 'loop', 'bot'])
       await w.say(`ann:${name}:t`, 'hi')

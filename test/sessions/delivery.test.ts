@@ -12,10 +12,10 @@ const CHUNK = 'x'.repeat(30 * 1024)
 
 eachStore('delivery', (store) => {
   const at = live(store, {
-    echo: (turn) => turn.reply(String((turn.event.payload as { text?: string }).text)),
+    echo: (turn) => turn.say(String((turn.event.payload as { text?: string }).text)),
     // About 3 MiB for each message: more than the kernel's buffers take for a reader that sleeps.
     flood: (turn) => {
-      for (let n = 0; n < 100; n++) turn.reply(`${turn.event.seq}.${n} ${CHUNK}`)
+      for (let n = 0; n < 100; n++) turn.say(`${turn.event.seq}.${n} ${CHUNK}`)
     },
   })
   const open = (key: string, query = '') => Client.open(at().url, key, query)
@@ -143,10 +143,10 @@ describe('two processes on one PostgreSQL', () => {
   /** With polls this long, only NOTIFY can be what made it fast. */
   const SLOW = { TIMER_POLL_INTERVAL_MS: '60000', EFFECT_POLL_INTERVAL_MS: '60000' }
   const bot = (turn: Turn) => {
-    turn.reply(turn.event.type)
-    if (turn.event.type === 'user_message') turn.followUp('n', { inSeconds: 0.05 })
+    turn.say(turn.event.type)
+    if (turn.event.type === 'user_message') turn.schedule('n', { in: 0.05, cancelOnReply: true })
   }
-  const echo = (turn: Turn) => turn.reply(String((turn.event.payload as { text?: string }).text))
+  const echo = (turn: Turn) => turn.say(String((turn.event.payload as { text?: string }).text))
   const open = async (services: string, database: string) => {
     const app = await openLive(database, { bot, echo }, { ...SLOW, WAKEFUL_SERVICES: services })
     apps.push(app)
@@ -212,7 +212,7 @@ eachStore('a user who speaks as a timer fires', (store: StoreUnderTest) => {
   it('200 times in the same instant: either order, never both outcomes, counters right', async () => {
     const w = await world(store, {
       bot: (turn) => {
-        if (turn.event.type === 'timer') turn.reply('still there?')
+        if (turn.event.type === 'timer') turn.say('still there?')
       },
     })
     const url = await w.listen()

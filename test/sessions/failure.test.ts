@@ -1,6 +1,8 @@
 /** Rule 43: a turn over a person's message always ends in a message to that person. */
+
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import * as commands from '../../src/agents/commands.ts'
 import { type AgentFunction, agent, type FunctionAgentOptions } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { failureOf } from '../../src/kernel/run.ts'
@@ -69,7 +71,7 @@ eachStore('a turn that fails for good', (store) => {
 
   it('says what onFailure replies; silence or an error of it leaves the text in place', async () => {
     const onFailure: FunctionAgentOptions['onFailure'] = (turn, error) =>
-      turn.reply(`Failed: ${(error as Error).message}`)
+      turn.say(`Failed: ${(error as Error).message}`)
     expect(await answersOf(fails, { onFailure })).toMatchObject({
       said: ['Failed: the model is down'],
     })
@@ -89,7 +91,7 @@ eachStore('a turn that fails for good', (store) => {
     const w = await world(store, {
       bot(turn) {
         if (turn.event.seq === 1) throw new TypeError('x')
-        turn.reply('here')
+        turn.say('here')
       },
     })
     await w.say(KEY, 'one')
@@ -122,29 +124,29 @@ eachStore('what a turn does not await', (store) => {
 
   it('is done before the commit', async () => {
     const forgets: AgentFunction = (turn) => {
-      void turn.createIntent(INTENT)
-      turn.reply('Every day at nine.')
+      void commands.createIntent(turn, INTENT)
+      turn.say('Every day at nine.')
     }
     expect(await lived(forgets)).toEqual({ said: ['Every day at nine.'], intents: 1 })
   })
 
   it('fails the turn where it was refused', async () => {
     const forgets: AgentFunction = async (turn) => {
-      void turn.createIntent({} as never)
+      void commands.createIntent(turn, {} as never)
       // Long enough for Node to call the rejection unhandled.
       await new Promise((next) => setImmediate(next))
-      turn.reply('Done.')
+      turn.say('Done.')
     }
     expect(await lived(forgets)).toEqual({ said: [DEFAULT], intents: 0 })
   })
 
   it('leaves a refusal that the agent caught to the agent', async () => {
     const catches: AgentFunction = async (turn) => {
-      await turn.createIntent({} as never).catch(() => turn.reply('That is not possible.'))
+      await commands.createIntent(turn, {} as never).catch(() => turn.say('That is not possible.'))
       try {
-        await turn.createIntent({} as never)
+        await commands.createIntent(turn, {} as never)
       } catch {
-        turn.reply('Neither is this.')
+        turn.say('Neither is this.')
       }
     }
     const said = ['That is not possible.', 'Neither is this.']

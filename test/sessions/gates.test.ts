@@ -10,19 +10,19 @@ eachStore('the gates', (store) => {
   const at = house(store, {
     // Nudges every 20 s, for ever, unless the user speaks.
     nag: (turn) => {
-      turn.reply(turn.event.type === 'timer' ? 'still there?' : 'hello')
-      turn.followUp('nudge', { inSeconds: 20 })
+      turn.say(turn.event.type === 'timer' ? 'still there?' : 'hello')
+      turn.schedule('nudge', { in: 20, cancelOnReply: true })
     },
     // Says two things on each wake-up.
     twice: (turn) => {
       if (turn.event.type === 'user_message') {
-        turn.followUp('wake', { inSeconds: 60 })
+        turn.schedule('wake', { in: 60, cancelOnReply: true })
         return
       }
-      turn.reply('one')
-      turn.reply('two')
+      turn.say('one')
+      turn.say('two')
     },
-    eager: (turn) => turn.reply(`result ${turn.event.seq}`),
+    eager: (turn) => turn.say(`result ${turn.event.seq}`),
   })
 
   const say = (key: string, text = 'hi') =>

@@ -10,7 +10,7 @@ import { Client } from './live.ts'
 const KEY = 'ann:bot:t'
 
 eachStore('messages over sockets', (store) => {
-  const at = sharedStage(store, { agents: { bot: (turn) => turn.reply('hello') } })
+  const at = sharedStage(store, { agents: { bot: (turn) => turn.say('hello') } })
   const effects = async (): Promise<Loose[]> =>
     (await at().call('GET', `/v1/sessions/${KEY}/effects`)).body.data
   const deliveries = async (result: string) => {

@@ -9,7 +9,7 @@ import { Client, live } from './live.ts'
 eachStore('hints', (store) => {
   const at = live(
     store,
-    { bot: (turn) => turn.reply(turn.event.type) },
+    { bot: (turn) => turn.say(turn.event.type) },
     { TIMER_POLL_INTERVAL_MS: '60000', EFFECT_POLL_INTERVAL_MS: '60000' },
   )
   const open = (key: string) => Client.open(at().url, key, '?events=1')

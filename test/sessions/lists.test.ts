@@ -11,8 +11,8 @@ eachStore('lists of sessions', (store) => {
   const at = house(store, {
     bot: (turn) => {
       if (turn.event.type !== 'user_message') return
-      turn.reply('a')
-      turn.followUp('later', { inSeconds: 3600, payload: { n: 1 } })
+      turn.say('a')
+      turn.schedule('later', { in: 3600, data: { n: 1 }, cancelOnReply: true })
     },
     mute: () => undefined,
     broken: () => {
@@ -51,7 +51,7 @@ eachStore('lists of sessions', (store) => {
       session_key: key,
       timer_id: 'later',
       fire_at: expect.stringMatching(INSTANT),
-      payload: { n: 1 },
+      payload: { data: { n: 1 } },
       status: 'pending',
       created_at: expect.stringMatching(INSTANT),
       updated_at: expect.stringMatching(INSTANT),
@@ -86,7 +86,11 @@ eachStore('lists of sessions', (store) => {
       {
         ...effect,
         type: 'schedule_timer',
-        payload: { timer_id: 'later', fire_at: head.timers[0].fire_at, payload: { n: 1 } },
+        payload: {
+          timer_id: 'later',
+          fire_at: head.timers[0].fire_at,
+          payload: { data: { n: 1 } },
+        },
         status: 'completed',
       },
     ])

@@ -13,7 +13,7 @@ const AS = { 'wakeful-act-as': ANN }
 
 eachStore('names', (store) => {
   const at = sharedStage(store, {
-    agents: { [BOT]: (turn) => turn.reply(`hello ${turn.session.userId}`), bot: () => undefined },
+    agents: { [BOT]: (turn) => turn.say(`hello ${turn.session.userId}`), bot: () => undefined },
     work: { 'acme/report': async () => ({ title: 'done', content: 'all of it' }) },
   })
   const path = (rest = '', key = KEY) => `/v1/sessions/${encodeURIComponent(key)}${rest}`

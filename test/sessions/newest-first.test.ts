@@ -9,8 +9,8 @@ const EVENTS = 7
 eachStore('a session from its end', (store) => {
   const at = house(store, {
     bot: (turn) => {
-      turn.reply('a')
-      turn.reply('b')
+      turn.say('a')
+      turn.say('b')
     },
   })
   const key = 'ann:bot:long'

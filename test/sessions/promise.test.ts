@@ -1,5 +1,7 @@
 /** A promise: what is said and the alarm that keeps it are one wish, so that neither comes without the other (invariant 3). */
+
 import { beforeEach, expect, it } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { Refusal } from '../../src/core/errors.ts'
 import { type Row, sharedStage } from '../setup/listening-app.ts'
@@ -37,7 +39,7 @@ eachStore('promises', (store) => {
     let id = ''
     act = (turn) => {
       if (turn.event.type === 'alarm') woken.push(turn.event.payload as Row)
-      else id = turn.promise(SAID, { schedule: 'tomorrow at 9am', payload: { n: 1 } })
+      else id = commands.promise(turn, SAID, { schedule: 'tomorrow at 9am', payload: { n: 1 } })
     }
     await say()
     expect(await messages()).toEqual([SAID])
@@ -57,12 +59,12 @@ eachStore('promises', (store) => {
     let refusal: unknown
     act = (turn) => {
       try {
-        turn.promise(SAID, { schedule: 'every other blue moon' })
+        commands.promise(turn, SAID, { schedule: 'every other blue moon' })
       } catch (error) {
         refusal = error
       }
-      expect(() => turn.promise(' ', { delay_seconds: 5 })).toThrow('not blank')
-      expect(() => turn.promise(SAID, {})).toThrow('exactly one of fire_at')
+      expect(() => commands.promise(turn, ' ', { delay_seconds: 5 })).toThrow('not blank')
+      expect(() => commands.promise(turn, SAID, {})).toThrow('exactly one of fire_at')
     }
     await say()
     expect(refusal).toBeInstanceOf(Refusal)
@@ -73,8 +75,8 @@ eachStore('promises', (store) => {
   it('an alarm that the commit refuses takes the message with it, and the turn says why', async () => {
     const s = shared()
     act = (turn) => {
-      turn.reply('first')
-      turn.promise(SAID, { cron_expr: '* * * * * until 2026-01-01T00:30:00Z' })
+      turn.say('first')
+      commands.promise(turn, SAID, { cron_expr: '* * * * * until 2026-01-01T00:30:00Z' })
     }
     beforeCommit = () => s.sleep(HOUR)
     await say()
@@ -87,11 +89,12 @@ eachStore('promises', (store) => {
   it('rule 11: a follow-up that the gate holds back sets no alarm either; plain alarms of the turn stay', async () => {
     const s = shared()
     act = (turn) => {
-      if (turn.event.type === 'user_message') return turn.followUp('f', { inSeconds: 60 })
+      if (turn.event.type === 'user_message')
+        return turn.schedule('f', { in: 60, cancelOnReply: true })
       if (turn.event.type !== 'timer') return undefined
-      turn.promise('first', { delay_seconds: 3_600 })
-      turn.promise('second, within the cooldown', { delay_seconds: 7_200 })
-      return turn.setAlarm({ delay_seconds: 10_800, wake_message: 'plain' })
+      commands.promise(turn, 'first', { delay_seconds: 3_600 })
+      commands.promise(turn, 'second, within the cooldown', { delay_seconds: 7_200 })
+      return commands.setAlarm(turn, { delay_seconds: 10_800, wake_message: 'plain' })
     }
     await say()
     await s.advanceBy(60_000)
@@ -111,11 +114,12 @@ eachStore('promises', (store) => {
     })
     act = (turn) => {
       if (turn.event.type === 'user_message')
-        return turn.setAlarm({ fire_at: '2026-01-01T05:00:00Z', wake_message: 'w' })
-      if (turn.event.type === 'tool_result') return turn.promise('never', { delay_seconds: 9 })
+        return commands.setAlarm(turn, { fire_at: '2026-01-01T05:00:00Z', wake_message: 'w' })
+      if (turn.event.type === 'tool_result')
+        return commands.promise(turn, 'never', { delay_seconds: 9 })
       if ((turn.event.payload as Row).wake_message !== 'w') return undefined
-      turn.promise('one', { fire_at: '2026-01-03T00:00:00Z' })
-      return turn.promise('two', { fire_at: '2026-01-04T00:00:00Z' })
+      commands.promise(turn, 'one', { fire_at: '2026-01-03T00:00:00Z' })
+      return commands.promise(turn, 'two', { fire_at: '2026-01-04T00:00:00Z' })
     }
     await say()
     await s.advanceBy(90 * 60_000)

@@ -11,7 +11,7 @@ eachStore('promises', (store) => {
   const at = house(store, {
     bot: (turn) => {
       const { wake_message, timer_id } = (turn.event.payload ?? {}) as Loose
-      turn.reply(wake_message ?? timer_id ?? turn.event.type)
+      turn.say(wake_message ?? timer_id ?? turn.event.type)
     },
   })
 

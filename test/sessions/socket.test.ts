@@ -12,11 +12,11 @@ eachStore('the socket', (store) => {
   const at = live(store, {
     echo: (turn) => {
       const { text } = turn.event.payload as { text?: string }
-      turn.reply(`you said ${text}`)
+      turn.say(`you said ${text}`)
     },
     nudge: (turn) => {
-      if (turn.event.type === 'user_message') turn.followUp('n', { inSeconds: 0 })
-      else turn.reply('still there?')
+      if (turn.event.type === 'user_message') turn.schedule('n', { in: 0, cancelOnReply: true })
+      else turn.say('still there?')
     },
     mute: () => undefined,
   })

@@ -41,7 +41,7 @@ eachStore('what agents throw', (store) => {
       bot(turn) {
         const thrown = THROWN[(turn.event.payload as { text: string }).text]
         if (thrown !== undefined) throw thrown()
-        turn.reply('here')
+        turn.say('here')
       },
     })
     for (const name of names) {

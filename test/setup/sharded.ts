@@ -7,7 +7,7 @@ export const SHARDED_ALWAYS = [
   'test/alarms/lifecycle.test.ts',
   'test/api/{signals,intents-pending,work}.test.ts',
   'test/identity/walk.test.ts',
-  'test/schedules/operations.test.ts',
+  'test/schedules/{client,operations}.test.ts',
 ]
 
 /** By `npm run test:shards`: whatever is about behaviour. */

@@ -15,7 +15,7 @@ const as = (user: string) => ({ 'wakeful-act-as': user })
 
 eachStore('reach', (store) => {
   const at = sharedStage(store, {
-    agents: { bot: (turn) => turn.reply(`${turn.event.type} for ${turn.session.userId}`) },
+    agents: { bot: (turn) => turn.say(`${turn.event.type} for ${turn.session.userId}`) },
     work: { echo: async ({ task }) => ({ title: task, content: task }) },
   })
 

@@ -28,7 +28,9 @@ async function oneFullShard(store: StoreUnderTest): Promise<string> {
 
 async function live(database: string): Promise<Stage> {
   const s = await stage(database, {
-    agents: { bot: (turn) => turn.followUp('again', { inSeconds: 3600, payload: { n: '1E2' } }) },
+    agents: {
+      bot: (turn) => turn.schedule('again', { in: 3600, data: { n: '1E2' }, cancelOnReply: true }),
+    },
     work: { echo: async ({ task }) => ({ title: task, content: task }) },
   })
   for (const user of PEOPLE) {

@@ -2,6 +2,7 @@
  * Who runs the turns of a simulation. What is done at an attempt is told by its name alone, so that the checks can say afterwards what
  * it must have come to.
  */
+import * as commands from '../../src/agents/commands.ts'
 import type { WorkRun } from '../../src/agents/executor.ts'
 import type { AgentFunction } from '../../src/agents/function.ts'
 import { RetryableError, TerminalError } from '../../src/core/errors.ts'
@@ -60,11 +61,15 @@ export function botOf({ turnstile, witness }: World, mortal: Mortal): AgentFunct
     if (ends === 'gives up') throw new TerminalError('never')
     const seen = (turn.state.seen ?? []) as number[]
     turn.state.seen = [...seen, seq]
-    for (const text of says) turn.reply(text)
-    for (const [id, inSeconds] of followUps) turn.followUp(id, { inSeconds })
-    if (cancels !== null) turn.cancelFollowUp(cancels)
+    for (const text of says) turn.say(text)
+    for (const [id, inSeconds] of followUps)
+      turn.schedule(id, { in: inSeconds, cancelOnReply: true })
+    if (cancels !== null) turn.cancel(cancels)
     if (alarmInSeconds !== null && turn.event.type === 'user_message')
-      turn.setAlarm({ schedule: `in ${alarmInSeconds} seconds`, wake_message: 'as promised' })
+      commands.setAlarm(turn, {
+        schedule: `in ${alarmInSeconds} seconds`,
+        wake_message: 'as promised',
+      })
   }
 }
 

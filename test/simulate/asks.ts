@@ -1,5 +1,6 @@
 /** What the people of a simulation ask for, and what they were told. */
 import { Refusal } from '../../src/core/errors.ts'
+import { anyCall } from '../setup/worlds.ts'
 import type { Ask } from './plan.ts'
 import type { Process } from './process.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -60,7 +61,7 @@ export class Asks {
   }
 
   #tell(at: Process, user: string, name: string, args: object): void {
-    at.call(name, args, { actAs: user }).catch(() => undefined)
+    anyCall(at)(name, args, { actAs: user }).catch(() => undefined)
   }
 
   #request(user: string, ask: Ask): [name: string, args: object] | null {
@@ -95,7 +96,7 @@ export class Asks {
   #send(request: Open, at: Process): void {
     request.at = at
     request.state = 'open'
-    at.call(request.name, request.args, { actAs: request.user }).then(
+    anyCall(at)(request.name, request.args, { actAs: request.user }).then(
       (answer) => this.#answered(request, answer as Record<string, never>),
       (error: unknown) => {
         if (error instanceof Refusal && error.code !== 'unavailable') this.#over(request, 'refused')

@@ -86,7 +86,13 @@ export class Turnstile {
   storeOf(store: Store, by: Mortal): Store {
     const db = this.#gated(this.#faulty(store.db), by)
     return {
-      ...{ kind: store.kind, schema: store.schema, listen: null, pulse: new ConnectionHealth() },
+      ...{
+        kind: store.kind,
+        schema: store.schema,
+        listen: null,
+        join: null,
+        pulse: new ConnectionHealth(),
+      },
       ...{ db, engine: db, commits: db, migrations: db },
       pools: () => [],
       close: async () => undefined,

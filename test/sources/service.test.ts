@@ -56,7 +56,7 @@ async function open(w: World): Promise<Door> {
   }
 }
 
-const bot = (turn: { reply(text: string): void }) => turn.reply('look at this')
+const bot = (turn: { say(text: string): void }) => turn.say('look at this')
 
 eachStore('sources', (store) => {
   const opened = async (

@@ -78,7 +78,7 @@ it('rule 14: an alarm whose call a dead process had begun is due at once; an out
     [new Date(dying.now().getTime() + LEASE_MS)],
   )
   const made = {
-    ...{ user_id: 'ann', intent_name: 'x', trigger_type: 'interval', action_context: 'x' },
+    ...{ user_id: 'ann', intent_name: 'x', trigger_type: 'interval' as const, action_context: 'x' },
     trigger_schedule: { interval_minutes: 5 },
   }
   await dying.call('create_intent', made)

@@ -34,7 +34,7 @@ for (const pooler of ['', '?pgbouncer=true'])
   it(`a database whose defaults are others is used as any other ${pooler}`, async () => {
     // A pooler keeps only those of the first for each client.
     const url = await database(pooler === '' ? OTHERWISE : OTHERWISE.slice(0, 3))
-    const { app, call } = await openLive(`${url}${pooler}`, { bot: (turn) => turn.reply('yes') })
+    const { app, call } = await openLive(`${url}${pooler}`, { bot: (turn) => turn.say('yes') })
     try {
       const key = '/v1/sessions/ann:bot:t'
       expect((await call('POST', `${key}/messages`, { text: 'hello' })).status).toBe(202)

@@ -4,8 +4,10 @@
  * a first burst must not meet a plan that reads whole tables. So everything that the engine ran is planned here
  * for an empty database, as a connection would keep it, and no such plan may read a table without a key.
  */
+
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { FOR_MANY } from '../../src/store/statement.ts'
 import { Client } from '../sessions/live.ts'
@@ -85,22 +87,22 @@ afterAll(async () => {
 /** Sets one of everything when it is told to; is quiet about what comes of it, so that no gate closes. */
 async function busy(turn: Turn): Promise<void> {
   if (turn.event.type !== 'user_message') return
-  turn.reply('yes')
-  turn.followUp('nudge', { inSeconds: 60 })
-  await turn.setAlarm({ schedule: 'in 2 minutes', wake_message: 'up' })
-  await turn.createIntent({
+  turn.say('yes')
+  turn.schedule('nudge', { in: 60, cancelOnReply: true })
+  await commands.setAlarm(turn, { schedule: 'in 2 minutes', wake_message: 'up' })
+  await commands.createIntent(turn, {
     intent_name: 'often',
     trigger_type: 'interval',
     trigger_schedule: { interval_minutes: 60 },
     action_context: 'look',
   })
-  await turn.createIntent({
+  await commands.createIntent(turn, {
     intent_name: 'cheap',
     trigger_type: 'price',
     trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 },
     action_context: 'say so',
   })
-  turn.createWork({
+  commands.createWork(turn, {
     task: 'tidy',
     agent_type: 'chores',
     frequency: 'every 2 hours',

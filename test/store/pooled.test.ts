@@ -44,8 +44,8 @@ it('leaves no setting and no named statement on a connection, and listens to nob
 it('a conversation, a follow-up and a reminder go as they always do', async () => {
   const { app, call } = await openLive(`${await postgresDatabase(made)}?pgbouncer=true`, {
     bot(turn) {
-      turn.reply(turn.event.type)
-      if (turn.event.type === 'user_message') turn.setAlarm({ delay_seconds: 0, wake_message: 'x' })
+      turn.say(turn.event.type)
+      if (turn.event.type === 'user_message') turn.schedule('x', { in: 0 })
     },
   })
   try {

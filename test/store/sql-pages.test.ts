@@ -2,10 +2,12 @@
  * docs/sql holds the hot statements as they are sent to PostgreSQL, so that they can be pasted into psql. This test runs a small
  * scenario, captures what the engine sent, and compares. UPDATE_SQL=1 writes the pages.
  */
+
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import * as commands from '../../src/agents/commands.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { FOR_MANY } from '../../src/store/statement.ts'
 import { Client } from '../sessions/live.ts'
@@ -105,17 +107,17 @@ afterAll(async () => {
 /** Creates one trigger of each kind. */
 async function bot(turn: Turn): Promise<void> {
   if (turn.event.type !== 'user_message') return
-  turn.reply('yes')
-  turn.followUp('nudge', { inSeconds: 60 })
-  turn.followUp('nudge again', { inSeconds: 60 })
-  turn.setAlarm({ schedule: 'in 2 minutes', wake_message: 'up' })
-  await turn.createIntent({
+  turn.say('yes')
+  turn.schedule('nudge', { in: 60, cancelOnReply: true })
+  turn.schedule('nudge again', { in: 60, cancelOnReply: true })
+  commands.setAlarm(turn, { schedule: 'in 2 minutes', wake_message: 'up' })
+  await commands.createIntent(turn, {
     intent_name: 'often',
     trigger_type: 'interval',
     trigger_schedule: { interval_minutes: 60 },
     action_context: 'look',
   })
-  turn.createWork({ task: 'tidy', agent_type: 'chores', frequency: 'every 2 hours' })
+  commands.createWork(turn, { task: 'tidy', agent_type: 'chores', frequency: 'every 2 hours' })
 }
 
 /** Without the indentation of the source file; comments and line breaks stay. */

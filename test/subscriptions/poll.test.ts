@@ -35,7 +35,7 @@ async function mcp(s: Stage, mode: 'legacy' | 'auto' = 'legacy', actAs?: string)
 
 eachStore('events by polling', (store) => {
   const get = sharedStage(store, {
-    agents: { bot: (turn) => turn.reply(`said at ${turn.event.type}`) },
+    agents: { bot: (turn) => turn.say(`said at ${turn.event.type}`) },
     work: {
       echo: async (run) => ({ title: 'Echo', content: run.task }),
       broken: async () => {

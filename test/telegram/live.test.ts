@@ -8,8 +8,8 @@ import { BotApi } from './bot-api.ts'
 const CHAT = 5
 const KEY = 'ann:bot:t'
 const agents = {
-  bot: (turn: { event: { payload: unknown }; reply(text: string): void }) =>
-    turn.reply(`you said: ${(turn.event.payload as { text: string }).text}`),
+  bot: (turn: { event: { payload: unknown }; say(text: string): void }) =>
+    turn.say(`you said: ${(turn.event.payload as { text: string }).text}`),
 }
 
 const running = new Set<Live>()

@@ -32,12 +32,12 @@ let OTHER = 1100
 const agents: NonNullable<StageOptions['agents']> = {
   bot: (turn) => {
     const { text } = turn.event.payload as { text?: string }
-    if (turn.event.type === 'timer') return turn.reply('still there?')
+    if (turn.event.type === 'timer') return turn.say('still there?')
     if (text?.startsWith('count ')) {
-      for (let n = 1; n <= Number(text.slice(6)); n++) turn.reply(String(n))
-    } else if (text?.startsWith('long')) turn.reply(`${'word '.repeat(2000)}end`)
-    else turn.reply(`you said: ${text}`)
-    if (text === 'later') turn.followUp('nudge', { inSeconds: 60 })
+      for (let n = 1; n <= Number(text.slice(6)); n++) turn.say(String(n))
+    } else if (text?.startsWith('long')) turn.say(`${'word '.repeat(2000)}end`)
+    else turn.say(`you said: ${text}`)
+    if (text === 'later') turn.schedule('nudge', { in: 60, cancelOnReply: true })
   },
 }
 

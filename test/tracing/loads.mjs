@@ -6,7 +6,7 @@ import { testWakeful } from '../../dist/testing.js'
 
 const wakeful = await testWakeful({
   database: 'memory:',
-  agents: { bot: agent((turn) => turn.reply('hi')) },
+  agents: { bot: agent((turn) => turn.say('hi')) },
   env: { LOG_LEVEL: 'error', ...JSON.parse(process.argv[2] ?? '{}') },
 })
 await wakeful.call('post_message', { session_key: 'ann:bot:t', text: 'hi' })

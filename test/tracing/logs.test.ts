@@ -68,8 +68,8 @@ eachStore('log lines', (store) => {
     const hook = await receiver()
     const env = { WAKEFUL_WAKE_URL: hook.url, WAKEFUL_WAKE_TOKEN: TOKEN }
     const s = await listen(await store.database(), env, (turn) => {
-      turn.reply(PLANTED)
-      if (turn.event.type !== 'user_message') turn.reply(PLANTED)
+      turn.say(PLANTED)
+      if (turn.event.type !== 'user_message') turn.say(PLANTED)
     })
     const alarm = await s.ask('POST', '/v1/alarms', {
       ...{ kind: 'once', delay_seconds: 5, wake_message: PLANTED, agent_id: 'bot' },
@@ -116,7 +116,7 @@ eachStore('log lines', (store) => {
 
   it('tell a delivery by socket, and what was said to who asks for it', async () => {
     const env = { LOG_CONTENT: 'true', WAKEFUL_AUTH: 'open', WAKEFUL_ADMIN_KEY: '' }
-    const s = await listen(await store.database(), env, (turn) => turn.reply('aye'))
+    const s = await listen(await store.database(), env, (turn) => turn.say('aye'))
     await s.ask('POST', '/v1/sessions/ann:bot:t/messages', { text: PLANTED })
     await hear(s.url, 'ann:bot:t', () => s.advance(0))
     const [line] = s.lines().filter(({ msg }) => msg === 'delivery acknowledged')

@@ -87,7 +87,7 @@ async function eventful(s: Stage, hook: { url: string }): Promise<void> {
 }
 
 const agents = {
-  bot: (turn: { reply(text: string): void }) => turn.reply('hello'),
+  bot: (turn: { say(text: string): void }) => turn.say('hello'),
   sour: () => {
     throw new Error('no')
   },

@@ -72,7 +72,7 @@ eachStore('a trace', (store) => {
             ({ tokens }) => ({ outputTokens: tokens }),
           )
           mine.end()
-          turn.reply(answer.text)
+          turn.say(answer.text)
         },
       },
     })
@@ -134,8 +134,8 @@ eachStore('a trace', (store) => {
       agents: {
         bot: (turn) => {
           if (turn.event.type === 'user_message') {
-            turn.followUp('nudge', { inSeconds: 10 })
-            turn.setAlarm({ delay_seconds: 20, wake_message: 'later' })
+            turn.schedule('nudge', { in: 10, cancelOnReply: true })
+            turn.schedule('later', { in: 20 })
           }
         },
       },
@@ -197,7 +197,7 @@ eachStore('a trace', (store) => {
       LANGFUSE_BASE_URL: `${seen.url}/`,
       WAKEFUL_TRACE_CONTENT: 'true',
     }
-    const agents = { bot: (turn: { reply(text: string): void }) => turn.reply('aye') }
+    const agents = { bot: (turn: { say(text: string): void }) => turn.say('aye') }
     const s = await tracedStage(await store.database(), { env, agents })
     await s.call('POST', '/v1/sessions/ann:bot:t/messages', { text: SECRET_TEXT })
     await s.settle()

@@ -27,7 +27,7 @@ afterEach(() => seen.stop())
 
 const stage = async (database: string, options: StageOptions = {}): Promise<Stage> =>
   openStage(database, {
-    agents: { bot: (turn) => turn.reply('now') },
+    agents: { bot: (turn) => turn.say('now') },
     work: { echo: async (run) => ({ title: 'Echo', content: run.task }) },
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: seen.url },
     ...options,

@@ -14,7 +14,7 @@ eachStore('conditions', (store) => {
     env: { AUTONOMY_COOLDOWN_MS: '0', AUTONOMY_MAX_CONSECUTIVE: '100' },
   })
   const fresh = async () => {
-    act = (turn) => turn.reply(`about ${turn.event.payload.intent_name}`)
+    act = (turn) => turn.say(`about ${turn.event.payload.intent_name}`)
     return open()
   }
 

@@ -15,7 +15,7 @@ eachStore('intents delivered', (store) => {
         }
         if (trigger_type === undefined) return
         const { price, silent_hours, headline, title } = trigger_data
-        turn.reply(`${trigger_type}: ${price ?? silent_hours ?? headline ?? title}`)
+        turn.say(`${trigger_type}: ${price ?? silent_hours ?? headline ?? title}`)
       },
     },
   })

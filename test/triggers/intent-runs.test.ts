@@ -11,7 +11,7 @@ eachStore('intents run by Wakeful', (store) => {
   let act: (turn: Row) => unknown = () => undefined
   const open = intentsStage(store, { agents: { bot: (turn) => act(turn) } })
   const fresh = async () => {
-    act = (turn) => turn.reply('hello '.repeat(100))
+    act = (turn) => turn.say('hello '.repeat(100))
     return open()
   }
   const meters = async (i: Awaited<ReturnType<typeof fresh>>) =>
@@ -173,7 +173,7 @@ eachStore('intents run by Wakeful', (store) => {
     let failing = 'watch'
     act = (turn) => {
       if (turn.event.payload.intent_name === failing && failures-- > 0) throw new Error('no luck')
-      turn.reply('ok')
+      turn.say('ok')
     }
     const made = await i.make({ trigger_type: 'news', trigger_condition: { keywords: ['nvidia'] } })
     await i.tell({ kind: 'news', headline: 'Nvidia' })

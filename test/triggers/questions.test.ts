@@ -77,7 +77,7 @@ eachStore('questions', (store) => {
     act = (turn) => {
       if (turn.answer !== null) heard.push(turn.answer)
       else turn.ask('Send it?', { default: 'No', until: 'in 1 hour', payload: { draft: 7 } })
-      if (turn.answer !== null) turn.reply(`${turn.answer.answer} it is.`)
+      if (turn.answer !== null) turn.say(`${turn.answer.answer} it is.`)
     }
   })
   const say = async (text: string, id?: string, key = KEY) => {
@@ -221,8 +221,9 @@ eachStore('questions', (store) => {
         turn.ask('never')
         throw new Error('no luck')
       }
-      if (turn.event.type === 'user_message') return turn.followUp('f', { inSeconds: 60 })
-      turn.reply('one')
+      if (turn.event.type === 'user_message')
+        return turn.schedule('f', { in: 60, cancelOnReply: true })
+      turn.say('one')
       return turn.ask('held back by the cooldown')
     }
     await say('go')

@@ -35,7 +35,7 @@ eachStore('work', (store) => {
     agents: {
       bot: (turn) => {
         turn.state.turns = Number(turn.state.turns ?? 0) + 1
-        turn.reply('hm')
+        turn.say('hm')
       },
     },
   })

@@ -6,7 +6,7 @@ export const dynamic = 'force-dynamic'
 // Next.js loads a module again after each change in development: keep one app for the process.
 globalThis.wakefulApp ??= wakeful({
   basePath: '/wakeful',
-  agents: { echo: agent((turn) => turn.reply(`You said: ${turn.event.payload.text}`)) },
+  agents: { echo: agent((turn) => turn.say(`You said: ${turn.event.payload.text}`)) },
 }).then(async (app) => {
   await app.start()
   return app

@@ -1,5 +1,6 @@
 /** Carries out what a sentence means, through the turn's actions, and reports what was done. */
 
+import * as commands from '../../../src/agents/commands.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import { Refusal } from '../../../src/core/errors.ts'
 import { LABEL_MAX } from '../../../src/features/alarms/fields.ts'
@@ -135,7 +136,7 @@ function talkText(
 
 /** Whether this agent has nothing scheduled, so that check-ins are allowed. */
 export async function isIdle(turn: Turn, ending: string | null = null): Promise<boolean> {
-  const plans = await turn.planned()
+  const plans = await commands.planned(turn)
   return !plans.some(({ kind, id, again }) => kind !== 'follow_up' && (again || id !== ending))
 }
 
@@ -143,7 +144,7 @@ function remind(turn: Turn, reminders: readonly Reminder[], place: Place): Answe
   const { timezone } = place
   const told = reminders.map(({ phrase, parsed, what }) => {
     const label = what.slice(0, LABEL_MAX).replace(/\p{Surrogate}$/u, '')
-    turn.setAlarm({ schedule: phrase, timezone, wake_message: what, label })
+    commands.setAlarm(turn, { schedule: phrase, timezone, wake_message: what, label })
     return `I will remind you ${timeText(parsed, place)}: ${quoted(what)}${notesText(parsed)}.`
   })
   const it = reminders.length === 1 ? 'it' : 'them'
@@ -166,7 +167,7 @@ function offer(turn: Turn, { reminders, why }: Of<'offer'>, place: Place): Answe
 
 function report(turn: Turn, { phrase, parsed }: Of<'report'>, place: Place): Answer {
   const { timezone } = place
-  turn.createWork({
+  commands.createWork(turn, {
     task: phrase === null ? 'Report on what happened' : `Report ${phrase}`,
     agent_type: 'reporting',
     frequency: phrase ?? 'once',
@@ -182,7 +183,7 @@ function report(turn: Turn, { phrase, parsed }: Of<'report'>, place: Place): Ans
 const DOES = { research: 'look into', content: 'write' } as const
 
 function work(turn: Turn, { type, task, phrase, parsed }: Of<'work'>, place: Place): Answer {
-  turn.createWork({
+  commands.createWork(turn, {
     task,
     agent_type: type,
     frequency: phrase ?? 'once',
@@ -205,7 +206,7 @@ async function watch(
   if (meaning.is === 'price') {
     const { ticker, operator, value, always } = meaning
     const condition = `${ticker} is ${COMPARED[operator] ?? operator} ${value}`
-    await turn.createIntent({
+    await commands.createIntent(turn, {
       ...common,
       intent_name: condition,
       trigger_condition: { ticker, operator, value },
@@ -217,7 +218,7 @@ async function watch(
     return { text, checkIn: false }
   }
   if (meaning.is === 'silence') {
-    await turn.createIntent({
+    await commands.createIntent(turn, {
       ...common,
       intent_name: `Silent for ${meaning.span}`,
       action_type: 'check_in',
@@ -230,7 +231,7 @@ async function watch(
     }
   }
   const words = meaning.keywords.map(quoted).join(' or ')
-  await turn.createIntent({
+  await commands.createIntent(turn, {
     ...common,
     intent_name: `News on ${meaning.keywords.join(' or ')}`.slice(0, 256),
     trigger_condition: { keywords: meaning.keywords },

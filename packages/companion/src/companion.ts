@@ -40,11 +40,11 @@ async function answer(turn: Turn, mind: ModelMind | null): Promise<void> {
   turn.state.nudges = 0
   const { text: reply, checkIn } = await answerTo(turn, text, mind)
   if (!checkIn) {
-    turn.reply(reply)
+    turn.say(reply)
     return
   }
-  turn.reply(`${reply}\nIf you stay silent, I will check in after ${NUDGE_SECONDS} seconds.`)
-  turn.followUp(CHECK_IN, { inSeconds: NUDGE_SECONDS })
+  turn.say(`${reply}\nIf you stay silent, I will check in after ${NUDGE_SECONDS} seconds.`)
+  turn.schedule(CHECK_IN, { in: NUDGE_SECONDS, cancelOnReply: true })
 }
 
 async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promise<Answer> {
@@ -63,10 +63,10 @@ async function answerTo(turn: Turn, text: string, mind: ModelMind | null): Promi
 /** An event other than a user message. The gate applies to a check-in, not to a reminder, which is a promise. */
 async function speakFirst(turn: Turn, mind: ModelMind | null): Promise<void> {
   const nudges = Number(turn.state.nudges ?? 0)
-  turn.reply(await firstWords(turn, nudges, mind))
+  turn.say(await firstWords(turn, nudges, mind))
   turn.state.nudges = nudges + 1
   if (nudges + 1 >= NUDGES || !(await isIdle(turn, triggerOf(turn)))) return
-  turn.followUp(CHECK_IN, { inSeconds: NUDGE_SECONDS })
+  turn.schedule(CHECK_IN, { in: NUDGE_SECONDS, cancelOnReply: true })
 }
 
 interface Rung {

@@ -1,4 +1,5 @@
 /** Lists the user's alarms, intents or work with ids, for a model, and finds one by its id. */
+import * as commands from '../../../src/agents/commands.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import type { OwnAlarm, OwnIntent, OwnOutput, OwnWork } from '../../../src/agents/reads.ts'
 import { Refusal } from '../../../src/core/errors.ts'
@@ -21,10 +22,10 @@ export async function heldRows(turn: Turn, kind: Held): Promise<Row[]> {
   const told = <T extends { id: string }>(rows: readonly T[], say: (row: T) => string) =>
     rows.map((row) => ({ id: row.id, text: say(row) }))
   if (kind === 'alarm')
-    return told(await turn.listAlarms(), (row) => alarmText(row, at(row.next_fire_at)))
+    return told(await commands.listAlarms(turn), (row) => alarmText(row, at(row.next_fire_at)))
   if (kind === 'intent')
-    return told(await turn.listIntents(), (row) => intentText(row, at(row.next_check)))
-  return told(await turn.listWork(), (row) => workText(row, at(row.next_run_at)))
+    return told(await commands.listIntents(turn), (row) => intentText(row, at(row.next_check)))
+  return told(await commands.listWork(turn), (row) => workText(row, at(row.next_run_at)))
 }
 
 export async function heldRow(turn: Turn, kind: Held, id: unknown): Promise<Row> {

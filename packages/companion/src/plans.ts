@@ -1,4 +1,5 @@
 /** What is done with existing plans: list, cancel, move, pause, resume, read. A plan is named by its number in the last list, or by words of its title. */
+import * as commands from '../../../src/agents/commands.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import type { Planned } from '../../../src/agents/reads.ts'
 import type { WorkChangeRequest } from '../../../src/agents/requests.ts'
@@ -76,7 +77,7 @@ export async function tell(
   { name, phrase }: Of<'planned'>,
   place: Place,
 ): Promise<Answer> {
-  const plans = await turn.planned()
+  const plans = await commands.planned(turn)
   const shown = (name === '' ? plans : matching(plans, name)).filter((plan) =>
     isThen(plan, phrase, place),
   )
@@ -102,7 +103,7 @@ export async function find(
   place: Place,
   among?: readonly Planned[],
 ): Promise<Found> {
-  const plans = among ?? (await turn.planned())
+  const plans = among ?? (await commands.planned(turn))
   if ('number' in target) return numbered(turn, plans, target.number, place)
   const matches = matching(plans, target.name)
   const [plan] = matches
@@ -121,10 +122,10 @@ export async function find(
 
 /** Paused work and intents, which are not among the scheduled plans. */
 export async function paused(turn: Turn): Promise<Planned[]> {
-  const work = (await turn.listWork()).filter(
+  const work = (await commands.listWork(turn)).filter(
     (each) => !each.is_active && each.frequency !== 'once',
   )
-  const intents = (await turn.listIntents()).filter((each) => !each.enabled)
+  const intents = (await commands.listIntents(turn)).filter((each) => !each.enabled)
   const idle = { next_at: null, again: true, rhythm: null }
   return [
     ...work.map(({ id, task: title, description: when, timezone }): Planned => {
@@ -171,7 +172,7 @@ export async function notThen(
   { phrase, name }: Of<'not_then'>,
   place: Place,
 ): Promise<Answer> {
-  const plans = await turn.planned()
+  const plans = await commands.planned(turn)
   const due = matching(plans, name).filter(
     (plan) => plan.next_at !== null && isThen(plan, phrase, place),
   )
@@ -201,7 +202,7 @@ export async function stop(
   only: 'alarm' | null,
   place: Place,
 ): Promise<Answer> {
-  const plans = (await turn.planned()).filter(({ kind }) => only === null || kind === only)
+  const plans = (await commands.planned(turn)).filter(({ kind }) => only === null || kind === only)
   if (plans.length > 1 && !all) {
     remember(turn, plans)
     ask(turn, { about: 'cancel', count: plans.length })
@@ -217,10 +218,10 @@ export async function stop(
 }
 
 export function withdraw(turn: Turn, { kind, id }: Listed): void {
-  if (kind === 'follow_up') turn.cancelFollowUp(id)
-  else if (kind === 'alarm') turn.cancelAlarm(id)
-  else if (kind === 'intent') turn.deleteIntent(id)
-  else turn.deleteWork(id)
+  if (kind === 'follow_up') turn.cancel(id)
+  else if (kind === 'alarm') commands.cancelAlarm(turn, id)
+  else if (kind === 'intent') commands.deleteIntent(turn, id)
+  else commands.deleteWork(turn, id)
 }
 
 export async function move(
@@ -249,7 +250,10 @@ export async function move(
     const id =
       plan.kind === 'work'
         ? await retimed(turn, plan.id, { frequency: canonical, timezone: schedule.timezone })
-        : await turn.moveAlarm(plan.id, { schedule: canonical, timezone: schedule.timezone })
+        : await commands.moveAlarm(turn, plan.id, {
+            schedule: canonical,
+            timezone: schedule.timezone,
+          })
     if (id === null) return said(`That is over already: ${planText(plan, place)}.`)
     const listed = Array.isArray(turn.state.listed) ? (turn.state.listed as Listed[]) : []
     turn.state.listed = listed.map((each) => (each.id === plan.id ? { ...each, id } : each))
@@ -264,7 +268,7 @@ export async function move(
 
 /** Work keeps its id. */
 async function retimed(turn: Turn, id: string, to: WorkChangeRequest): Promise<string | null> {
-  return (await turn.updateWork(id, to)) ? id : null
+  return (await commands.updateWork(turn, id, to)) ? id : null
 }
 
 /** A time alone keeps the day, a day alone keeps the time, a recurring plan keeps its days. Throws `ScheduleError`. */
@@ -297,8 +301,8 @@ export async function pause(turn: Turn, target: Target, place: Place): Promise<A
   if ('answer' in found) return found.answer
   const { plan } = found
   const told = planText(plan, place)
-  if (plan.kind === 'work') await turn.updateWork(plan.id, { is_active: false })
-  else if (plan.kind === 'intent') await turn.updateIntent(plan.id, { enabled: false })
+  if (plan.kind === 'work') await commands.updateWork(turn, plan.id, { is_active: false })
+  else if (plan.kind === 'intent') await commands.updateIntent(turn, plan.id, { enabled: false })
   else
     return said(
       `Only work and what I watch can be paused; this is neither: ${told}. Say “cancel” to end it.`,
@@ -310,13 +314,13 @@ export async function resume(turn: Turn, target: Target, place: Place): Promise<
   const found = await find(turn, target, { about: 'resume', count: 0 }, place, await paused(turn))
   if ('answer' in found) return found.answer
   const { kind, id, title, when } = found.plan
-  if (kind === 'work') await turn.updateWork(id, { is_active: true })
-  else await turn.updateIntent(id, { enabled: true })
+  if (kind === 'work') await commands.updateWork(turn, id, { is_active: true })
+  else await commands.updateIntent(turn, id, { enabled: true })
   return said(`Resumed: ${quoted(title)}, ${when}.`)
 }
 
 export async function outputs(turn: Turn, target: Target, place: Place): Promise<Answer> {
-  const all = (await turn.listWork()).map((row): Planned => {
+  const all = (await commands.listWork(turn)).map((row): Planned => {
     const { id, task: title, description: when, timezone, next_run_at: next_at } = row
     return { kind: 'work', id, title, when, timezone, next_at, again: row.is_active, rhythm: null }
   })

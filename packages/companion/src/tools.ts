@@ -3,6 +3,7 @@
  * returned as text, so that the model can correct itself.
  */
 
+import * as commands from '../../../src/agents/commands.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import type { PromiseRequest } from '../../../src/agents/messages.ts'
 import type {
@@ -91,7 +92,7 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     speaks: true,
     run(turn, { text, ...given }) {
       const request = inZone<PromiseRequest>(turn, given)
-      const id = turn.promise(text as string, request)
+      const id = commands.promise(turn, text as string, request)
       return `Said, and alarm ${id} set: ${whenOf(turn, request)}, time zone ${request.timezone}. Do not say it again.`
     },
   },
@@ -100,7 +101,7 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     changes: true,
     run(turn, given) {
       const request = inZone<AlarmRequest>(turn, given)
-      const id = turn.setAlarm(request)
+      const id = commands.setAlarm(turn, request)
       return `Set alarm ${id}: ${whenOf(turn, request)}, time zone ${request.timezone}.`
     },
   },
@@ -108,7 +109,7 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     takes: without(intentFields, ['enabled', 'metadata', 'agent_id', 'thread_id']),
     changes: true,
     async run(turn, given) {
-      return `Created intent ${await turn.createIntent(inZone<IntentRequest>(turn, given))}.`
+      return `Created intent ${await commands.createIntent(turn, inZone<IntentRequest>(turn, given))}.`
     },
   },
   create_work: {
@@ -116,17 +117,17 @@ export const TURN_TOOLS: Readonly<Record<string, TurnTool>> = {
     changes: true,
     run(turn, given) {
       const parameters = { ...objectOf(given.parameters) }
-      const id = turn.createWork({ ...inZone<WorkRequest>(turn, given), parameters })
+      const id = commands.createWork(turn, { ...inZone<WorkRequest>(turn, given), parameters })
       return `Created work ${id}. Its results are told in this conversation.`
     },
   },
   update_intent: changing(
     'intent',
     without(intentFields, ['metadata', 'agent_id', 'thread_id']),
-    (turn, id, given) => turn.updateIntent(id, given as IntentChangeRequest),
+    (turn, id, given) => commands.updateIntent(turn, id, given as IntentChangeRequest),
   ),
   update_work: changing('work', ['is_active', 'frequency', 'timezone', 'task'], (turn, id, given) =>
-    turn.updateWork(id, given as WorkChangeRequest),
+    commands.updateWork(turn, id, given as WorkChangeRequest),
   ),
   get_alarm: {
     takes: ['id'],

@@ -19,15 +19,18 @@ import {
   type TurnInput,
   type TurnResult,
 } from '../../../src/agents/agent.ts'
+import * as commands from '../../../src/agents/commands.ts'
 import { Turn } from '../../../src/agents/function.ts'
-import type { PromiseRequest, QuestionRequest } from '../../../src/agents/messages.ts'
+import type { QuestionRequest } from '../../../src/agents/messages.ts'
 import { digestDefault } from '../../../src/agents/reads.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
+import type { ScheduleSpec } from '../../../src/features/schedules/spec.ts'
 import { type FrameworkOptions, passes } from '../../tools/src/framework-agent.ts'
 import { promptOf, wordsOf } from '../../tools/src/prompt.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
 import { GraphSaver } from './saver.ts'
+import { TURN } from './tools.ts'
 
 /** What a run may save beyond the state it started from. */
 const SAVED_MAX_BYTES = 16 * 1024 * 1024
@@ -63,12 +66,15 @@ export type GraphEffect =
         readonly payload?: unknown
       }
     }
-  /** A message and the alarm that keeps it: both, or neither. */
-  | { readonly type: 'promise'; readonly payload: PromiseRequest & { readonly content: string } }
+  /** As `turn.schedule` and `turn.cancel`: set or removed with the turn. */
+  | { readonly type: 'schedule'; readonly payload: ScheduleSpec & { readonly name: string } }
+  | { readonly type: 'cancel'; readonly payload: { readonly name: string } }
   /** In a turn that no user message began: nothing is sent, and the reason is recorded. */
   | { readonly type: 'stay_silent'; readonly payload?: { readonly reason?: string } }
   /** A question to the person; its answer comes as `question` in the payload of an event. */
   | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
+
+const EFFECT_TYPES = ['send_message', 'stay_silent', 'schedule', 'cancel', 'ask', 'schedule_timer']
 
 /** For the graph's state: nodes append to it; each turn starts with an empty list. */
 export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
@@ -171,7 +177,7 @@ async function runTurn(
   const cron = cronRunOf(input.event)
   await graph.invoke(inputOf(graph, input, before, cron, await promptOf(input)), {
     ...cron.config,
-    configurable: { ...cron.config.configurable, thread_id: key },
+    configurable: { ...cron.config.configurable, thread_id: key, [TURN]: turn },
     durability: 'exit',
     signal: input.signal,
   })
@@ -318,8 +324,8 @@ function wishesOf(
   const reply = isPrompted && effects.length === 0 ? text : null
   const question = questionOf(after.interrupts[0]?.value)
   for (const effect of effects) strictly(effect, () => ask(turn, effect))
-  if (reply !== null) strictly('reply', () => turn.reply(reply))
-  if (question !== null && question !== reply) strictly('interrupt', () => turn.reply(question))
+  if (reply !== null) strictly('reply', () => turn.say(reply))
+  if (question !== null && question !== reply) strictly('interrupt', () => turn.say(question))
   if (!isPrompted && text !== null) recordText(turn, text)
   const { wishes } = Turn.finish(turn)
   return [...wishes, ...digestDefault(input.event, wishes)]
@@ -337,16 +343,20 @@ function ask(turn: Turn, effect: unknown): void {
   const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
   const wanted = (payload ?? {}) as Record<string, unknown>
   if (type === 'send_message') {
-    turn.reply(wanted.content as string)
+    turn.say(wanted.content as string)
     return
   }
   if (type === 'stay_silent') {
     turn.silent(wanted.reason as string | undefined)
     return
   }
-  if (type === 'promise') {
-    const { content, ...request } = wanted
-    turn.promise(content as string, given(request))
+  if (type === 'schedule') {
+    const { name, ...spec } = wanted
+    turn.schedule(name as string, given(spec))
+    return
+  }
+  if (type === 'cancel') {
+    turn.cancel(wanted.name as string)
     return
   }
   if (type === 'ask') {
@@ -354,15 +364,14 @@ function ask(turn: Turn, effect: unknown): void {
     turn.ask(content as string, given(request))
     return
   }
-  if (type !== 'schedule_timer')
-    throw new TypeError('type takes send_message, stay_silent, promise, ask or schedule_timer')
+  if (type !== 'schedule_timer') throw new TypeError(`type takes ${EFFECT_TYPES.join(', ')}`)
   const { timer_id: timerId, payload: own } = wanted
   // Null is absent: models fill in every field of a tool.
   const at = wanted.fire_at ?? undefined
   const inSeconds = wanted.delay_seconds ?? undefined
   if ((at === undefined) === (inSeconds === undefined))
     throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
-  turn.followUp(timerId as string, {
+  commands.followUp(turn, timerId as string, {
     ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
     ...(own === undefined ? {} : { payload: own }),
   })

@@ -15,4 +15,4 @@ export {
   readSessionMetadata,
   type SessionMetadata,
 } from './outside.ts'
-export { langchainTools } from './tools.ts'
+export { graphTools, langchainTools } from './tools.ts'

@@ -43,10 +43,12 @@ export interface NameKey {
   readonly name: string
 }
 
+/** One look at the index of names for each key: as a join, for a table that is nearly empty, it would be planned as a walk through all names. */
 const named = (k: string, kind: ScheduleKind, table: string, live = 'true') =>
-  `select k.nth, '${kind}' as kind, t.bucket, t.id from ${k} join ${table} t
-    on ${eqByKey('t.bucket', 'k.bucket')} and t.user_id = k.user_id and coalesce(t.agent_id, '') = k.agent_id
-      and t.name = k.name and t.name <> '' and ${live}`
+  `select k.nth, '${kind}' as kind, n.bucket, n.id from ${k} cross join lateral (
+     select t.bucket, t.id from ${table} t
+     where t.bucket = k.bucket and t.user_id = k.user_id and coalesce(t.agent_id, '') = k.agent_id
+       and t.name = k.name and t.name <> '' and ${live} limit 1) n`
 const FIND = statement(
   {
     k: rows({ nth: 'int', bucket: 'smallint', user_id: 'text', agent_id: 'text', name: 'text' }),

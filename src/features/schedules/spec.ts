@@ -94,9 +94,13 @@ export function withCamelCase<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    throw new Refusal(error.code, error.errors.map(inCamelCase))
+    throw camelCased(error)
   }
+}
+
+/** A refusal names fields as the library does; anything else stays as it is. */
+export function camelCased(error: unknown): unknown {
+  return error instanceof Refusal ? new Refusal(error.code, error.errors.map(inCamelCase)) : error
 }
 
 /** Throws a `Refusal` with all that is wrong with the shape. */
