@@ -60,6 +60,10 @@ export function serve(app: App, loopback?: boolean): Served {
     ...(config.oauth === null ? {} : { oauth: config.oauth }),
     mcp: mcpOverHttp(app.doors, operations, VERSION, app.streams),
     channels: (name, request) => receive(app, name, request),
+    hooks: (name, request) => {
+      if (!app.ready) throw notThereYet()
+      return app.packs.hooks?.(name, asked(app, request)) ?? null
+    },
     tracer,
     onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
     files: app.runtime.files,
@@ -95,6 +99,10 @@ function receive(
   const pack = app.packs.receivers.get(name)
   if (channel?.receive === undefined && pack === undefined) return null
   if (!app.ready) throw notThereYet()
-  const asked = { ...request, now: app.options.now?.() ?? new Date(wallClock()) }
-  return channel?.receive?.(asked, app.inbox) ?? pack?.(asked) ?? null
+  const call = asked(app, request)
+  return channel?.receive?.(call, app.inbox) ?? pack?.(call) ?? null
+}
+
+function asked(app: App, request: Omit<ChannelRequest, 'now'>): ChannelRequest {
+  return { ...request, now: app.options.now?.() ?? new Date(wallClock()) }
 }

@@ -9,6 +9,7 @@ import type { Fetched, FetchRequest } from '../calls/fetcher.ts'
 import type { Config } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
 import type { NewSignal } from '../features/intents/signal.ts'
+import type { TakenSignal } from '../features/intents/signal-rows.ts'
 import type { Source } from '../features/intents/source.ts'
 import type { ChannelAnswer, ChannelRequest, Inbox, PushChannel } from '../kernel/channel.ts'
 import type { ExtraService } from '../kernel/engine.ts'
@@ -36,7 +37,7 @@ export interface PackApp {
   readonly inbox: Inbox
   readonly meter: Meter
   /** Keeps facts and fires what they make true; kept when it answers. */
-  readonly takeSignals: (signals: readonly NewSignal[]) => Promise<unknown>
+  readonly takeSignals: (signals: readonly NewSignal[]) => Promise<readonly TakenSignal[]>
   /** Reads somebody else's server: checked addresses, bounded in time and bytes. */
   readonly fetch: (request: FetchRequest) => Promise<Fetched>
   /** What runs turns here. */
@@ -57,6 +58,8 @@ export interface OpenPack {
   readonly services?: readonly ExtraService[]
   /** Answers what other servers post to `/v1/channels/<name of the pack>`. */
   readonly receive?: Receive
+  /** Answers what other servers post to `/v1/hooks/<name>`. */
+  readonly hooks?: (name: string, request: ChannelRequest) => Promise<ChannelAnswer>
   /** For its own operations, which find it as `ctx.kernel.app.packs.own[name]`. */
   readonly own?: unknown
   close?(): Promise<void>

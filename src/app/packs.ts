@@ -13,6 +13,7 @@ import { whatsappPack } from '../../packages/channels/whatsapp/src/pack.ts'
 import { doctorPack } from '../../packages/doctor/src/pack.ts'
 import { executorsPack } from '../../packages/executors/src/pack.ts'
 import { forecastPack } from '../../packages/forecast/src/pack.ts'
+import { hooksPack } from '../../packages/hooks/src/pack.ts'
 import { langgraphCronsPack } from '../../packages/langgraph/src/crons/pack.ts'
 import { mcpEventsPack } from '../../packages/mcp-events/src/pack.ts'
 import { backingPack } from '../../packages/promise-check/src/pack.ts'
@@ -40,6 +41,7 @@ export const PACKS = [
   langgraphCronsPack,
   mcpEventsPack,
   forecastPack,
+  hooksPack,
   backingPack,
   sourcesPack,
   subscriptionsPack,
@@ -124,7 +126,8 @@ function clockServices(app: App, store: Store): ExtraService[] {
   ]
 }
 
-export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive'>> & {
+export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive' | 'hooks'>> & {
+  readonly hooks: OpenPack['hooks']
   /** By the name of the pack. */
   readonly receivers: ReadonlyMap<string, Receive>
   /** By the name of the pack. */
@@ -146,6 +149,7 @@ export async function openPacks(config: AppConfig, app: PackApp): Promise<OpenPa
     receivers: new Map(
       opened.flatMap(([name, { receive }]) => (receive === undefined ? [] : [[name, receive]])),
     ),
+    hooks: all.find((pack) => pack.hooks !== undefined)?.hooks,
     shardServices,
     own: Object.fromEntries(opened.map(([name, { own }]) => [name, own])),
     async close() {

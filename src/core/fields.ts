@@ -36,6 +36,11 @@ export const catchUpFields = {
 /** A name whose meaning is checked later. */
 export const shortName = z.string().min(1).max(KEY_PART_MAX)
 export const timezone = shortName.describe('An IANA name.')
+/** In place of a zone: the person's, also after they have moved. */
+export const FOLLOWS = 'person'
+export const personTimezone = shortName
+  .optional()
+  .describe('An IANA name; the person\'s own by default. "person" follows theirs when they move.')
 export const cron = z.string().min(1).max(CRON_MAX)
 
 export const isSaid = (text: string) => text.trim() !== ''

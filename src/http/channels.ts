@@ -1,9 +1,13 @@
-/** `/v1/channels/{name}`: where vendors post what people wrote, and other servers what happened there. Each proves by itself who is asking, over the bytes as they came. */
+/**
+ * `/v1/channels/{name}`, where vendors post what people wrote, and `/v1/hooks/{name}`, where other servers post what happened
+ * there. Each proves by itself who is asking, over the bytes as they came.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Refusal } from '../core/errors.ts'
 import { NO_SPAN } from '../core/trace/trace.ts'
 import type { ChannelAnswer, ChannelRequest } from '../kernel/channel.ts'
 import { refuseRest } from './methods.ts'
+import { BODY_BYTES_MAX } from './reading.ts'
 
 /** Answers for the channel of that name; null: no such channel, or one that receives nothing. */
 export type ChannelDoor = (
@@ -11,13 +15,23 @@ export type ChannelDoor = (
   request: Omit<ChannelRequest, 'now'>,
 ) => Promise<ChannelAnswer> | null
 
-const PATH = '/v1/channels/:name'
-/** A mail with a picture in it; larger bodies are refused before they are read. */
-const BODY_BYTES_MAX = 5 * 1024 * 1024
+/** Larger bodies are refused before they are read. */
+const DOORS = {
+  channels: {
+    path: '/v1/channels/:name',
+    methods: ['GET', 'POST'],
+    // A mail with a picture in it.
+    bodyLimit: 5 * 1024 * 1024,
+  },
+  /** The other methods of its path are operations. */
+  hooks: { path: '/v1/hooks/:name', methods: ['POST'], bodyLimit: BODY_BYTES_MAX },
+}
+export const HOOK_PATH = DOORS.hooks.path
 const NOTHING = Buffer.alloc(0)
 
 export function addChannelRoute(
   app: FastifyInstance,
+  kind: keyof typeof DOORS,
   door: ChannelDoor,
   limitStrangers: (address: string) => Refusal | null,
 ): void {
@@ -29,8 +43,11 @@ export function addChannelRoute(
       query: request.query as Record<string, string>,
       body: Buffer.isBuffer(request.body) ? request.body : NOTHING,
     })
-    if (answered === null) throw new Refusal('not_found', `no channel ${name} is written to here`)
+    if (answered === null)
+      throw new Refusal('not_found', `nothing takes what is posted to ${kind}/${name} here`)
     const { status, body } = await answered.catch((error: unknown) => {
+      if (error instanceof Refusal && error.code === 'unauthenticated')
+        throw limitStrangers(request.ip) ?? error
       throw error instanceof SyntaxError ? new Refusal('malformed', 'the body is no JSON') : error
     })
     // What proves right is never braked, whatever wrong came from its address.
@@ -41,15 +58,16 @@ export function addChannelRoute(
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     return reply.code(status).header('content-type', `${type}; charset=utf-8`).send(text)
   }
+  const { path, methods, bodyLimit } = DOORS[kind]
   app.route({
-    method: ['GET', 'POST'],
-    url: PATH,
+    method: methods,
+    url: path,
     exposeHeadRoute: false,
-    bodyLimit: BODY_BYTES_MAX,
+    bodyLimit,
     onRequest: async (request) => {
       request.span = NO_SPAN
     },
     handler: answer,
   })
-  refuseRest(app, PATH, new Set(['GET', 'POST']))
+  if (kind === 'channels') refuseRest(app, path, new Set(methods))
 }

@@ -9,7 +9,10 @@ export const routePath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1')
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** A known path with another method is 405, and says which methods there are. */
-export function refuseOtherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  operations: readonly Pick<Operation, 'method' | 'path'>[],
+): void {
   const known = new Map<string, Set<string>>()
   for (const op of operations) {
     // Parameters may be named differently in two operations on one path.

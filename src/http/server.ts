@@ -23,7 +23,7 @@ import { isLoopback, plainAddress, type Trusts } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Span, Tracer } from '../core/trace/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
-import { addChannelRoute, type ChannelDoor } from './channels.ts'
+import { addChannelRoute, type ChannelDoor, HOOK_PATH } from './channels.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
 import type { Limited } from './limits.ts'
@@ -95,6 +95,8 @@ export interface ServerOptions extends MetaOptions {
   readonly oauth?: OauthResource
   /** Answers vendors that post what people wrote; there is no such address without it. */
   readonly channels?: ChannelDoor
+  /** Answers servers that post signed events; there is no such address without it. */
+  readonly hooks?: ChannelDoor
   readonly tracer?: Tracer
   /** Told of each answer of an operation. */
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
@@ -149,9 +151,12 @@ export function createServer(options: ServerOptions): FastifyInstance {
   if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
   addMetaRoutes(app, options, admitLater)
   if (files !== undefined) addFileRoute(app, { files, authenticate: admitLater, context })
+  const limitStrangers = (address: string) => options.limitStrangers?.(address) ?? null
   if (options.channels !== undefined)
-    addChannelRoute(app, options.channels, (address) => options.limitStrangers?.(address) ?? null)
-  refuseOtherMethods(app, options.operations)
+    addChannelRoute(app, 'channels', options.channels, limitStrangers)
+  if (options.hooks !== undefined) addChannelRoute(app, 'hooks', options.hooks, limitStrangers)
+  const besides = options.hooks === undefined ? [] : [{ method: 'POST' as const, path: HOOK_PATH }]
+  refuseOtherMethods(app, [...options.operations, ...besides])
   if (hasConsole) {
     app.register(fastifyStatic, {
       root: options.console,

@@ -8,7 +8,14 @@ import { printVerbatim, RawJson } from './raw.ts'
 import { readExact } from './reader.ts'
 
 export { RawJson } from './raw.ts'
-export { JSON_DEPTH_MAX, JsonError, OPAQUE_BYTES_MAX, readJson, readLevel } from './reader.ts'
+export {
+  JSON_DEPTH_MAX,
+  JsonError,
+  OPAQUE_BYTES_MAX,
+  readExact,
+  readJson,
+  readLevel,
+} from './reader.ts'
 
 /** The value as agents see it; numbers beyond 2^53 lose digits here, and only here. */
 export function parseRaw(raw: RawJson): unknown {

@@ -10,6 +10,7 @@ import type { Schedule } from './schedule.ts'
 
 export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
+export { firedMark, nextUnfired, sameLocalTime, unfiredFrom } from './follow.ts'
 export {
   formatLocal,
   hasOffset,

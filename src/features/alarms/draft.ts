@@ -46,6 +46,11 @@ export function timingOf(
   return { type: 'at', at: instantIn(times.fire_at ?? '', timezone) }
 }
 
+/** Such a time means the same instant everywhere. */
+function isRelative(timing: Timing): boolean {
+  return timing.type === 'delay' || (timing.type === 'phrase' && /^\s*in\b/i.test(timing.text))
+}
+
 interface Asked {
   readonly timing: Timing
   readonly timezone: string
@@ -141,7 +146,8 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_F
     lineage: lineage ?? null,
     name: name ?? '',
     priority: priority ?? 'normal',
-    follows_zone: followsZone ?? false,
+    follows_zone: (followsZone ?? false) && !isRelative(draft.timing),
+    fired_local: null,
     paused_at: null,
     now,
     audit: audit ? { ...audit, objectId: id, owner: userId } : null,

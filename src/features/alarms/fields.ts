@@ -9,7 +9,7 @@ import {
   DELAY_MAX_SECONDS,
   instant,
   opaqueJson,
-  timezone,
+  personTimezone,
   words,
 } from '../../core/fields.ts'
 import { KEY_PART, KEY_PART_FORM } from '../../core/session.ts'
@@ -40,7 +40,7 @@ export const alarmTimes = {
 
 /** Kept as it is said, each under the name of its column. */
 export const alarmFields = {
-  timezone: timezone.optional().describe("An IANA name; the person's own by default."),
+  timezone: personTimezone,
   label: z.string().max(LABEL_MAX).default('').describe('A name for it.'),
   conversation_id: z
     .string()
@@ -102,7 +102,8 @@ export const ALARM = {
   unattended: oneOf(UNATTENDED),
   name: visibleIfSet('text'),
   priority: internal('text'),
-  follows_zone: internal('boolean'),
+  follows_zone: visible('boolean'),
+  fired_local: internal('text?'),
   paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),
   lineage: internal('text?'),

@@ -23,7 +23,7 @@ import { newId } from '../../core/ids.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/session.ts'
 import { notesText, quoted, sentences, timesText, whenText } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
-import { zoneFor } from '../people/zone-operations.ts'
+import { askedZone } from '../people/zone-operations.ts'
 import { timingOf } from './draft.ts'
 import { ALARM, alarmFields, alarmTimes } from './fields.ts'
 import {
@@ -212,9 +212,13 @@ const createAlarmOp = operation({
     const target = targetOf(ctx, body.agent_id)
     // An instant or a delay means the same everywhere.
     const anywhere = delay_seconds !== undefined || (fire_at !== undefined && hasOffset(fire_at))
-    const timezone =
-      body.timezone ??
-      (anywhere ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+    const asked = await askedZone(
+      ctx,
+      userId,
+      body.timezone,
+      anywhere ? (ctx.kernel.policy.timezone ?? 'UTC') : undefined,
+    )
+    const { timezone } = asked
     const { agentId } = target
     const lineage = await lineageFor(ctx, userId, agentId)
     const set = (tx: Db | null) =>
@@ -225,6 +229,7 @@ const createAlarmOp = operation({
           userId,
           agentId,
           timing: timingOf(body, timezone),
+          followsZone: asked.followsZone && !anywhere,
           fields: {
             ...body,
             timezone,

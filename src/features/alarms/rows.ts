@@ -62,6 +62,7 @@ const BEGINNING = {
   missed_count: 0,
   attempt: 0,
   last_fired_at: null,
+  fired_local: null,
   paused_at: null,
 } as const
 /** What a new alarm is written with. */

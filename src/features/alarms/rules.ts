@@ -16,6 +16,7 @@ import {
   nextTimes,
   parsedOf,
   ScheduleError,
+  unfiredFrom,
 } from '../../../packages/schedule/src/index.ts'
 import { askedMs, ladderMs, type RetryAfter } from '../../core/backoff.ts'
 import type { CallFault } from '../../core/calls/address.ts'
@@ -59,6 +60,8 @@ export interface AlarmTerms extends CatchUpTerms {
   readonly timezone: string
   readonly anchor_at: Date
   readonly max_failures: number
+  /** Of one that follows its person: what its clock showed at the slot that fired last. */
+  readonly fired_local?: string | null
 }
 
 /** What a settle may change, under the names of its columns. */
@@ -161,8 +164,10 @@ function advance(alarm: AlarmTerms & AlarmState, now: Date, last: 'fired' | 'fai
   const from = alarm.catch_up === 'all' ? slot : now.getTime()
   const ahead = missed(parsed.schedule, slot, from, alarm.anchor_at.getTime())
   const rest = { missed_count: ahead.missedCount, failure_count: 0 }
-  if (ahead.nextAt === null) return { ...stateOf(alarm), ...rest, status: last, due_at: null }
-  const at = new Date(ahead.nextAt)
+  const anchor = alarm.anchor_at.getTime()
+  const nextAt = unfiredFrom(parsed.schedule, ahead.nextAt, anchor, alarm.fired_local ?? null)
+  if (nextAt === null) return { ...stateOf(alarm), ...rest, status: last, due_at: null }
+  const at = new Date(nextAt)
   const fresh = {
     scheduled_for: at,
     next_fire_at: at,

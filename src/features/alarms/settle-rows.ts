@@ -33,6 +33,8 @@ export async function lockByToken(
 export interface SettledSlot {
   readonly slot: AlarmSlot
   readonly state: AlarmState
+  /** What its clock showed at the slot, of one that follows its person. */
+  readonly firedLocal?: string | null
 }
 
 const SETTLE = statement(
@@ -50,12 +52,13 @@ const SETTLE = statement(
       next_fire_at: ['timestamptz', ({ state }) => state.next_fire_at],
       due_at: ['timestamptz?', ({ state }) => state.due_at],
       last_fired_at: ['timestamptz?', ({ state }) => state.last_fired_at],
+      fired_local: ['text?', ({ firedLocal }) => firedLocal ?? null],
     }),
   },
   ({ i }) => `update wakeful.alarms a
     set status = i.status, scheduled_for = i.scheduled_for, missed_count = i.missed_count, attempt = i.attempt,
         delivery_id = i.delivery_id, failure_count = i.failure_count, last_error = i.last_error, next_fire_at = i.next_fire_at,
-        due_at = i.due_at, last_fired_at = i.last_fired_at, ${FREED}, updated_at = ${NOW}
+        due_at = i.due_at, last_fired_at = i.last_fired_at, fired_local = coalesce(i.fired_local, a.fired_local), ${FREED}, updated_at = ${NOW}
     from ${i} where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}`,
 )
 

@@ -33,7 +33,7 @@ import type { AlarmState, AlarmTerms } from './rules.ts'
 export const SLOT = `t.bucket, t.id, t.parent_id, t.user_id, t.agent_id, t.conversation_id, t.kind, t.cron_expr, t.timezone,
   t.anchor_at, t.max_failures, t.status, t.scheduled_for, t.missed_count, t.attempt, t.delivery_id,
   t.failure_count, t.last_error, t.next_fire_at, t.due_at, t.last_fired_at, t.traceparent, t.catch_up, t.catch_up_within_seconds,
-  left(coalesce(nullif(t.label, ''), t.wake_message), 200) as name`
+  t.follows_zone, t.fired_local, left(coalesce(nullif(t.label, ''), t.wake_message), 200) as name`
 
 export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly bucket: number
@@ -43,6 +43,7 @@ export interface AlarmSlot extends AlarmTerms, AlarmState {
   readonly agent_id: string | null
   readonly conversation_id: string
   readonly traceparent: string | null
+  readonly follows_zone: boolean
   readonly name: string
   readonly now: Date
 }
@@ -57,6 +58,8 @@ export interface AlarmEvent extends SlotEvent {
   /** JSON text for its agent; null where it stands for no other. */
   readonly missed: string | null
   readonly late: boolean
+  /** What its clock showed at the slot, of one that follows its person. */
+  readonly firedLocal: string | null
 }
 
 const TAKE = statement(
@@ -67,13 +70,15 @@ const TAKE = statement(
       scheduled_for: ['timestamptz', ({ event }) => event.scheduledFor],
       missed_count: ['int', ({ event }) => event.missedCount],
       missed: ['json?', ({ event }) => event.missed],
+      fired_local: ['text?', ({ event }) => event.firedLocal],
     }),
     begun: 'uuid[]',
   },
   ({ i, begun }) => `with taken as (
     update wakeful.alarms a
     set in_flight = i.event_id, due_at = null, claim_token = null, claimed_at = ${NOW}, attempt = a.attempt + 1,
-        scheduled_for = i.scheduled_for, missed_count = i.missed_count, updated_at = ${NOW}
+        scheduled_for = i.scheduled_for, missed_count = i.missed_count,
+        fired_local = coalesce(i.fired_local, a.fired_local), updated_at = ${NOW}
     from ${i}
     where ${eqByKey('a.bucket', 'i.bucket')} and ${eqByKey('a.id', 'i.id')}
     returning a.bucket, coalesce(a.parent_id, a.id) as alarm_id, a.label, a.wake_message, a.payload, a.scheduled_for, a.missed_count,

@@ -4,7 +4,7 @@
  */
 
 import type { CatchUpPlan } from '../../../packages/schedule/src/catch-up.ts'
-import { cronSchedule } from '../../../packages/schedule/src/index.ts'
+import { cronSchedule, firedMark } from '../../../packages/schedule/src/index.ts'
 import { TURN_DEATHS_MAX } from '../../core/backoff.ts'
 import { Refusal, TerminalError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
@@ -144,7 +144,15 @@ function eventOf(slot: AlarmSlot, caught: CatchUpPlan, since: Date | null): Fire
   const session = sessionOf(userId, agentId, threadId, slot.bucket)
   const schedule = slot.kind === 'once' ? null : cronSchedule(slot)
   const told = toldMissed(caught, { schedule, anchor: slot.anchor_at, since, now })
-  return [{ slot, id, session, eventId: newId(), scheduledFor: caught.slot, ...told }]
+  const fires = { eventId: newId(), scheduledFor: caught.slot, firedLocal: firedOf(slot, caught) }
+  return [{ slot, id, session, ...fires, ...told }]
+}
+
+/** Slots that it stands for have fired with it. */
+function firedOf(slot: AlarmSlot, caught: CatchUpPlan): string | null {
+  if (!slot.follows_zone || slot.kind === 'once' || caught.slot === null) return null
+  const newest = slot.catch_up === 'all' ? caught.slot : caught.last
+  return firedMark(cronSchedule(slot), newest, slot.fired_local ?? null)
 }
 
 function rowOf({ slot, session, scheduledFor }: Fire): PromotedRow {
@@ -294,7 +302,8 @@ function settledWake(slot: AlarmSlot | undefined, { attempt, call }: WakeResult)
   if (state.delivery_id === slot.delivery_id) return [{ slot, state, attempt }]
   // The call has told what had passed when it began; the next one tells what passed since.
   const missed_count = missedBy(slot, call.now, slot.now)
-  return [{ slot, state: { ...state, missed_count }, attempt }]
+  const firedLocal = firedOf(slot, planCatchUp(slot, call.now))
+  return [{ slot, state: { ...state, missed_count }, attempt, firedLocal }]
 }
 
 /** A slot that is to be tried again keeps its delivery id. */

@@ -46,9 +46,14 @@ export function validateIntent(trigger: IntentTrigger, now: Date): string[] {
     case 'calendar':
       return calendarErrors(trigger)
     default:
-      return (CONDITION_NEEDS[type] ?? [])
-        .filter((name) => isMissing(trigger.trigger_condition[name]))
-        .map((name) => `trigger_condition.${name} required for type '${type}'`)
+      return [
+        ...(CONDITION_NEEDS[type] ?? [])
+          .filter((name) => isMissing(trigger.trigger_condition[name]))
+          .map((name) => `trigger_condition.${name} required for type '${type}'`),
+        ...(type === 'event' || trigger.trigger_condition.where === undefined
+          ? []
+          : [`trigger_condition.where: goes with type 'event'`]),
+      ]
   }
 }
 

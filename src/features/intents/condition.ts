@@ -2,6 +2,7 @@
  * Conditions: what an intent waits for, judged by what was seen. Pure, and data only: no code and no patterns
  * of a user's are run here.
  */
+import { RawJson } from '../../../packages/exact-json/src/index.ts'
 import {
   CALENDAR_MINUTES,
   type IntentTrigger,
@@ -84,6 +85,10 @@ export interface Fact {
   readonly texts: readonly (readonly string[])[]
   /** What is told of it. */
   readonly shown: Readonly<Record<string, unknown>>
+  /** Of an event: JSON text, as it was posted. */
+  readonly data?: string | null
+  /** The row that has its data, until that is read. */
+  readonly dataId?: string | null
 }
 
 export interface Match {
@@ -215,7 +220,8 @@ function judgeFacts(memory: Memory, unused: readonly Match[]): Judgement {
   const first = firstOf(unused, memory)
   if (first === null) return quiet(memory, 'nothing_new', {})
   const { fact, keyword } = first
-  return { ...fire(memory, 'new', { ...fact.shown, keyword }), fact: fact.key }
+  const data = fact.data == null ? {} : { data: new RawJson(fact.data) }
+  return { ...fire(memory, 'new', { ...fact.shown, ...data, keyword }), fact: fact.key }
 }
 
 function judgeCalendar(
@@ -240,7 +246,7 @@ function judgeCalendar(
 }
 
 /** The oldest; one that was tried last and did not get through lets the others go first. */
-function firstOf(unused: readonly Match[], memory: Memory): Match | null {
+export function firstOf(unused: readonly Match[], memory: Pick<Memory, 'fact'>): Match | null {
   const inOrder = unused.toSorted(bySoonest)
   return inOrder.find(({ fact }) => fact.key !== memory.fact) ?? inOrder[0] ?? null
 }

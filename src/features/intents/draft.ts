@@ -14,7 +14,10 @@ import {
 
 /** What an owner says of an intent, as it is kept, with when it is looked at next. */
 export type IntentPlan = RowOf<typeof INTENT_PLAN>
-export type IntentWish = Omit<IntentPlan, 'anchor_at' | 'next_check'>
+export type IntentWish = Omit<IntentPlan, 'anchor_at' | 'next_check'> & {
+  /** Of one that has fired already. */
+  readonly fired_local?: string | null
+}
 
 export interface IntentDraft {
   readonly id: string
@@ -23,8 +26,6 @@ export interface IntentDraft {
   readonly wish: IntentWish
   /** Of a schedule: unique for its person and agent. */
   readonly name?: string
-  /** Its zone is the person's, also after they have moved. */
-  readonly followsZone?: boolean
   /** The trace it was made in. */
   readonly traceparent?: string | null
   /** Written by the server: see `limits/lineage.ts`. */
@@ -47,10 +48,14 @@ const NOTHING = {
   agent_id: null,
   thread_id: null,
   catch_up_within_seconds: null,
+  follows_zone: false,
 }
 
 /** Of an intent, as much as was said. */
-export type IntentSaid = { readonly [K in keyof IntentFields]?: IntentFields[K] | undefined }
+export type IntentSaid = { readonly [K in keyof IntentFields]?: IntentFields[K] | undefined } & {
+  /** Its zone is the person's, also after they have moved. */
+  readonly follows_zone?: boolean
+}
 type New = IntentSaid & Omit<IntentFields, keyof typeof NOTHING>
 
 /** As the database keeps it. What is left out stays as it was before; null empties what may be empty. */
@@ -61,6 +66,7 @@ export function intentWish(said: IntentSaid, before: Partial<IntentWish> = NOTHI
   const zone = said.timezone ?? before.timezone ?? 'UTC'
   const columns = {
     ...plain,
+    follows_zone: said.timezone === undefined ? undefined : (said.follows_zone ?? false),
     trigger_schedule: jsonOf(trigger_schedule),
     trigger_condition: jsonOf(trigger_condition),
     expires_at: typeof expires_at === 'string' ? instantIn(expires_at, zone) : expires_at,

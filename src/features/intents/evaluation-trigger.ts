@@ -3,10 +3,12 @@
  * at the newest of everything; a signal is looked at by itself, so that quick successive prices each count.
  */
 
+import { writeJson } from '../../../packages/exact-json/src/index.ts'
 import { errorText } from '../../core/errors.ts'
 import type { Db } from '../../store/db.ts'
 import {
   type Fact,
+  firstOf,
   indexFacts,
   type Judgement,
   judgeCondition,
@@ -22,6 +24,7 @@ import { factOf } from './fact-trigger.ts'
 import { type IntentTerms, isConditionType, isExpired, termsOf } from './rules.ts'
 import { type NewSignal, type SignalKind, tickerKey } from './signal.ts'
 import {
+  dataOf,
   EVERYBODY,
   entriesAhead,
   type FactRow,
@@ -32,6 +35,7 @@ import {
   usedFacts,
 } from './signal-rows.ts'
 import type { IntentSlot } from './slot-rows.ts'
+import { holdsWhere } from './where.ts'
 
 /** What looking at one intent came to. */
 export interface Look {
@@ -118,7 +122,7 @@ function judgedOnce({ slot, terms }: Looking, sight: Sight): Look {
 function shownOf(judged: Judgement) {
   const { reason, wasMet, seenAt, fact, lookAt, fires } = judged
   const outcome = fires ? ('fire' as const) : ('quiet' as const)
-  return { outcome, reason, data: JSON.stringify(judged.data), wasMet, seenAt, fact, lookAt }
+  return { outcome, reason, data: writeJson(judged.data), wasMet, seenAt, fact, lookAt }
 }
 
 /** A few queries for each kind that is waited for, whatever the number of intents. */
@@ -213,9 +217,39 @@ async function seeUnused(
       })),
     ),
   )
+  const unused = waiting.map(({ slot }, index) =>
+    (matches[index] ?? []).filter(({ fact }) => !used.has(`${slot.id} ${fact.key}`)),
+  )
+  const looked = await withData(tx, waiting, unused)
   waiting.forEach(({ slot }, index) => {
-    const unused = (matches[index] ?? []).filter(({ fact }) => !used.has(`${slot.id} ${fact.key}`))
-    sights.set(slot.id, { of, unused })
+    sights.set(slot.id, { of, unused: looked[index] ?? [] })
+  })
+}
+
+/** Without those whose data is not as it must be. Of the others the data is read for the one that fires. */
+async function withData(
+  tx: Db,
+  waiting: readonly Looking[],
+  unused: readonly (readonly Match[])[],
+): Promise<Match[][]> {
+  const needed = unused.flatMap((matches, index) => {
+    const { terms, slot } = waiting[index] as Looking
+    if (terms.trigger_condition.where !== undefined) return matches
+    const first = firstOf(matches, slot)
+    return first === null ? [] : [first]
+  })
+  const ids = needed.flatMap(({ fact }) => (fact.dataId == null ? [] : [fact.dataId]))
+  const data = await dataOf(tx, new Set(ids))
+  const filled = (match: Match): Match => {
+    const text = data.get(match.fact.dataId ?? '')
+    return text === undefined ? match : { ...match, fact: { ...match.fact, data: text } }
+  }
+  return unused.map((matches, index) => {
+    const { where } = (waiting[index] as Looking).terms.trigger_condition
+    const all = matches.map(filled)
+    return where === undefined
+      ? all
+      : all.filter(({ fact }) => holdsWhere(where, fact.data ?? null))
   })
 }
 

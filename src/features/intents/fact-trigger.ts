@@ -14,6 +14,10 @@ interface Stored {
   readonly fact: string
   readonly payload: string
   readonly at: Date
+  /** Of an event that was told just now: JSON text. */
+  readonly data?: string | null
+  /** Its data is in its row. */
+  readonly has_data?: boolean
 }
 
 /** `id`: of the row, where it is kept already. Entries may change under theirs. */
@@ -25,7 +29,7 @@ export function factOf(
   if (kind === 'calendar') return entryOf(stored)
   const known = id === null ? undefined : read.get(id)
   if (known !== undefined) return known
-  const fact = kind === 'news' ? newsOf(stored) : eventOf(stored)
+  const fact = kind === 'news' ? newsOf(stored) : eventOf(stored, id)
   if (id !== null) {
     if (read.size >= READ_MAX) read.clear()
     read.set(id, fact)
@@ -40,10 +44,11 @@ function newsOf({ fact, payload, at }: Stored): Fact {
   return { key: fact, at, texts, shown: { ...shown, at: at.toISOString() } }
 }
 
-function eventOf({ fact, payload, at }: Stored): Fact {
+function eventOf({ fact, payload, at, data, has_data }: Stored, id: string | null): Fact {
   const { name, text } = JSON.parse(payload) as EventFact
   const shown = { name, ...cut('text', text), at: at.toISOString() }
-  return { key: fact, at, texts: [wordsOf(name), wordsOf(text ?? '')], shown }
+  const texts = [wordsOf(name), wordsOf(text ?? '')]
+  return { key: fact, at, texts, shown, data: data ?? null, dataId: has_data ? id : null }
 }
 
 /** One that was moved is another: it fires again. */

@@ -12,13 +12,14 @@ import {
   keyPart,
   NOT_BLANK,
   opaqueJson,
+  personTimezone,
   shortName,
-  timezone,
   words,
 } from '../../core/fields.ts'
 import { UNATTENDED, unattended } from '../questions/rules.ts'
 import { wordsOf } from './condition.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './rules.ts'
+import { whereField } from './where.ts'
 
 const NAME_MAX = 256
 const TEXT_MAX_BYTES = 8 * 1024
@@ -66,6 +67,7 @@ const condition = z.strictObject({
   threshold_hours: z.number().positive().max(YEAR_HOURS).nullish(),
   max_age_minutes: z.number().positive().max(WEEK_MINUTES).nullish(),
   cooldown_minutes: z.number().min(0).max(YEAR_MINUTES).nullish(),
+  where: whereField.nullish(),
 })
 
 /** Each under the name of its column. */
@@ -84,7 +86,7 @@ export const intentFields = {
   expires_at: instant.nullish().describe('Without an offset it is read in timezone.'),
   max_executions: z.int().min(1).max(INT_MAX).nullish().describe('How often at most.'),
   metadata: opaqueJson.optional().describe('Handed back verbatim.'),
-  timezone,
+  timezone: personTimezone.unwrap(),
   agent_id: shortName
     .nullish()
     .describe(
@@ -106,7 +108,7 @@ export const newIntentFields = {
   action_type: intentFields.action_type.default('notify'),
   action_priority: intentFields.action_priority.default('normal'),
   enabled: intentFields.enabled.default(true),
-  timezone: intentFields.timezone.optional().describe("An IANA name; the person's own by default."),
+  timezone: personTimezone,
   catch_up: catchUpFields.catch_up,
   unattended,
 }
@@ -126,6 +128,7 @@ export const INTENT_PLAN = {
   max_executions: visible('int?'),
   metadata: visible('json'),
   timezone: visible('text'),
+  follows_zone: visible('boolean'),
   agent_id: visible('text?'),
   thread_id: visible('text?'),
   catch_up: oneOf(CATCH_UPS),
@@ -150,7 +153,7 @@ export const INTENT = {
   updated_at: visible('timestamptz'),
   created_by: visible('text?'),
   name: internal('text'),
-  follows_zone: internal('boolean'),
+  fired_local: internal('text?'),
   paused_at: internal('timestamptz?'),
   scheduled_for: internal('timestamptz?'),
   claim_token: internal('uuid?'),

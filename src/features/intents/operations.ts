@@ -17,7 +17,7 @@ import { KEY_PART_MAX } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
 import { asPerson } from '../../store/owned.ts'
-import { zoneFor } from '../people/zone-operations.ts'
+import { askedZone } from '../people/zone-operations.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from './checks.ts'
 import { changeIntent, intentWish, planIntent, termsFrom } from './draft.ts'
 import {
@@ -98,8 +98,9 @@ const createIntentOp = operation({
     const owner = ctx.owner ?? ''
     const { user_id, created_by = null, ...said } = body
     const timed = isConditionType(said.trigger_type) && (said.expires_at ?? null) === null
-    const timezone = said.timezone ?? (timed ? 'UTC' : await zoneFor(ctx, owner))
-    const wish = intentWish({ ...said, agent_id: said.agent_id ?? ctx.actor.agentId, timezone })
+    const asked = await askedZone(ctx, owner, said.timezone, timed ? 'UTC' : undefined)
+    const zone = { timezone: asked.timezone, follows_zone: asked.followsZone }
+    const wish = intentWish({ ...said, agent_id: said.agent_id ?? ctx.actor.agentId, ...zone })
     const now = await databaseNow(ctx.db)
     const errors = [
       ...agentErrors(ctx, wish.agent_id),
@@ -177,7 +178,9 @@ const getIntentOp = operation({
 
 /** Changes a locked row; throws what is wrong with it. */
 async function change(ctx: Context, tx: Db, row: IntentRow, body: UpdateBody): Promise<IntentRow> {
-  const wish = intentWish(body, row)
+  const { timezone, followsZone: follows_zone } = await askedZone(ctx, row.user_id, body.timezone)
+  const zone = body.timezone === undefined ? {} : { timezone, follows_zone }
+  const wish = intentWish({ ...body, ...zone }, row)
   const errors = wish.agent_id === row.agent_id ? [] : agentErrors(ctx, wish.agent_id)
   const { plan, fresh, enabling } = changeIntent(row, wish, row.now, errors)
   if (enabling) errors.push(...(await limitErrors(ctx, tx, row.user_id)))

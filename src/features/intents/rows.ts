@@ -60,16 +60,15 @@ const INSERT = statement(
         traceparent: 'text?',
         lineage: 'text?',
         name: 'text',
-        follows_zone: 'boolean',
       },
       ...PLAN,
     }),
   },
   ({
     i,
-  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, lineage, name, follows_zone, created_at,
+  }) => `insert into wakeful.scheduled_intents as t (bucket, id, user_id, created_by, traceparent, lineage, name, created_at,
     updated_at, ${NAMES})
-  select bucket, id, user_id, created_by, traceparent, lineage, name, follows_zone, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
+  select bucket, id, user_id, created_by, traceparent, lineage, name, ${NOW}, ${NOW}, ${NAMES} from ${i} returning ${INTENT_ROW}`,
 )
 
 /** With what signals find it by. */
@@ -80,7 +79,7 @@ export async function insertIntent(
 ): Promise<IntentRow> {
   const { id, userId, createdBy, traceparent = null, lineage = null, name = '' } = draft
   const whose = { bucket: bucketOf(userId), id, user_id: userId, created_by: createdBy }
-  const who = { ...whose, traceparent, lineage, name, follows_zone: draft.followsZone ?? false }
+  const who = { ...whose, traceparent, lineage, name }
   const [row] = await INSERT.run<IntentRow>(tx, { i: [{ ...plan, ...who }] })
   if (row === undefined) throw new Error(`intent ${id} was not written`)
   await writeWatches(tx, row)

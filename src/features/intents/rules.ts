@@ -10,12 +10,13 @@ import {
 import {
   describe,
   localInstant,
-  next,
   nextTimes,
+  nextUnfired,
   parsedOf,
   type Schedule,
   ScheduleError,
 } from '../../../packages/schedule/src/index.ts'
+import { type Predicate, whereWords } from './where.ts'
 
 export const TRIGGER_TYPES = [
   'cron',
@@ -66,6 +67,8 @@ export interface TriggerCondition {
   readonly threshold_hours?: number
   readonly max_age_minutes?: number
   readonly cooldown_minutes?: number
+  /** Of an event: what its data must say. */
+  readonly where?: readonly Predicate[]
 }
 
 /** When an intent is looked at and what it waits for. */
@@ -86,6 +89,8 @@ export interface IntentTerms extends IntentTrigger, CatchUpTerms {
   readonly next_check: Date | null
   /** The slot in hand, while an event of ours is under way. */
   readonly scheduled_for: Date | null
+  /** Of one that follows its person: what its clock showed at the slot that fired last. */
+  readonly fired_local?: string | null
 }
 
 /** The same as the database keeps it: JSON as text, or null. */
@@ -110,6 +115,7 @@ export function termsOf(row: StoredTerms): IntentTerms {
     execution_count: row.execution_count,
     next_check: row.next_check,
     scheduled_for: row.scheduled_for,
+    fired_local: row.fired_local ?? null,
     catch_up: row.catch_up ?? 'once',
     catch_up_within_seconds: row.catch_up_within_seconds ?? null,
   }
@@ -153,18 +159,25 @@ export function scheduleOf(trigger: IntentTrigger): Schedule | ScheduleError | n
 }
 
 /** The first regular slot strictly after now; null without one. */
-function slotAfter(terms: IntentTrigger & { anchor_at: Date }, now: Date): Date | null {
+function slotAfter(
+  terms: IntentTrigger & Pick<IntentTerms, 'anchor_at' | 'fired_local'>,
+  now: Date,
+): Date | null {
   const schedule = scheduleOf(terms)
   if (schedule === null || schedule instanceof ScheduleError) return null
-  const [at] = next(schedule, now.getTime(), { anchor: terms.anchor_at.getTime() })
-  return at === undefined ? null : new Date(at)
+  const anchor = terms.anchor_at.getTime()
+  const at = nextUnfired(schedule, now.getTime(), anchor, terms.fired_local ?? null)
+  return at === null ? null : new Date(at)
 }
 
 /**
  * When an intent that begins, or begins again, is looked at first: cron, interval and once at their time,
  * conditions at once. Null when that time never comes.
  */
-export function firstCheck(terms: IntentTrigger & { anchor_at: Date }, now: Date): Date | null {
+export function firstCheck(
+  terms: IntentTrigger & Pick<IntentTerms, 'anchor_at' | 'fired_local'>,
+  now: Date,
+): Date | null {
   if (isConditionType(terms.trigger_type)) return now
   return slotAfter(terms, now)
 }
@@ -261,7 +274,7 @@ export function scheduleWords(trigger: IntentTrigger): string {
 }
 
 function conditionWords({ trigger_type, trigger_condition }: IntentTrigger): string {
-  const { ticker, operator, value, keywords, threshold_hours } = trigger_condition
+  const { ticker, operator, value, keywords, threshold_hours, where } = trigger_condition
   switch (trigger_type) {
     case 'price':
       return `when ${ticker} is ${operator} ${value}`
@@ -270,7 +283,7 @@ function conditionWords({ trigger_type, trigger_condition }: IntentTrigger): str
     case 'calendar':
       return `when a calendar entry starts within ${value ?? CALENDAR_MINUTES} minutes`
     default:
-      return `when ${trigger_type === 'news' ? 'a headline' : 'an event'} mentions ${(keywords ?? []).join(', ')}`
+      return `when ${trigger_type === 'news' ? 'a headline' : 'an event'} mentions ${(keywords ?? []).join(', ')}${where === undefined ? '' : ` and ${whereWords(where)}`}`
   }
 }
 
@@ -311,8 +324,7 @@ function keptSlot(
   const schedule = scheduleOf(terms)
   if (schedule === null || nextCheck === null) return null
   if (schedule instanceof ScheduleError) return scheduledFor
-  const [regular] = next(schedule, now.getTime(), { anchor: terms.anchor_at.getTime() })
-  return regular === nextCheck.getTime() ? null : scheduledFor
+  return slotAfter(terms, now)?.getTime() === nextCheck.getTime() ? null : scheduledFor
 }
 
 /** The row's next state after the turn over its fire, under the names of its columns. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { instantIn } from '../../../packages/schedule/src/index.ts'
 import { notify, operation } from '../../api/contract.ts'
 import { Refusal } from '../../core/errors.ts'
-import { bytes, instant, isSaid, keyPart, NOT_BLANK } from '../../core/fields.ts'
+import { bytes, instant, isSaid, keyPart, NOT_BLANK, opaqueJson } from '../../core/fields.ts'
 import { databaseNow } from '../../store/due.ts'
 import {
   BODY_MAX_BYTES,
@@ -29,7 +29,7 @@ import type { TakenSignal } from './signal-rows.ts'
 const FIELDS: Readonly<Record<SignalKind, Readonly<Record<string, 'required' | 'optional'>>>> = {
   price: { ticker: 'required', price: 'required', at: 'optional' },
   news: { headline: 'required', body: 'optional', url: 'optional', at: 'optional' },
-  event: { name: 'required', text: 'optional', at: 'optional' },
+  event: { name: 'required', text: 'optional', data: 'optional', at: 'optional' },
   calendar: {
     uid: 'required',
     title: 'required',
@@ -56,6 +56,7 @@ const shape = z.object({
     .optional(),
   name: short(NAME_MAX).optional(),
   text: long.optional(),
+  data: opaqueJson.optional().describe('Of an event: any JSON, kept verbatim.'),
   uid: short(UID_MAX)
     .optional()
     .describe('Of a calendar entry: the same uid again replaces the entry.'),
@@ -109,8 +110,9 @@ function signalOf(body: Body, userId: string | null, now: Date): NewSignal {
       return newsSignal({ headline, ...rest }, at, userId)
     }
     case 'event': {
-      const { name = '', text } = body
-      return eventSignal({ name, ...(text === undefined ? {} : { text }) }, at, userId)
+      const { name = '', text, data } = body
+      const fact = { name, ...(text === undefined ? {} : { text }) }
+      return eventSignal(fact, at, userId, { data: data?.text ?? null })
     }
     case 'calendar': {
       const { uid = '', title = '' } = body
@@ -154,8 +156,9 @@ const postSignal = operation({
   tag: 'Signals',
   summary: 'Tell a fact that intents may wait for: a price, a headline, an event, a calendar entry',
   description:
-    'price takes ticker, price, at; news takes headline, body, url, at; event takes name, text, at; calendar takes uid, title, starts_at, ends_at. What it makes true fires at once.',
+    'price takes ticker, price, at; news takes headline, body, url, at; event takes name, text, data, at; calendar takes uid, title, starts_at, ends_at. What it makes true fires at once.',
   body,
+  opaque: ['data'],
   status: 202,
   creates: true,
   audit: 'own',

@@ -2,7 +2,7 @@
 import { newId } from '../../core/ids.ts'
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
-import { inMs, NOW } from '../../store/due.ts'
+import { eqByKey, inMs, NOW } from '../../store/due.ts'
 import { type RowOf, rows, rowsOf, statement } from '../../store/statement.ts'
 import type { NewSignal, SignalKind } from './signal.ts'
 
@@ -36,6 +36,7 @@ const KEEP = statement(
       key: ['text', (s) => s.key],
       fact: ['text', (s) => s.fact],
       payload: ['json', (s) => s.payload],
+      data: ['json?', (s) => s.data ?? null],
       at: ['timestamptz', (s) => s.at],
       ends_at: ['timestamptz?', (s) => s.endsAt ?? null],
       traceparent: ['text?', (s) => s.traceparent ?? null],
@@ -43,8 +44,8 @@ const KEEP = statement(
   },
   ({
     i,
-  }) => `insert into wakeful.signals as s (id, kind, user_id, key, fact, payload, at, ends_at, traceparent, created_at)
-    select id, kind, user_id, key, fact, payload, at, ends_at, traceparent, ${NOW} from ${i}
+  }) => `insert into wakeful.signals as s (id, kind, user_id, key, fact, payload, data, at, ends_at, traceparent, created_at)
+    select id, kind, user_id, key, fact, payload, data, at, ends_at, traceparent, ${NOW} from ${i}
     order by ${IDENTITY}
     on conflict (${IDENTITY}) do update
       set payload = excluded.payload, at = excluded.at, ends_at = excluded.ends_at, key = excluded.key, traceparent = excluded.traceparent
@@ -187,6 +188,7 @@ export interface FactRow {
   readonly fact: string
   readonly payload: string
   readonly at: Date
+  readonly has_data: boolean
 }
 
 /** Of everybody at most; of one person fewer, so that one person's flood does not hide the rest. */
@@ -197,13 +199,13 @@ const OWNERS = rowsOf<string>({
   owner: ['text', (owner) => owner],
   most: ['int', (owner) => (owner === EVERYBODY ? SHARED_MAX : OWN_MAX)],
 })
-const FACT = 's.id, k.owner, s.fact, s.payload, s.at'
+const FACT = 's.id, k.owner, s.fact, s.payload, s.at, s.has_data'
 
 const RECENT = statement(
   { k: OWNERS, kind: 'text', since: 'timestamptz' },
   ({ k, kind, since }) => `select ${FACT} from ${k}
     cross join lateral (
-      select id, fact, payload, at from wakeful.signals s
+      select id, fact, payload, at, data is not null as has_data from wakeful.signals s
       where s.kind = ${kind} and coalesce(s.user_id, '') = k.owner and s.at >= ${since}
       order by s.at desc limit k.most) s`,
 )
@@ -222,7 +224,7 @@ const AHEAD = statement(
   { k: OWNERS },
   ({ k }) => `select ${FACT} from ${k}
     cross join lateral (
-      select id, fact, payload, at from wakeful.signals s
+      select id, fact, payload, at, false as has_data from wakeful.signals s
       where s.kind = 'calendar' and coalesce(s.user_id, '') = k.owner and s.at >= ${NOW}
       order by s.at limit k.most) s`,
 )
@@ -230,6 +232,20 @@ const AHEAD = statement(
 /** Calendar entries yet to start, soonest first. */
 export async function entriesAhead(tx: Db, users: readonly string[]): Promise<FactRow[]> {
   return AHEAD.run<FactRow>(tx, { k: [EVERYBODY, ...users] })
+}
+
+const DATA = statement(
+  { k: rows({ id: 'uuid' }) },
+  ({ k }) => `select s.id, s.data from ${k} join wakeful.signals s on ${eqByKey('s.id', 'k.id')}`,
+)
+
+/** The data of events, by the ids of their rows, as JSON text. Up to 256 KB each: only what is looked at is read. */
+export async function dataOf(tx: Db, ids: ReadonlySet<string>): Promise<Map<string, string>> {
+  if (ids.size === 0) return new Map()
+  const found = await DATA.run<{ id: string; data: string }>(tx, {
+    k: [...ids].map((id) => ({ id })),
+  })
+  return new Map(found.map(({ id, data }) => [id, data]))
 }
 
 const LAST_WORDS = statement(

@@ -33,6 +33,8 @@ export interface NewSignal {
   /** JSON text: the fields of its kind, below. */
   readonly payload: string
   /** When it was so; for a calendar entry, when it starts. */
+  /** Of an event: JSON text, as it was posted. */
+  readonly data?: string | null
   readonly at: Date
   readonly endsAt?: Date | null
   /** Of a calendar entry: it was called off. */
@@ -57,6 +59,13 @@ export interface NewsFact {
 export interface EventFact {
   readonly name: string
   readonly text?: string
+}
+
+/** What makes a told event the same one; its content where it has no id of its own. */
+export interface EventExtras {
+  /** JSON text, as it was posted. */
+  readonly data?: string | null
+  readonly id?: string
 }
 
 export interface CalendarFact {
@@ -94,11 +103,17 @@ export function newsSignal(
   return { kind: 'news', userId, key: '', fact, payload, at }
 }
 
-export function eventSignal({ name, text }: EventFact, at: Date, userId: string | null): NewSignal {
+export function eventSignal(
+  { name, text }: EventFact,
+  at: Date,
+  userId: string | null,
+  { data = null, id }: EventExtras = {},
+): NewSignal {
   const payload = JSON.stringify({ name, text })
+  const content = `${at.toISOString()} ${payload}${data === null ? '' : ` ${data}`}`
   return {
-    ...{ kind: 'event', userId, key: name, payload, at },
-    fact: digest(`${at.toISOString()} ${payload}`),
+    ...{ kind: 'event', userId, key: name, payload, data, at },
+    fact: digest(id === undefined ? content : `id ${JSON.stringify([name, id])}`),
   }
 }
 

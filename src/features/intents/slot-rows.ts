@@ -25,7 +25,8 @@ import type { StoredTerms } from './rules.ts'
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigger_type, t.trigger_schedule, t.trigger_condition, t.timezone,
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
   t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.lineage, t.catch_up,
-  t.catch_up_within_seconds, t.missed_count, t.action_priority, t.intent_name as name`
+  t.catch_up_within_seconds, t.missed_count, t.action_priority, t.follows_zone, t.fired_local,
+  t.intent_name as name`
 
 export interface IntentSlot extends StoredTerms, Memory {
   readonly bucket: number
@@ -42,6 +43,8 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly quiet_execution: string | null
   readonly quiet_reason: string | null
   readonly action_priority: string
+  readonly follows_zone: boolean
+  readonly fired_local: string | null
   readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
@@ -197,6 +200,8 @@ export interface Fire extends SlotEvent {
   /** JSON text for its agent; null where it stands for no other. */
   readonly missed: string | null
   readonly late: boolean
+  /** What its clock showed at the slot, of one that follows its person. */
+  readonly firedLocal: string | null
   /** JSON text. */
   readonly data: string
   readonly wasMet: boolean
@@ -218,6 +223,7 @@ const TAKE = statement(
       scheduled_for: ['timestamptz', ({ event }) => event.scheduledFor],
       missed_count: ['int', ({ event }) => event.missedCount],
       missed: ['json?', ({ event }) => event.missed],
+      fired_local: ['text?', ({ event }) => event.firedLocal],
       was_met: ['boolean', ({ event }) => event.wasMet],
       seen_at: ['timestamptz?', ({ event }) => event.seenAt],
       again: ['json?', ({ event }) => event.again],
@@ -234,7 +240,8 @@ const TAKE = statement(
     update wakeful.scheduled_intents t
     set in_flight = i.event_id, scheduled_for = i.scheduled_for, missed_count = i.missed_count, was_met = i.was_met, seen_at = i.seen_at,
         again = i.again, fact = i.fact, evaluation_ms = i.evaluation_ms, last_checked = ${NOW}, checks = t.checks + i.looks,
-        calls_avoided = t.calls_avoided + i.looks - 1, quiet_execution = null, quiet_reason = null
+        calls_avoided = t.calls_avoided + i.looks - 1, quiet_execution = null, quiet_reason = null,
+        fired_local = coalesce(i.fired_local, t.fired_local)
     from ${i}
     where ${eqByKey('t.bucket', 'i.bucket')} and ${eqByKey('t.id', 'i.id')}
     returning t.bucket, t.id as intent_id, t.intent_name, t.action_type, t.action_context, t.action_priority, t.trigger_type, t.metadata,

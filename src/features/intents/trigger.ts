@@ -3,7 +3,7 @@
  * no agent call; what fires is settled, with its record, by the commit of its turn.
  */
 import { performance } from 'node:perf_hooks'
-import { type Schedule, ScheduleError } from '../../../packages/schedule/src/index.ts'
+import { firedMark, type Schedule, ScheduleError } from '../../../packages/schedule/src/index.ts'
 import { newId } from '../../core/ids.ts'
 import { MAIN_THREAD, parseSessionKey, type SessionRef, sessionOf } from '../../core/session.ts'
 import { storableText } from '../../core/text.ts'
@@ -144,6 +144,12 @@ function recurringOf(terms: IntentTerms): Schedule | null {
   return schedule === null || schedule instanceof ScheduleError ? null : schedule
 }
 
+/** Slots that it stands for have fired with it. */
+function firedOf({ slot, terms }: Look, at: Date, last: Date): string | null {
+  const schedule = slot.follows_zone ? recurringOf(terms) : null
+  return firedMark(schedule, terms.catch_up === 'all' ? at : last, slot.fired_local)
+}
+
 /** Carries out what the looks came to, within the transaction that holds the locks. */
 export async function act(
   tx: Db,
@@ -173,6 +179,7 @@ export async function act(
     const traceparent = slot.traceparent ?? (signal === null ? null : acting.traceOf?.(signal))
     const when = {
       scheduledFor: caught.slot,
+      firedLocal: firedOf(look, caught.slot, caught.last),
       ...toldMissed(caught, {
         ...{ schedule: recurringOf(terms), anchor: terms.anchor_at, now: slot.now },
         since: since.get(slot.id) ?? null,

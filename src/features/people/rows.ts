@@ -2,6 +2,7 @@
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow, eqByKey, lockOrder, NOW } from '../../store/due.ts'
+import { followPerson } from '../../store/follow.ts'
 import { rows, statement } from '../../store/statement.ts'
 import { changePreferences, type PreferenceWish } from './change.ts'
 import { judgeDeferred } from './deferred.ts'
@@ -24,6 +25,8 @@ export async function changePerson(
   const now = await databaseNow(tx)
   const { timezone, preferences } = changePreferences(row, wishOf(row, now), zone, now)
   await writePreferences(tx, userId, timezone, preferences)
+  if (preferences.timezone !== (row.timezone ?? zone))
+    await followPerson(tx, { bucket: bucketOf(userId), userId }, preferences.timezone)
   const moved = slots.flatMap((slot) => movedBy(slot, judgeDeferred(slot, preferences, now), now))
   await moveDeferred(tx, moved)
   return { preferences, moved }
@@ -155,9 +158,13 @@ export async function writePreferences(
 
 /** Where somebody's device says that they are: kept unless their zone is known. */
 export async function rememberZone(db: Db, userId: string, timezone: string): Promise<void> {
-  await db.query(
-    `insert into wakeful.people as p (bucket, user_id, timezone, created_at) values ($2, $3, $4, ${NOW})
-     on conflict (bucket, user_id) do update set timezone = excluded.timezone where p.timezone is null`,
-    [db.now(), bucketOf(userId), userId, timezone],
-  )
+  await db.tx(async (tx) => {
+    const bucket = bucketOf(userId)
+    const kept = await tx.query(
+      `insert into wakeful.people as p (bucket, user_id, timezone, created_at) values ($2, $3, $4, ${NOW})
+       on conflict (bucket, user_id) do update set timezone = excluded.timezone where p.timezone is null returning 1`,
+      [tx.now(), bucket, userId, timezone],
+    )
+    if (kept.length > 0) await followPerson(tx, { bucket, userId }, timezone)
+  })
 }

@@ -57,7 +57,9 @@ const CONTROL: Readonly<Record<ScheduleRow['kind'], Control>> = {
     if (verb === 'run') return rows.runAlarm(db, row, traceparent ?? null)
     const { cron, timezone, anchor_at, now } = row
     const schedule = cron === null ? null : cronSchedule({ cron_expr: cron, timezone })
-    const next = schedule === null ? null : rows.firstAfterPause(schedule, anchor_at ?? now, now)
+    const anchor = anchor_at ?? now
+    const next =
+      schedule === null ? null : rows.firstAfterPause(schedule, anchor, now, row.fired_local)
     return rows.resumeAlarm(db, row, next)
   },
   async intent(ctx, row, verb) {

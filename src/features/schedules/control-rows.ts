@@ -1,5 +1,5 @@
 /** Pause, resume and run now: what becomes of the row of each kind. The caller holds the lock of its person. */
-import { nextTimes } from '../../../packages/schedule/src/index.ts'
+import { nextUnfired, type Schedule } from '../../../packages/schedule/src/index.ts'
 import { newId } from '../../core/ids.ts'
 import type { Db } from '../../store/db.ts'
 import { NOW, NOW_MS } from '../../store/due.ts'
@@ -77,9 +77,11 @@ export const runIntent = (tx: Db, row: Row) =>
 
 /** Where the schedule of a paused alarm or work goes on. */
 export function firstAfterPause(
-  schedule: Parameters<typeof nextTimes>[1],
+  schedule: Schedule,
   anchor: Date,
   now: Date,
-) {
-  return nextTimes(now, schedule, anchor, now)[1] ?? null
+  firedLocal: string | null = null,
+): Date | null {
+  const at = nextUnfired(schedule, now.getTime(), anchor.getTime(), firedLocal)
+  return at === null ? null : new Date(at)
 }

@@ -7,12 +7,14 @@ import {
   isSaid,
   NOT_BLANK,
   opaqueJson,
+  personTimezone,
   shortName,
   words,
 } from '../../core/fields.ts'
 import { TIMER_ID_MAX } from '../../core/session.ts'
 import { hasUnstorableText } from '../../core/text.ts'
 import { PRIORITIES } from '../intents/rules.ts'
+import { whereField } from '../intents/where.ts'
 
 const NOTE_MAX_BYTES = 8 * 1024
 const PHRASE_MAX = 200
@@ -44,7 +46,8 @@ export const whenField = z
     below: z.number().optional(),
     silent_for: phrase.optional().describe('How long the person has not written: "2 days".'),
     news: keywords.optional().describe('Words of which a headline has one.'),
-    event: keywords.optional().describe('Words of which a named event has one.'),
+    event: keywords.optional().describe('Words of which a named event has one; with where.'),
+    where: whereField.optional(),
     calendar: z
       .union([z.literal(true), keywords], { error: 'must be true or words of a title' })
       .optional()
@@ -61,6 +64,9 @@ export const whenField = z
   })
   .refine(({ before, calendar }) => before === undefined || calendar !== undefined, {
     error: 'before goes with calendar',
+  })
+  .refine(({ where, event }) => where === undefined || event !== undefined, {
+    error: 'where goes with event',
   })
 
 const TIMES = ['in', 'at', 'every', 'when'] as const
@@ -96,9 +102,7 @@ export const specFields = {
     .describe('The next message of the person cancels it; with in or at.'),
   note: words(NOTE_MAX_BYTES).optional().describe('What the agent is told then.'),
   data: opaqueJson.optional().describe('Handed back verbatim.'),
-  timezone: shortName
-    .optional()
-    .describe('An IANA name; the person\'s by default. "person" follows theirs when they move.'),
+  timezone: personTimezone,
   until: phrase.optional().describe('The last instant; with every or when.'),
   times: z.int().min(1).max(TIMES_MAX).optional().describe('How often at most; with every, when.'),
   catch_up: z

@@ -1,5 +1,6 @@
 /** What a stored schedule says, as it would be set again; a change is merged into that. Pure. */
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
+import { FOLLOWS } from '../../core/fields.ts'
 import type { Priority } from '../intents/rules.ts'
 import type { WireSpec } from './fields.ts'
 import type { ScheduleRow } from './schedule.ts'
@@ -27,7 +28,7 @@ export function specOf(row: ScheduleRow): WireSpec {
     ...when,
     ...(until === undefined ? {} : { until }),
     ...(note === null ? {} : { note }),
-    timezone: row.follows_zone ? 'person' : row.timezone,
+    timezone: row.follows_zone ? FOLLOWS : row.timezone,
   }
   if (kind === 'timer') return { ...plain, cancel_on_reply: true, ...dataOf('data', data) }
   const missed = {
@@ -71,7 +72,7 @@ function intentSpec(row: ScheduleRow): Record<string, unknown> {
   return {
     ...(row.note === null ? {} : { note: row.note }),
     ...dataOf('data', row.data),
-    timezone: row.follows_zone ? 'person' : row.timezone,
+    timezone: row.follows_zone ? FOLLOWS : row.timezone,
     priority: row.priority,
   }
 }

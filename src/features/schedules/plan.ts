@@ -1,6 +1,7 @@
 /** From what a schedule says to the row of a timer, an alarm, an intent or work. Pure; refuses with all reasons at once. */
-import { describe, isZone, zoneError } from '../../../packages/schedule/src/index.ts'
+import { describe, hasOffset, isZone, zoneError } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
+import { FOLLOWS } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { MAIN_THREAD, ownerDidOf, type SessionRef, sessionOf } from '../../core/session.ts'
 import { type AlarmPlan, type NewAlarm, newAlarm } from '../alarms/draft.ts'
@@ -82,7 +83,7 @@ interface Asked {
 
 /** Throws a `Refusal` with all reasons. */
 export function planSchedule(name: string, spec: WireSpec, owner: ScheduleOwner): SchedulePlan {
-  const zone = spec.timezone === 'person' ? owner.timezone : (spec.timezone ?? owner.timezone)
+  const zone = spec.timezone === FOLLOWS ? owner.timezone : (spec.timezone ?? owner.timezone)
   const errors = isZone(zone) ? [] : [zoneError(zone)]
   const asked = { name, spec, owner, errors, timezone: isZone(zone) ? zone : 'UTC' }
   errors.push(...misfits(spec))
@@ -109,6 +110,14 @@ const NAMES: Readonly<Record<ScheduleKind, string>> = {
   alarm: 'a wake at a time',
   intent: 'when',
   work: 'run',
+}
+
+/** A time that means the same instant everywhere does not move with the person. */
+function followsZone({ timezone, at, every }: WireSpec): boolean {
+  return (
+    timezone === FOLLOWS &&
+    (every !== undefined || (!/^\s*in\b/i.test(at ?? 'in') && !hasOffset(at ?? '')))
+  )
 }
 
 function misfits(spec: WireSpec): string[] {
@@ -181,7 +190,7 @@ function planAlarm(asked: Asked): Kind | null {
   const draft = {
     ...{ id: newId(), ownerDid: ownerDidOf(userId), userId, agentId, name },
     timing: { type: 'at', at: time.at } as const,
-    followsZone: spec.timezone === 'person',
+    followsZone: followsZone(spec),
     ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     fields: {
       ...{ timezone, label: owner.title ?? name, idempotency_key: '', unattended: 'ask' as const },
@@ -214,6 +223,7 @@ function planWhen(asked: Asked): Kind | null {
       action_type: 'notify',
       enabled: true,
       timezone,
+      follows_zone: spec.timezone === FOLLOWS,
       unattended: 'ask',
     },
     ...{ agent_id: agentId, thread_id: threadOf(asked), ...trigger },
@@ -227,8 +237,7 @@ function planWhen(asked: Asked): Kind | null {
   })
   const terms = termsFrom(wish, now)
   errors.push(...validateIntent(terms, now))
-  const followsZone = spec.timezone === 'person'
-  const draft = { id: newId(), userId, createdBy: agentId ?? userId, wish, name, followsZone }
+  const draft = { id: newId(), userId, createdBy: agentId ?? userId, wish, name }
   return {
     description: scheduleWords(terms),
     next: [],
@@ -279,9 +288,11 @@ function planRun(asked: Asked): Kind | null {
       ? {}
       : { notify_session: sessionOf(userId, agentId, threadOf(asked)).key }),
   }
-  const followsZone = spec.timezone === 'person'
   const { notes, ...state } = plan
-  const row = newWork({ id: newId(), userId, agentId, fields, name, followsZone }, plan)
+  const row = newWork(
+    { id: newId(), userId, agentId, fields, name, followsZone: followsZone(spec) },
+    plan,
+  )
   const description = recurring
     ? frequencyWords(state)
     : describe({ kind: 'once', at: (once?.at ?? now).getTime(), timezone })

@@ -204,20 +204,3 @@ const REPLACE = statement(
 export async function replaceAlarms(tx: Db, i: readonly NewAlarm[]): Promise<void> {
   if (i.length > 0) await REPLACE.run(tx, { i })
 }
-
-const FOLLOW = {
-  intent: 'wakeful.scheduled_intents',
-  work: 'wakeful.work',
-} as const
-
-export async function setFollowsZone(
-  tx: Db,
-  { kind, bucket, id }: ScheduleRef & { readonly kind: 'intent' | 'work' },
-  follows: boolean,
-): Promise<void> {
-  const values = [bucket, id, follows]
-  await tx.query(
-    `update ${FOLLOW[kind]} set follows_zone = $3 where bucket = $1 and id = $2::uuid and follows_zone <> $3`,
-    values,
-  )
-}

@@ -22,6 +22,7 @@ export interface ScheduleRow {
   readonly data: string | null
   readonly timezone: string
   readonly follows_zone: boolean
+  readonly fired_local: string | null
   readonly anchor_at: Date | null
   readonly cron: string | null
   readonly once_at: Date | null

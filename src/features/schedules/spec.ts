@@ -5,6 +5,7 @@ import { Refusal } from '../../core/errors.ts'
 import { readShape, where } from '../../core/shape.ts'
 import { hasUnstorableJson } from '../../core/text.ts'
 import type { Priority } from '../intents/rules.ts'
+import type { Predicate } from '../intents/where.ts'
 import { scheduleName, type WireSpec, wireSpec } from './fields.ts'
 
 const OPAQUE_MAX_BYTES = 64 * 1024
@@ -16,7 +17,7 @@ export type WhenSpec =
   | { readonly price: string; readonly above: number; readonly below?: undefined }
   | { readonly silentFor: string }
   | { readonly news: Words }
-  | { readonly event: Words }
+  | { readonly event: Words; readonly where?: readonly Predicate[] }
   | { readonly calendar: true | Words; readonly before?: string }
 
 interface None {

@@ -1,6 +1,7 @@
 /** The condition of a schedule as an intent keeps it. Pure. */
 import { parsePhrase, ScheduleError } from '../../../packages/schedule/src/index.ts'
 import type { Operator, TriggerType } from '../intents/rules.ts'
+import type { Predicate } from '../intents/where.ts'
 import type { WireSpec } from './fields.ts'
 
 const MINUTE_MS = 60_000
@@ -14,6 +15,7 @@ interface Trigger {
     readonly value?: number
     readonly keywords?: string[]
     readonly threshold_hours?: number
+    readonly where?: Predicate[]
   }
 }
 
@@ -24,7 +26,7 @@ export function triggerOf(
   now: Date,
   errors: string[],
 ): Trigger | null {
-  const { price, above, below, silent_for, news, event, calendar, before } = when
+  const { price, above, below, silent_for, news, event, where, calendar, before } = when
   const lengthMs = (field: string, text: string) => {
     try {
       return durationMs(text, timezone, now)
@@ -54,7 +56,11 @@ export function triggerOf(
     return { trigger_type: 'calendar', trigger_condition: { ...value, ...words } }
   }
   const trigger_type = news === undefined ? 'event' : 'news'
-  return { trigger_type, trigger_condition: { keywords: listOf(news ?? event ?? []) } }
+  const keywords = listOf(news ?? event ?? [])
+  return {
+    trigger_type,
+    trigger_condition: { keywords, ...(where === undefined ? {} : { where }) },
+  }
 }
 
 const listOf = (words: string | readonly string[]) =>

@@ -24,7 +24,6 @@ import {
   removeSchedules,
   replaceAlarms,
   type ScheduleRef,
-  setFollowsZone,
 } from './rows.ts'
 import type { ScheduleChange } from './schedule.ts'
 
@@ -210,8 +209,6 @@ async function writeIntent(
   if (changed.enabling) await requireRoom(tx, command)
   const { fresh, enabling: again } = changed
   await updateIntent(tx, row, changed.plan, { fresh, again })
-  const ref = { kind: 'intent' as const, bucket: row.bucket, id: row.id }
-  await setFollowsZone(tx, ref, draft.followsZone ?? false)
   return { kind: 'intent', id: row.id }
 }
 
@@ -238,12 +235,11 @@ async function writeWork(
       old.frequency_cron === planned.frequency_cron &&
       old.timezone === planned.timezone &&
       (old.frequency_cron !== null || old.anchor_at.getTime() === planned.anchor_at.getTime())
-    const { task, parameters, agent_id, notify_session, catch_up, catch_up_within_seconds } =
-      planned
-    const terms = { task, parameters, agent_id, notify_session, catch_up, catch_up_within_seconds }
+    const { task, parameters, agent_id, notify_session, follows_zone } = planned
+    const { catch_up, catch_up_within_seconds } = planned
+    const told = { task, parameters, agent_id, notify_session, follows_zone }
+    const terms = { ...told, catch_up, catch_up_within_seconds }
     row = await updateWork(tx, old, { ...(same ? old : planned), ...terms })
-    const ref = { kind: 'work' as const, bucket: row.bucket, id: row.id }
-    await setFollowsZone(tx, ref, planned.follows_zone)
   } else {
     if (old !== null) await removeSchedules(tx, [{ kind: 'work', bucket: old.bucket, id: old.id }])
     ;[row] = await insertWork(tx, [{ ...planned, ...marks(command) }])

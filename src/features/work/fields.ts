@@ -5,9 +5,9 @@ import { internal, oneOf, visible } from '../../core/columns.ts'
 import {
   catchUpFields,
   opaqueJson,
+  personTimezone,
   sessionKey,
   shortName,
-  timezone,
   words,
 } from '../../core/fields.ts'
 import { hasUnstorableText } from '../../core/text.ts'
@@ -23,7 +23,7 @@ export const workFields = {
     .string()
     .describe('"once", a phrase such as "daily at 9am", or cron: as the preview takes it.')
     .default('once'),
-  timezone: timezone.optional().describe("An IANA name; the person's own by default."),
+  timezone: personTimezone,
   run_first: z.boolean().default(true).describe('Recurring work also runs at once.'),
   project_id: z
     .string()
@@ -68,7 +68,8 @@ export const WORK = {
   notify: visible('boolean'),
   notify_session: visible('text?'),
   name: internal('text'),
-  follows_zone: internal('boolean'),
+  follows_zone: visible('boolean'),
+  fired_local: internal('text?'),
   paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),
   lineage: internal('text?'),

@@ -23,7 +23,7 @@ import { LOCAL_USER } from '../../core/session.ts'
 import { notesText, sentences } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
-import { zoneFor } from '../people/zone-operations.ts'
+import { askedZone } from '../people/zone-operations.ts'
 import { newWork, runsAtOnce, workErrors } from './draft.ts'
 import { workFields } from './fields.ts'
 import {
@@ -101,8 +101,12 @@ const createWorkOp = operation({
         `user_id: these credentials are ${userId}'s; leave user_id out`,
       )
     const once = said.frequency.trim().toLowerCase() === 'once'
-    const timezone =
-      said.timezone ?? (once ? (ctx.kernel.policy.timezone ?? 'UTC') : await zoneFor(ctx, userId))
+    const { timezone, followsZone } = await askedZone(
+      ctx,
+      userId,
+      said.timezone,
+      once ? (ctx.kernel.policy.timezone ?? 'UTC') : undefined,
+    )
     const fields = { ...said, timezone }
     const id = newId()
     const { agentId } = ctx.actor
@@ -112,7 +116,8 @@ const createWorkOp = operation({
       const plan = planWork(fields, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
       const lineage = await lineageFor(ctx, userId, whom.agentId)
-      const draft = { id, userId, agentId, fields, traceparent: ctx.traceparent ?? null, lineage }
+      const made = { traceparent: ctx.traceparent ?? null, lineage }
+      const draft = { id, userId, agentId, fields, followsZone, ...made }
       const [row] = await insertWork(tx, [newWork(draft, plan)])
       if (row === undefined) throw new Error(`work ${id} was not written`)
       const output = runsAtOnce(plan, fields) ? await queueRun(ctx, tx, row) : null
@@ -239,12 +244,15 @@ const updateWorkOp = operation({
         },
         workRules(ctx, work.user_id),
       )
-      const schedule = changeWork(work, body, work.now, errors)
+      const asked = await askedZone(ctx, work.user_id, body.timezone, work.timezone)
+      const zone = body.timezone === undefined ? {} : { timezone: asked.timezone }
+      const schedule = changeWork(work, { ...body, ...zone }, work.now, errors)
       if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
       const changed = {
         ...schedule,
         task: body.task ?? work.task,
         parameters: body.parameters?.text ?? work.parameters,
+        follows_zone: body.timezone === undefined ? work.follows_zone : asked.followsZone,
         notify: body.notify ?? work.notify,
         notify_session: body.notify_session ?? work.notify_session,
         agent_id: notifySession(body, work.user_id)?.agentId ?? work.agent_id,

@@ -19,7 +19,8 @@ export interface WorkRow extends RowOf<typeof WORK> {
 
 const ROW = `${listOf(WORK, 'w')}, ${NOW} as now`
 
-const GIVEN = typesOf(WORK, ['last_run_at', 'scheduled_for', 'created_at', 'updated_at'])
+const BEGINS = ['last_run_at', 'scheduled_for', 'fired_local', 'created_at', 'updated_at'] as const
+const GIVEN = typesOf(WORK, BEGINS)
 const NAMES = Object.keys(GIVEN)
 const INSERT = statement(
   { i: rows(GIVEN) },
@@ -59,7 +60,7 @@ export const getWork = (db: Db, owner: string | null, id: string, lock = false) 
 
 /** What its owner may change. */
 const CHANGED = typesOf(WORK, [
-  ...(['name', 'follows_zone', 'paused_at'] as const),
+  ...(['name', 'fired_local', 'paused_at'] as const),
   ...(['agent_type', 'project_id', 'user_id', 'last_run_at', 'scheduled_for'] as const),
   ...(['traceparent', 'lineage', 'created_at', 'updated_at'] as const),
 ])
@@ -82,12 +83,21 @@ export async function updateWork(
   change: ScheduleState & { readonly task: string; readonly parameters: string } & Partial<
       Pick<
         WorkRow,
-        'agent_id' | 'notify' | 'notify_session' | 'catch_up' | 'catch_up_within_seconds'
+        | 'agent_id'
+        | 'notify'
+        | 'notify_session'
+        | 'follows_zone'
+        | 'catch_up'
+        | 'catch_up_within_seconds'
       >
     >,
 ): Promise<WorkRow> {
-  const { bucket, id, agent_id, notify, notify_session, catch_up, catch_up_within_seconds } = work
-  const kept = { agent_id, notify, notify_session, catch_up, catch_up_within_seconds }
+  const { bucket, id, agent_id, notify, notify_session, follows_zone } = work
+  const { catch_up, catch_up_within_seconds } = work
+  const kept = {
+    ...{ agent_id, notify, notify_session, follows_zone },
+    ...{ catch_up, catch_up_within_seconds },
+  }
   const [row] = await UPDATE.run<WorkRow>(tx, { i: [{ ...kept, ...change, bucket, id }] })
   if (row === undefined) throw new Error(`work ${work.id} was not there to change`)
   return row

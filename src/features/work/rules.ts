@@ -12,8 +12,8 @@ import {
   cronSchedule,
   isZone,
   missed,
-  next,
   nextTimes,
+  nextUnfired,
   type Parsed,
   parsedOf,
   parseFrequency,
@@ -45,6 +45,8 @@ export interface WorkSchedule extends CatchUpTerms {
   readonly next_run_at: Date | null
   /** The newest slot that was taken. */
   readonly scheduled_for: Date | null
+  /** Of one that follows its person: what its clock showed at the slot that fired last. */
+  readonly fired_local?: string | null
 }
 
 /** What a plan, a change or a settle writes of it. */
@@ -143,16 +145,23 @@ function resumed(
 ): ScheduleState | null {
   const parsed = parsedSchedule(state)
   const after = later(now, work.scheduled_for)
-  const at = parsed instanceof ScheduleError ? null : firstAfter(parsed, after, state.anchor_at)
+  const mark = work.fired_local ?? null
+  const at =
+    parsed instanceof ScheduleError ? null : firstAfter(parsed, after, state.anchor_at, mark)
   if (at !== null) return { ...state, is_active: true, next_run_at: at }
   const why = parsed instanceof ScheduleError ? parsed.message : 'it never fires again'
   errors.push(`frequency: ${why}`)
   return null
 }
 
-function firstAfter({ schedule }: Parsed, after: Date, anchor: Date): Date | null {
-  const [at] = next(schedule, after.getTime(), { anchor: anchor.getTime() })
-  return at === undefined ? null : new Date(at)
+function firstAfter(
+  { schedule }: Parsed,
+  after: Date,
+  anchor: Date,
+  mark: string | null = null,
+): Date | null {
+  const at = nextUnfired(schedule, after.getTime(), anchor.getTime(), mark)
+  return at === null ? null : new Date(at)
 }
 
 function later(a: Date, b: Date | null): Date {

@@ -28,6 +28,8 @@ export interface QueuedRun extends SlotEvent {
     readonly at: Date
     readonly nextRunAt: Date | null
     readonly missedCount: number
+    /** What its clock showed then, of one that follows its person. */
+    readonly firedLocal: string | null
     /** What its executor is told: those, and the ones that passed while the slot before ran. JSON text where there are any. */
     readonly told: { readonly missedCount: number; readonly missed: string | null }
   } | null
@@ -41,6 +43,7 @@ export interface WorkSlot extends WorkSchedule {
   readonly user_id: string
   readonly agent_type: string
   readonly agent_id: string | null
+  readonly follows_zone: boolean
   readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null
@@ -48,7 +51,8 @@ export interface WorkSlot extends WorkSchedule {
 }
 
 export const SLOT = `t.bucket, t.id, t.user_id, t.agent_type, t.agent_id, t.frequency_cron, t.timezone, t.anchor_at, t.is_active,
-  t.next_run_at, t.scheduled_for, t.traceparent, t.catch_up, t.catch_up_within_seconds, left(t.task, 200) as name`
+  t.next_run_at, t.scheduled_for, t.traceparent, t.catch_up, t.catch_up_within_seconds, t.follows_zone,
+  t.fired_local, left(t.task, 200) as name`
 
 export const dueSlots = dueFrom<WorkSlot>(WORK, SLOT)
 
@@ -63,12 +67,13 @@ const TAKE = statement(
       missed_count: ['int', ({ event }) => event.slot?.missedCount ?? 0],
       told_count: ['int', ({ event }) => event.slot?.told.missedCount ?? 0],
       missed: ['json?', ({ event }) => event.slot?.told.missed ?? null],
+      fired_local: ['text?', ({ event }) => event.slot?.firedLocal ?? null],
       traceparent: ['text?', ({ event }) => event.traceparent],
     }),
   },
   ({ i }) => `with taken as (
     update wakeful.work w
-    set run_count = w.run_count + 1, updated_at = ${NOW},
+    set run_count = w.run_count + 1, updated_at = ${NOW}, fired_local = coalesce(i.fired_local, w.fired_local),
         in_flight = case when i.slot is null then w.in_flight else i.event_id end,
         scheduled_for = coalesce(i.slot, w.scheduled_for),
         next_run_at = case when i.slot is null then w.next_run_at else i.next_run_at end,

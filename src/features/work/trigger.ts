@@ -1,7 +1,7 @@
 /** Work: a task with a frequency. What is due becomes a run with its output; the commit of its turn settles both. */
 
 import type { CatchUpPlan } from '../../../packages/schedule/src/catch-up.ts'
-import { cronSchedule } from '../../../packages/schedule/src/index.ts'
+import { cronSchedule, firedMark } from '../../../packages/schedule/src/index.ts'
 import { newId } from '../../core/ids.ts'
 import { type SessionRef, sessionOf } from '../../core/session.ts'
 import { storableText } from '../../core/text.ts'
@@ -134,7 +134,11 @@ function runOf(work: WorkSlot, caught: CatchUpPlan, since: Date | null): QueuedR
   const { anchor_at: anchor, now } = work
   const schedule = cronSchedule({ ...work, cron_expr: work.frequency_cron ?? '' })
   const told = toldMissed(caught, { schedule, anchor, since, now })
-  const slot = { at, nextRunAt, missedCount, told }
+  const newest = work.catch_up === 'all' ? at : caught.last
+  const firedLocal = work.follows_zone
+    ? firedMark(schedule, newest, work.fired_local ?? null)
+    : null
+  const slot = { at, nextRunAt, missedCount, firedLocal, told }
   const ids = { workId: work.id, eventId: newId(), outputId: newId() }
   return [{ session: sessionOfSlot(work), ...ids, slot, traceparent: null }]
 }
