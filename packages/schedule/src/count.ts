@@ -7,7 +7,7 @@
 import { DAY, HOUR, LAST_INSTANT } from './calendar.ts'
 import { countEvery, nextEvery } from './every.ts'
 import { cronBetween, nextCron } from './fire.ts'
-import type { Schedule } from './schedule.ts'
+import { offsetOf, type Schedule, unspread } from './schedule.ts'
 import { compile, minutesOn } from './wall.ts'
 import { dayBounds, isQuiet, localDay, zoneOf } from './zone.ts'
 
@@ -123,6 +123,11 @@ export function missed(
 ): { missedCount: number; nextAt: number | null } {
   if (schedule.kind === 'once') return { missedCount: 0, nextAt: null }
   const { until = LAST_INSTANT } = schedule
+  const offset = offsetOf(schedule)
+  if (offset > 0) {
+    const { missedCount, nextAt } = missed(unspread(schedule), slot - offset, now - offset, anchor)
+    return { missedCount, nextAt: nextAt === null ? null : nextAt + offset }
+  }
   const passed = Math.min(now, until)
   // A slot this far ahead was taken by a clock that has been set back since: go on from now, not from then.
   const after = slot > now + CLOCK_STEP_MS ? now : Math.max(slot, now)

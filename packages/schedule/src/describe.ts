@@ -2,6 +2,7 @@
 
 import { clockText, DAY, HOUR, MINUTE, SECOND } from './calendar.ts'
 import type { CronSpec, DaySpecial } from './cron.ts'
+import { durationText } from './every.ts'
 import { setText } from './field.ts'
 import { formatLocal } from './instant.ts'
 import type { Schedule } from './schedule.ts'
@@ -172,10 +173,13 @@ export function describe(schedule: Schedule): string {
   const { timezone } = schedule
   if (schedule.kind === 'once')
     return schedule.at === null ? 'once' : `once at ${formatLocal(schedule.at, timezone)}`
-  const { until } = schedule
+  const { until, spread } = schedule
   const rule =
     schedule.kind === 'every'
       ? `${intervalText(schedule.everyMs)}, counted from its start`
       : `${unionText(compile(schedule.expr).parts.map(({ spec }) => spec))} (${timezone})`
-  return until === undefined ? rule : `${rule}, until ${formatLocal(until, timezone)}`
+  const bounded = until === undefined ? rule : `${rule}, until ${formatLocal(until, timezone)}`
+  if (spread === undefined) return bounded
+  const later = durationText(spread.offsetMs)
+  return `${bounded}, spread over ${durationText(spread.withinMs)}: ${later === '' ? 'at once' : `${later} later`}`
 }

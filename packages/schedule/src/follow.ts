@@ -1,7 +1,7 @@
 /** Schedules that follow a person from zone to zone: what has fired on one clock does not fire again on the next one. */
 import { DAY } from './calendar.ts'
 import { next } from './index.ts'
-import type { Schedule } from './schedule.ts'
+import { offsetOf, type Schedule } from './schedule.ts'
 import { compile } from './wall.ts'
 import { instantOf, wallAt, zoneOf } from './zone.ts'
 
@@ -18,7 +18,7 @@ export function firedMark(
 ): string | null {
   const instant = slot.toISOString()
   if (schedule?.kind !== 'cron' || known?.endsWith(instant) === true) return null
-  const wall = wallAt(zoneOf(schedule.timezone), slot.getTime())
+  const wall = wallAt(zoneOf(schedule.timezone), slot.getTime() - offsetOf(schedule))
   return `${new Date(wall).toISOString().slice(0, LENGTH)} ${instant}`
 }
 
@@ -47,7 +47,8 @@ export function nextUnfired(
   if (mark !== null && schedule.kind === 'cron') {
     const wall = Date.parse(`${mark.slice(0, LENGTH)}Z`)
     const fired = isOnceADay(schedule.expr) ? Math.floor(wall / DAY) * DAY + DAY - 1 : wall
-    from = Math.max(after, instantOf(zoneOf(schedule.timezone), fired).at)
+    const { at } = instantOf(zoneOf(schedule.timezone), fired)
+    from = Math.max(after, at + offsetOf(schedule))
   }
   return next(schedule, from, { anchor })[0] ?? null
 }

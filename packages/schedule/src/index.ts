@@ -6,7 +6,7 @@
 import { LAST_INSTANT, SECOND } from './calendar.ts'
 import { nextEvery } from './every.ts'
 import { nextCron } from './fire.ts'
-import type { Schedule } from './schedule.ts'
+import { offsetOf, type Schedule } from './schedule.ts'
 
 export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
@@ -22,7 +22,8 @@ export {
 export { parseCron } from './parse.ts'
 export { cronSchedule, parsedCron, parsedOf } from './parsed.ts'
 export { atOtherTime, isTimeOfDay, parseFrequency, parsePhrase } from './phrase.ts'
-export { type Parsed, type Schedule, ScheduleError } from './schedule.ts'
+export { type Parsed, type Schedule, ScheduleError, type Spread } from './schedule.ts'
+export { spreadOver } from './spread.ts'
 export { isZone, zoneError } from './zone.ts'
 
 /**
@@ -39,11 +40,12 @@ export function next(
     return schedule.at !== null && schedule.at > after && count > 0 ? [schedule.at] : []
   const { until = LAST_INSTANT } = schedule
   const anchor = options.anchor ?? Math.floor(after / SECOND) * SECOND
+  const offset = offsetOf(schedule)
   const found =
     schedule.kind === 'cron'
-      ? nextCron(schedule.expr, schedule.timezone, after, count)
-      : nextEvery(schedule.everyMs, after, anchor, count)
-  return found.filter((at) => at <= until)
+      ? nextCron(schedule.expr, schedule.timezone, after - offset, count)
+      : nextEvery(schedule.everyMs, after - offset, anchor, count)
+  return found.filter((at) => at <= until).map((at) => at + offset)
 }
 
 /** Default number of upcoming times in answers. */

@@ -1,10 +1,27 @@
 /** The types of this package, and its one error. */
 
-/** `until`: the last instant it may fire at. */
+/** Each of its times comes `offsetMs` later than it says, which is less than `withinMs`. */
+export interface Spread {
+  readonly withinMs: number
+  readonly offsetMs: number
+}
+
+/** `until`: the last instant it may fire at, a spread not counted. */
 export type Schedule =
-  | { kind: 'cron'; expr: string; timezone: string; until?: number }
-  | { kind: 'every'; everyMs: number; timezone: string; until?: number }
+  | { kind: 'cron'; expr: string; timezone: string; until?: number; spread?: Spread }
+  | { kind: 'every'; everyMs: number; timezone: string; until?: number; spread?: Spread }
   | { kind: 'once'; at: number | null; timezone: string }
+
+/** How much later than it says it fires. */
+export const offsetOf = (schedule: Schedule): number =>
+  schedule.kind === 'once' ? 0 : (schedule.spread?.offsetMs ?? 0)
+
+/** The same without its spread. */
+export function unspread<S extends Schedule>(schedule: S): S {
+  if (schedule.kind === 'once' || schedule.spread === undefined) return schedule
+  const { spread: _, ...plain } = schedule
+  return plain as S
+}
 
 /** Read-only, since what was parsed once is handed out again. */
 export interface Parsed {

@@ -18,6 +18,8 @@ import {
   parsedCron,
   parsePhrase,
   ScheduleError,
+  type Spread,
+  spreadOver,
   zoneError,
 } from '../../../packages/schedule/src/index.ts'
 import { MAX_FAILURES } from '../../core/backoff.ts'
@@ -56,6 +58,8 @@ interface Asked {
   readonly timezone: string
   /** A time that has passed fires at once instead of being refused: a turn's commit comes after its asking. */
   readonly lateIsFine?: boolean
+  /** By how much later it fires. */
+  readonly spread?: Spread | null
   /** What the door has found wrong already; said together with the rest. */
   readonly errors?: readonly string[]
 }
@@ -157,19 +161,24 @@ export function newAlarm(draft: AlarmDraft, plan: AlarmPlan, maxFailures = MAX_F
 type Planned = Omit<AlarmPlan, 'anchorAt'>
 
 function planTiming(draft: Asked, now: Date, errors: string[]): Planned | null {
-  const { timing } = draft
+  const { timing, spread = null } = draft
+  const later = (at: Date) => new Date(at.getTime() + (spread?.offsetMs ?? 0))
   switch (timing.type) {
     case 'at':
-      return planAt(draft, timing.at, now, errors)
+      return planAt(draft, later(timing.at), now, errors)
     case 'delay':
-      return once(new Date(now.getTime() + timing.ms))
+      return once(later(new Date(now.getTime() + timing.ms)))
     case 'cron':
-      return attempt('cron_expr', errors, () =>
-        recurring(parsedCron(timing.expr, draft.timezone), timing.expr.trim(), now),
-      )
+      return attempt('cron_expr', errors, () => {
+        const parsed = parsedCron(timing.expr, draft.timezone)
+        if (spread === null) return recurring(parsed, timing.expr.trim(), now)
+        const spreaded = spreadOver(parsed, spread)
+        return recurring(spreaded, spreaded.canonical, now)
+      })
     case 'phrase':
       return attempt('schedule', errors, () => {
-        const parsed = parsePhrase(timing.text, { timezone: draft.timezone, now: now.getTime() })
+        const read = parsePhrase(timing.text, { timezone: draft.timezone, now: now.getTime() })
+        const parsed = spread === null ? read : spreadOver(read, spread)
         if (parsed.schedule.kind !== 'once') return recurring(parsed, parsed.canonical, now)
         if (parsed.schedule.at !== null) return once(new Date(parsed.schedule.at), parsed.notes)
         throw new ScheduleError('say when, for example "in 20 minutes" or "tomorrow at 9am"')

@@ -21,6 +21,7 @@ import { Refusal } from '../../core/errors.ts'
 import { shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/session.ts'
+import { readSpread, spreadField } from '../../core/spread.ts'
 import { notesText, quoted, sentences, timesText, whenText } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { askedZone } from '../people/zone-operations.ts'
@@ -49,6 +50,7 @@ const body = z
     kind: z.enum(ALARM_KINDS).optional(),
     ...alarmTimes,
     agent_id: shortName.optional().describe('Who is woken.'),
+    spread: spreadField.optional(),
     ...alarmFields,
     // Left out and empty mean different threads.
     conversation_id: alarmFields.conversation_id.unwrap().optional(),
@@ -221,10 +223,14 @@ const createAlarmOp = operation({
     const { timezone } = asked
     const { agentId } = target
     const lineage = await lineageFor(ctx, userId, agentId)
+    const id = newId()
+    const errors = [...target.errors]
+    const spread = readSpread(body.spread, userId, id, errors)
     const set = (tx: Db | null) =>
       ctx.kernel.writes.setAlarm(
         {
-          id: newId(),
+          id,
+          spread,
           ownerDid: ctx.actor.ownerDid ?? ownerDidOf(userId),
           userId,
           agentId,
@@ -236,7 +242,7 @@ const createAlarmOp = operation({
             // A receiver at the wake URL has threads of its own.
             conversation_id: body.conversation_id ?? (agentId === null ? '' : MAIN_THREAD),
           },
-          errors: target.errors,
+          errors,
           traceparent: ctx.traceparent ?? null,
           lineage,
           audit: ctx.entry ?? null,

@@ -12,6 +12,7 @@ import {
   words,
 } from '../../core/fields.ts'
 import { TIMER_ID_MAX } from '../../core/session.ts'
+import { spreadField } from '../../core/spread.ts'
 import { hasUnstorableText } from '../../core/text.ts'
 import { PRIORITIES } from '../intents/rules.ts'
 import { whereField } from '../intents/where.ts'
@@ -110,6 +111,7 @@ export const specFields = {
     .optional()
     .describe('Times missed: "once" fires one for all (default), "skip" none, "all" each.'),
   catch_up_within_seconds: z.int().min(1).max(INT_MAX).optional(),
+  spread: spreadField.optional(),
   priority: z.enum(PRIORITIES).optional().describe('"critical" ignores quiet hours.'),
   thread: z
     .enum(['same', 'fresh'])

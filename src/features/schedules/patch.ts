@@ -12,21 +12,18 @@ export type SpecChange = { readonly [K in keyof WireSpec]?: WireSpec[K] | undefi
 
 /** Whether the change touches when it happens, and not only what is told then. */
 export function touchesTime(change: SpecChange): boolean {
-  const fields = [...TIMES, 'run', 'cancel_on_reply', 'timezone', 'until', 'times'] as const
+  const fields = [...TIMES, ...PARTS, 'run', 'cancel_on_reply'] as const
   return fields.some((field) => change[field] !== undefined)
 }
 
-const UNTIL = / until (\S+)$/
+/** What belongs to a time beside it. */
+const PARTS = ['timezone', 'until', 'times', 'spread'] as const
 
 /** Not of intents, whose condition says more than `when`. */
 export function specOf(row: ScheduleRow): WireSpec {
   const { kind, cron, once_at, note, data, executor } = row
-  const until = cron === null ? undefined : UNTIL.exec(cron)?.[1]
-  const when =
-    cron === null ? { at: once_at?.toISOString() ?? '' } : { every: cron.replace(UNTIL, '') }
   const plain = {
-    ...when,
-    ...(until === undefined ? {} : { until }),
+    ...(cron === null ? { at: once_at?.toISOString() ?? '' } : rhythmOf(cron)),
     ...(note === null ? {} : { note }),
     timezone: row.follows_zone ? FOLLOWS : row.timezone,
   }
@@ -44,6 +41,17 @@ export function specOf(row: ScheduleRow): WireSpec {
   return { ...plain, ...missed, ...thread, ...priority, ...dataOf('data', data) } as WireSpec
 }
 
+const RHYTHM = /^(.*?)(?: until (\S+))?(?: spread (\d+)s by \d+s)?$/s
+
+function rhythmOf(cron: string) {
+  const [, every = cron, until, seconds] = RHYTHM.exec(cron) ?? []
+  return {
+    every,
+    ...(until === undefined ? {} : { until }),
+    ...(seconds === undefined ? {} : { spread: `${seconds} seconds` }),
+  }
+}
+
 const dataOf = (field: 'data' | 'with', json: string | null) =>
   json === null ? {} : { [field]: new RawJson(json) }
 
@@ -51,7 +59,7 @@ const dataOf = (field: 'data' | 'with', json: string | null) =>
 export function mergedSpec(row: ScheduleRow, change: SpecChange): WireSpec {
   const before: Record<string, unknown> = row.kind === 'intent' ? intentSpec(row) : specOf(row)
   if (TIMES.some((field) => change[field] !== undefined)) {
-    for (const field of TIMES) delete before[field]
+    for (const field of [...TIMES, 'spread']) delete before[field]
     if (change.every === undefined && change.when === undefined) {
       delete before.until
       delete before.times

@@ -70,11 +70,13 @@ export interface ScheduleOwner {
   readonly keepsPast?: boolean
   /** Of one that has no name. */
   readonly title?: string
+  readonly id?: string
   readonly work: Pick<WorkRules, 'types' | 'missing' | 'refusesParameters'>
 }
 
 interface Asked {
   readonly name: string
+  readonly spreadKey: string
   readonly spec: WireSpec
   readonly owner: ScheduleOwner
   readonly timezone: string
@@ -85,7 +87,8 @@ interface Asked {
 export function planSchedule(name: string, spec: WireSpec, owner: ScheduleOwner): SchedulePlan {
   const zone = spec.timezone === FOLLOWS ? owner.timezone : (spec.timezone ?? owner.timezone)
   const errors = isZone(zone) ? [] : [zoneError(zone)]
-  const asked = { name, spec, owner, errors, timezone: isZone(zone) ? zone : 'UTC' }
+  const spreadKey = name === '' ? (owner.id ?? '') : name
+  const asked = { name, spreadKey, spec, owner, errors, timezone: isZone(zone) ? zone : 'UTC' }
   errors.push(...misfits(spec))
   const planned = errors.length > 0 ? null : planKind(asked)
   if (planned === null || errors.length > 0) throw new Refusal('rule', errors)
@@ -100,9 +103,12 @@ export function kindOf(spec: WireSpec): ScheduleKind {
 
 /** What a kind cannot keep, with what could be meant. */
 const LACKS: Readonly<Record<ScheduleKind, readonly (keyof WireSpec)[]>> = {
-  timer: ['every', 'with', 'until', 'times', 'catch_up', 'catch_up_within_seconds', 'priority'],
+  timer: [
+    ...(['every', 'with', 'until', 'times', 'catch_up', 'catch_up_within_seconds'] as const),
+    ...(['priority', 'spread'] as const),
+  ],
   alarm: ['with'],
-  intent: ['with', 'cancel_on_reply'],
+  intent: ['with', 'cancel_on_reply', 'spread'],
   work: ['when', 'cancel_on_reply', 'data', 'priority'],
 }
 const NAMES: Readonly<Record<ScheduleKind, string>> = {

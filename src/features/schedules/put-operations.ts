@@ -67,6 +67,7 @@ export async function putSchedule(
     now: await databaseNow(db),
     work: workRules(ctx, userId),
     ...(put.title === undefined ? {} : { title: put.title }),
+    ...(put.target === undefined ? {} : { id: put.target.id }),
   })
   const lineage = await lineageFor(ctx, userId, agentId)
   const session = sessionOf(userId, agentId ?? '', threadId ?? MAIN_THREAD)

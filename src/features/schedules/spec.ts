@@ -57,6 +57,8 @@ interface Common {
   /** Times missed: `once` fires one for all (default), `skip` none, `all` each. */
   readonly catchUp?: CatchUp
   readonly catchUpWithinSeconds?: number
+  /** "10 minutes": each time comes later by less than that, always the same for a person and a schedule. */
+  readonly spread?: string
   /** `critical` ignores quiet hours. */
   readonly priority?: Priority
   /** `fresh`: each wake begins a conversation of its own. */

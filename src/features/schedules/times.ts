@@ -9,13 +9,17 @@ import {
   parseFrequency,
   parsePhrase,
   ScheduleError,
+  spreadOver,
 } from '../../../packages/schedule/src/index.ts'
+import { readSpread } from '../../core/spread.ts'
 import type { WireSpec } from './fields.ts'
 
 export interface AskedTime {
-  readonly spec: Pick<WireSpec, 'in' | 'at' | 'every' | 'until' | 'times'>
+  readonly spec: Pick<WireSpec, 'in' | 'at' | 'every' | 'until' | 'times' | 'spread'>
+  /** The name, or the id of what has none: by it and the person the spread is chosen. */
+  readonly spreadKey: string
   readonly timezone: string
-  readonly owner: { readonly now: Date; readonly keepsPast?: boolean }
+  readonly owner: { readonly now: Date; readonly keepsPast?: boolean; readonly userId: string }
   readonly errors: string[]
 }
 
@@ -26,6 +30,13 @@ export interface Time {
 
 /** The instant of `in` or `at`. */
 export function onceOf(asked: AskedTime): Time | null {
+  const time = nominalOf(asked)
+  const spread = readSpread(asked.spec.spread, asked.owner.userId, asked.spreadKey, asked.errors)
+  if (time === null || spread === null) return time
+  return { ...time, at: new Date(time.at.getTime() + spread.offsetMs) }
+}
+
+function nominalOf(asked: AskedTime): Time | null {
   const { spec, owner, timezone, errors } = asked
   const now = owner.now.getTime()
   if (typeof spec.in === 'number') return { at: new Date(now + spec.in * 1000), notes: [] }
@@ -51,9 +62,11 @@ export function rhythmOf(asked: AskedTime): (Time & { readonly parsed: Parsed })
   const { spec, owner, timezone, errors } = asked
   const from = owner.now.getTime()
   const until = spec.until === undefined ? undefined : untilOf(asked)
+  const spread = readSpread(spec.spread, owner.userId, asked.spreadKey, errors)
   return attempt('every', errors, () => {
     const read = readRhythm(spec.every ?? '', timezone)
-    const parsed = bounded(read, until, spec.times, from)
+    const nominal = bounded(read, until, spec.times, from)
+    const parsed = spread === null ? nominal : spreadOver(nominal, spread)
     const [at] = next(parsed.schedule, from, { anchor: from })
     if (at === undefined) throw new ScheduleError('it never fires')
     return { at: new Date(at), parsed, notes: read.notes }
@@ -102,7 +115,14 @@ function bounded(
   return parseCron(`${rule} until ${new Date(end).toISOString()}`, schedule.timezone)
 }
 
-export function untilOf({ spec, owner, timezone, errors }: AskedTime): number | undefined {
+export function untilOf({
+  spec,
+  owner,
+  timezone,
+  errors,
+}: Pick<AskedTime, 'spec' | 'timezone' | 'errors'> & {
+  readonly owner: { readonly now: Date }
+}): number | undefined {
   const text = spec.until ?? ''
   const instant = localInstant(text, timezone)
   const now = owner.now.getTime()

@@ -20,6 +20,7 @@ import { Refusal } from '../../core/errors.ts'
 import { INT_MAX, keyPart } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER } from '../../core/session.ts'
+import { readSpread, spreadField } from '../../core/spread.ts'
 import { notesText, sentences } from '../../core/words.ts'
 import type { Db } from '../../store/db.ts'
 import { databaseNow } from '../../store/due.ts'
@@ -55,6 +56,7 @@ const OUTPUTS = { max: 100, default: 20 } as const
 
 const body = z.object({
   ...workFields,
+  spread: spreadField.optional(),
   user_id: keyPart.optional().describe('Whose work it is; for admin and service.'),
   wait_seconds: z
     .number()
@@ -113,7 +115,8 @@ const createWorkOp = operation({
     const whom = { userId, agentId: agentId ?? notifySession(fields, userId)?.agentId ?? null }
     const create = async (tx: Db) => {
       const errors = workErrors(fields, workRules(ctx, userId))
-      const plan = planWork(fields, await databaseNow(tx), errors)
+      const spread = readSpread(said.spread, userId, id, errors)
+      const plan = planWork({ ...fields, spread }, await databaseNow(tx), errors)
       if (plan === null || errors.length > 0) throw new Refusal('rule', errors)
       const lineage = await lineageFor(ctx, userId, whom.agentId)
       const made = { traceparent: ctx.traceparent ?? null, lineage }
@@ -206,6 +209,7 @@ const changes = z
   .object({
     is_active: z.boolean().optional().describe('false pauses, true resumes.'),
     frequency: workFields.frequency.unwrap().optional(),
+    spread: spreadField.optional(),
     timezone: workFields.timezone,
     task: workFields.task.optional(),
     parameters: workFields.parameters,
@@ -216,7 +220,7 @@ const changes = z
   })
   .refine((value) => Object.values(value).some((each) => each !== undefined), {
     error:
-      'needs at least one of is_active, frequency, timezone, task, parameters, notify, notify_session and catch_up',
+      'needs at least one of is_active, frequency, spread, timezone, task, parameters, notify, notify_session and catch_up',
   })
 
 const updateWorkOp = operation({
@@ -246,7 +250,8 @@ const updateWorkOp = operation({
       )
       const asked = await askedZone(ctx, work.user_id, body.timezone, work.timezone)
       const zone = body.timezone === undefined ? {} : { timezone: asked.timezone }
-      const schedule = changeWork(work, { ...body, ...zone }, work.now, errors)
+      const spread = readSpread(body.spread, work.user_id, work.name || work.id, errors)
+      const schedule = changeWork(work, { ...body, ...zone, spread }, work.now, errors)
       if (schedule === null || errors.length > 0) throw new Refusal('rule', errors)
       const changed = {
         ...schedule,

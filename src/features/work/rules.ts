@@ -18,6 +18,8 @@ import {
   parsedOf,
   parseFrequency,
   ScheduleError,
+  type Spread,
+  spreadOver,
   zoneError,
 } from '../../../packages/schedule/src/index.ts'
 import { Refusal } from '../../core/errors.ts'
@@ -62,7 +64,11 @@ export interface WorkPlan extends ScheduleState {
 
 /** Reads a frequency as the preview does. What is wrong with it goes to `errors`, and null comes back. */
 export function planWork(
-  asked: { readonly frequency: string; readonly timezone: string },
+  asked: {
+    readonly frequency: string
+    readonly timezone: string
+    readonly spread?: Spread | null | undefined
+  },
   now: Date,
   errors: string[],
 ): WorkPlan | null {
@@ -72,7 +78,8 @@ export function planWork(
     return null
   }
   try {
-    const parsed = parseFrequency(frequency, timezone)
+    const read = parseFrequency(frequency, timezone)
+    const parsed = asked.spread ? spreadOver(read, asked.spread) : read
     const words = { frequency: frequency.trim(), timezone, anchor_at: now, notes: parsed.notes }
     if (parsed.schedule.kind === 'once')
       return { ...words, frequency: 'once', ...PAUSED, frequency_cron: null }
@@ -92,6 +99,7 @@ export interface WorkChange {
   readonly is_active?: boolean | undefined
   readonly frequency?: string | undefined
   readonly timezone?: string | undefined
+  readonly spread?: Spread | null | undefined
 }
 
 /**
@@ -107,19 +115,23 @@ export function changeWork(
   const { frequency, frequency_cron, timezone, anchor_at, is_active, next_run_at } = work
   const kept = { frequency, frequency_cron, timezone, anchor_at, is_active, next_run_at }
   const wasOnce = frequency_cron === null
-  if (change.frequency === undefined && change.timezone === undefined) {
+  const isTimed = change.frequency !== undefined || change.spread
+  if (!isTimed && change.timezone === undefined) {
     if (change.is_active === undefined || change.is_active === is_active) return kept
     if (!change.is_active) return { ...kept, ...PAUSED }
     if (wasOnce) throw onceIsOver()
     return resumed(work, kept, now, errors)
   }
   const asked = {
-    frequency: change.frequency ?? frequency,
+    // Its end and its spread are in the expression alone.
+    frequency: change.frequency ?? frequency_cron ?? frequency,
     timezone: change.timezone ?? timezone,
+    spread: change.spread,
   }
   const plan = planWork(asked, now, errors)
   if (plan === null) return null
-  const { notes: _, ...planned } = plan
+  const { notes: _, ...read } = plan
+  const planned = change.frequency === undefined ? { ...read, frequency } : read
   if (planned.frequency_cron === null) {
     if (change.is_active !== true) return planned
     if (change.frequency === undefined) throw onceIsOver()
