@@ -1,5 +1,6 @@
 /** All that may be asked of the kernel, area by area. With the operations of packs it is the table that every door is made from. */
 
+import { alarmChanges } from '../features/alarms/change-operations.ts'
 import { alarms } from '../features/alarms/operations.ts'
 import { agentAuth } from '../features/identity/agent-auth-operations.ts'
 import { agents } from '../features/identity/agent-operations.ts'
@@ -26,6 +27,7 @@ const areas = [
   questions,
   timers,
   alarms,
+  alarmChanges,
   intents,
   signals,
   work,

@@ -62,7 +62,10 @@ export const flag = field('flag')
 /** Of every list, of those in pages, and of what has times of its own. */
 export const LIMIT = number('limit', 'at most so many')
 export const PAGED = [LIMIT, text('cursor', 'where the page before ended')]
-export const TIMEZONE = text('timezone', 'an IANA zone, such as Europe/Berlin')
+export const TIMEZONE = text(
+  'timezone',
+  'an IANA zone, such as Europe/Berlin; "person" follows theirs',
+)
 
 export function valueAt(item: Item, name: string): unknown {
   return name

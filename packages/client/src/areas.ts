@@ -11,6 +11,10 @@ const AREAS = {
     set: 'set_alarm',
     list: 'list_alarms',
     get: 'get_alarm',
+    update: 'update_alarm',
+    pause: 'pause_alarm',
+    resume: 'resume_alarm',
+    retry: 'retry_alarm',
     cancel: 'cancel_alarm',
     fireNow: 'fire_alarm_now',
   },
@@ -70,6 +74,7 @@ const AREAS = {
   },
   timers: { put: 'put_timer', list: 'list_timers', cancel: 'cancel_timer' },
   schedules: { preview: 'preview_schedule' },
+  hooks: { put: 'put_hook', list: 'list_hooks', get: 'get_hook', delete: 'delete_hook' },
   ledger: { list: 'get_ledger' },
   keys: { create: 'create_key', list: 'list_keys', revoke: 'revoke_key' },
   agents: {

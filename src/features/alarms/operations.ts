@@ -153,7 +153,7 @@ export function alarmViewOf(row: AlarmRow, words?: string) {
 const listedView = (row: ListedAlarm) =>
   new RawJson(`${row.printed},${JSON.stringify(toldOf(row)).slice(1)}`)
 
-const nameOf = ({ label }: ToldAlarm) => (label === '' ? 'Alarm' : `Alarm ${quoted(label)}`)
+export const nameOf = ({ label }: ToldAlarm) => (label === '' ? 'Alarm' : `Alarm ${quoted(label)}`)
 
 /** What is set, or what became of it. */
 export function alarmWords(row: ToldAlarm, next: readonly Date[], notes: readonly string[] = []) {
@@ -188,7 +188,7 @@ function wordsFor(row: ToldAlarm): string {
 
 const params = z.object({ id: idParam })
 
-function notFound(id: string): Refusal {
+export function notFound(id: string): Refusal {
   return new Refusal('not_found', `there is no alarm ${id}`)
 }
 

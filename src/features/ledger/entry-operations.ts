@@ -7,7 +7,8 @@ import type { Slot } from './slot-operations.ts'
 export function entryOf(slot: Slot, timezone: string, now: Date) {
   const { row, facts, endedAt, missedCount, attempts } = slot
   const judged = judgeSlot(facts)
-  const told = { ...judged, kind: row.kind, facts, at: row.at, endedAt, missedCount, attempts }
+  const times = { at: row.at, scheduledFor: row.scheduled_for, endedAt }
+  const told = { ...judged, kind: row.kind, facts, ...times, missedCount, attempts }
   const event = facts.from === 'event' ? facts : null
   const turn = event?.turns.at(-1)
   const received = event?.messages.find(({ status }) => status === 'completed')

@@ -1,6 +1,7 @@
 /** What became of a slot, in one sentence and in somebody's zone. Pure. */
 
 import { formatLocal } from '../../../packages/schedule/src/index.ts'
+import { spanText } from '../../core/span.ts'
 import { DEFER_RULES } from '../people/preferences.ts'
 import { RULE_WORDS } from '../people/words.ts'
 import type { Reason, Silence } from '../sessions/gate.ts'
@@ -10,6 +11,7 @@ export interface Told extends Judged {
   readonly kind: LedgerKind
   readonly facts: SlotFacts
   readonly at: Date
+  readonly scheduledFor?: Date | null
   readonly endedAt: Date | null
   readonly missedCount: number
   readonly attempts: number
@@ -23,7 +25,18 @@ export function slotWords(told: Told, timezone: string, now: Date): string {
     told.missedCount === 0
       ? ''
       : ` It also stands for ${counted(told.missedCount, 'slot')} that passed meanwhile.`
-  return `${sentence(told, clock)}.${covered}`
+  return `${sentence(told, clock)}.${lateWords(told)}${covered}`
+}
+
+/** Less is told by the clock alone. */
+const LATE_MS = 60_000
+
+/** Of a slot whose turn began late: after downtime or a pause, or because its agent takes only so many turns a minute. */
+function lateWords({ facts, scheduledFor = null }: Told): string {
+  if (facts.from !== 'event' || facts.deferred != null || scheduledFor === null) return ''
+  const [first] = facts.turns
+  const ms = first === undefined ? 0 : first.startedAt.getTime() - scheduledFor.getTime()
+  return ms < LATE_MS ? '' : ` It began ${spanText(ms)} late.`
 }
 
 type Clock = (at: Date) => string

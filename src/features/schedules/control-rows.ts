@@ -33,8 +33,15 @@ export const resumeTimer = (tx: Db, row: Row) =>
 export const runTimer = (tx: Db, row: Row) =>
   change(tx, 'autonomy_timers', row, `status = 'pending', fire_at = ${NOW}`)
 
-export const pauseAlarm = (tx: Db, row: Row) =>
-  change(tx, 'alarms', row, `status = 'paused', paused_at = ${NOW}, due_at = null, ${UNCLAIMED}`)
+/** `since`: of one that was paused already. */
+export const pauseAlarm = (tx: Db, row: Row, since: Date | null = null) =>
+  change(
+    tx,
+    'alarms',
+    row,
+    `status = 'paused', paused_at = coalesce($4::timestamptz, ${NOW}), due_at = null, ${UNCLAIMED}`,
+    [since],
+  )
 
 /** `next`: null keeps the time it had, so that one that has passed fires at once. */
 export const resumeAlarm = (tx: Db, row: Row, next: Date | null) =>

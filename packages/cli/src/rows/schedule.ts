@@ -31,6 +31,7 @@ const SPEC = [
   text('until', 'the last instant'),
   number('times', 'how often at most'),
   text('catch_up', 'once, skip or all'),
+  text('spread', 'later by less than so long, the same each time: "10 minutes"'),
   text('priority', 'low, normal, high or critical'),
   text('thread_id', 'the conversation', 'thread'),
 ]
