@@ -20,3 +20,10 @@ create table wakeful.hooks (
   constraint hooks_scheme_check check (scheme in ('standard', 'github', 'stripe')),
   constraint hooks_old_secret check ((old_secret is null) = (old_secret_until is null))
 );
+-- Conditions of the app: what the last poll saw. The lease of a poll is the one that workers outside have on theirs.
+alter table wakeful.scheduled_intents add column observed json;
+alter table wakeful.scheduled_intents add column observed_at timestamptz;
+alter table wakeful.scheduled_intents add column claimed_at timestamptz;
+alter table wakeful.scheduled_intents drop constraint chk_trigger_type;
+alter table wakeful.scheduled_intents add constraint chk_trigger_type
+  check (trigger_type in ('cron', 'interval', 'once', 'price', 'silence', 'event', 'calendar', 'news', 'condition'));

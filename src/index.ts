@@ -14,6 +14,7 @@ import { callByName } from './app/operations.ts'
 import { readConfig } from './app/packs.ts'
 import { type AppScheduleOptions, type AppScheduleSpec, scheduleFor } from './app/schedule.ts'
 import { environment } from './config.ts'
+import type { Condition } from './features/intents/own.ts'
 import type { Source } from './features/intents/source.ts'
 import type { PushChannel } from './kernel/channel.ts'
 import { createLog } from './observe/log.ts'
@@ -31,6 +32,7 @@ export type { Scheduled } from './agents/schedules.ts'
 export type { Message, MessageListener } from './app/messages.ts'
 export type { AppScheduleOptions, AppScheduleSpec } from './app/schedule.ts'
 export { Refusal, RetryableError, TerminalError } from './core/errors.ts'
+export type { Condition, MetCondition } from './features/intents/own.ts'
 export type { Source, Visit } from './features/intents/source.ts'
 export type { AnsweredQuestion } from './features/questions/rules.ts'
 export type { ScheduleSpec, WhenSpec } from './features/schedules/spec.ts'
@@ -54,6 +56,8 @@ export interface WakefulOptions {
   readonly agents: Readonly<Record<string, Agent>>
   /** Where facts are pulled from: feedSource(…), calendarSource(…), priceSource(…), or your own. */
   readonly sources?: readonly Source[]
+  /** Conditions of your own that schedules may wait for: `when: { condition: name, params }`. */
+  readonly conditions?: Readonly<Record<string, Condition>>
   /** Executors of work, by agent_type. */
   readonly work?: Readonly<Record<string, Executor>>
   /** Ways to reach people, beside those of the environment. */
@@ -158,12 +162,13 @@ export async function openApp(
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })
-  const { sources = [], work = {}, channels = [] } = options
+  const { sources = [], conditions = {}, work = {}, channels = [] } = options
   return App.open({
     config,
     agents: new Map(Object.entries(options.agents)),
     work: new Map(Object.entries(work)),
     sources,
+    conditions: new Map(Object.entries(conditions)),
     channels,
     log: createLog(config),
     ...more,

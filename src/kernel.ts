@@ -4,6 +4,7 @@ import type { App } from './app/app.ts'
 import type { WorkServices } from './app/runtime.ts'
 import { mapService } from './app/shards.ts'
 import { alarmTrigger, alarmWakes } from './features/alarms/trigger.ts'
+import type { Condition } from './features/intents/own.ts'
 import type { NewSignal } from './features/intents/signal.ts'
 import type { TakenSignal } from './features/intents/signal-rows.ts'
 import { intentTrigger } from './features/intents/trigger.ts'
@@ -25,6 +26,7 @@ import type { Store } from './store/open.ts'
 import { VERSION } from './version.ts'
 
 const DAY_MS = 86_400_000
+const NO_CONDITIONS: ReadonlyMap<string, Condition> = new Map()
 /** The inbox polls nothing of its own. */
 const INBOX_MS = 3_600_000
 const AGENTS_MS = 1_000
@@ -139,6 +141,11 @@ export class Kernel {
   /** The channels that reach people without a connection, by name. */
   get channels(): ReadonlyMap<string, PushChannel> {
     return this.app.channels
+  }
+
+  /** The app's own, by name. */
+  get conditions(): ReadonlyMap<string, Condition> {
+    return this.app.options.conditions ?? NO_CONDITIONS
   }
 
   /** Alarms without an agent are delivered to a URL. */

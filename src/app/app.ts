@@ -20,6 +20,7 @@ import { withoutPassword } from '../core/variables.ts'
 import { claimKey, completeKey, keptAnswer } from '../features/identity/idempotency-rows.ts'
 import type { NewSignal } from '../features/intents/signal.ts'
 import type { SignalTaken } from '../features/intents/signal-trigger.ts'
+import type { Condition } from '../features/intents/own.ts'
 import type { Source } from '../features/intents/source.ts'
 import type { Appended, NewEvent } from '../features/sessions/event-rows.ts'
 import type { Policy } from '../features/sessions/turn.ts'
@@ -70,6 +71,8 @@ export interface AppOptions {
   readonly agents: ReadonlyMap<string, Agent>
   /** Polled for signals, beside the sources of the environment. */
   readonly sources?: readonly Source[]
+  /** Conditions of its own that intents may wait for, by name. */
+  readonly conditions?: ReadonlyMap<string, Condition>
   /** Executors of work, by agent_type. */
   readonly work?: ReadonlyMap<string, Executor>
   /** Push channels, beside those of the environment. */

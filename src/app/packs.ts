@@ -10,6 +10,7 @@ import { slackPack } from '../../packages/channels/slack/src/pack.ts'
 import { telegramPack } from '../../packages/channels/telegram/src/pack.ts'
 import { webPushPack } from '../../packages/channels/web-push/src/pack.ts'
 import { whatsappPack } from '../../packages/channels/whatsapp/src/pack.ts'
+import { ConditionsService } from '../../packages/conditions/src/service.ts'
 import { doctorPack } from '../../packages/doctor/src/pack.ts'
 import { executorsPack } from '../../packages/executors/src/pack.ts'
 import { forecastPack } from '../../packages/forecast/src/pack.ts'
@@ -27,6 +28,7 @@ import type { Executor } from '../agents/executor.ts'
 import type { Operation } from '../api/contract.ts'
 import { type Config, readVariables } from '../config.ts'
 import type { Reader } from '../core/variables.ts'
+import type { Condition } from '../features/intents/own.ts'
 import type { ExtraService } from '../kernel/engine.ts'
 import { SILENT } from '../kernel/service.ts'
 import type { Store } from '../store/open.ts'
@@ -69,6 +71,8 @@ const SUBSCRIPTIONS_MS = 1_000
 const SHARD_SUBSCRIPTIONS_MS = 2_000
 /** When the next source is due is known; this finds what a dead process was asking. */
 const SOURCES_MS = 5_000
+/** When the next condition is due is known, too. */
+const CONDITIONS_MS = 1_000
 /** How often pushes that another process set or released are looked for. */
 const PUSHES_MS = 1_000
 
@@ -109,10 +113,27 @@ function clockServices(app: App, store: Store): ExtraService[] {
     ...{ claims: store.engine, commits: store.commits, leaseMs, meter, tracer },
     ...{ moments: SILENT, enabled: true },
   })
+  const own = options.conditions ?? new Map<string, Condition>()
+  const conditions: ExtraService[] =
+    own.size === 0
+      ? []
+      : [
+          {
+            service: new ConditionsService({
+              ...{ conditions: own, db: store.engine, leaseMs, meter },
+              enabled: config.autonomy.enabled,
+              seen: () =>
+                app.kernels.all.find((kernel) => kernel.store === store)?.changed('clock'),
+            }),
+            pollMs: CONDITIONS_MS,
+            topic: 'clock',
+          },
+        ]
   const pollMs = stores.several ? SHARD_SUBSCRIPTIONS_MS : SUBSCRIPTIONS_MS
   const sources = [...packs.sources, ...(options.sources ?? [])]
   const asked = checkedSources(sources, config.allowPrivateWebhooks)
-  if (store !== stores.home || asked.length === 0) return [{ service: subscriptions, pollMs }]
+  if (store !== stores.home || asked.length === 0)
+    return [...conditions, { service: subscriptions, pollMs }]
   const polls = new SourcesService({
     sources: asked,
     fetch: (request) => app.fetch(request),
@@ -120,10 +141,7 @@ function clockServices(app: App, store: Store): ExtraService[] {
     ...{ db: store.engine, leaseMs, meter, moments: options.moments ?? SILENT },
     enabled: config.autonomy.enabled,
   })
-  return [
-    { service: polls, pollMs: SOURCES_MS },
-    { service: subscriptions, pollMs },
-  ]
+  return [...conditions, { service: polls, pollMs: SOURCES_MS }, { service: subscriptions, pollMs }]
 }
 
 export type OpenPacks = Required<Omit<OpenPack, 'own' | 'receive' | 'hooks'>> & {

@@ -144,13 +144,25 @@ export const WORK: DueTable = {
   live: 'is_active and in_flight is null',
 }
 
-/** Intents of agents known here; those of outside workers are asked for, not taken. */
-export const INTENTS: DueTable = {
+const INTENT_ROW = {
   name: 'wakeful.scheduled_intents',
   key: 'id',
   keyType: 'uuid',
   due: 'next_check',
-  live: 'enabled = true and next_check is not null and agent_id is not null and in_flight is null',
+} as const
+const LIVE_INTENT =
+  'enabled = true and next_check is not null and agent_id is not null and in_flight is null'
+
+/** Intents of agents known here; those of outside workers are asked for, not taken. A condition of the app is polled before. */
+export const INTENTS: DueTable = {
+  ...INTENT_ROW,
+  live: `${LIVE_INTENT} and (trigger_type <> 'condition' or observed_at >= next_check)`,
+}
+/** Intents whose condition is the app's own, and is to be polled. */
+export const CONDITIONS: DueTable = {
+  ...INTENT_ROW,
+  live: `${LIVE_INTENT} and trigger_type = 'condition' and (observed_at is null or observed_at < next_check)`,
+  lease: 'claimed_until',
 }
 
 /** Slots whose moment had not come when their time did. */

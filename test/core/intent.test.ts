@@ -29,6 +29,7 @@ const SCHEDULES: Record<TriggerType, IntentTerms['trigger_schedule']> = {
   event: {},
   calendar: {},
   news: {},
+  condition: {},
 }
 
 function terms(type: TriggerType, more: Partial<IntentTerms> = {}): IntentTerms {

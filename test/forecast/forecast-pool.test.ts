@@ -11,7 +11,7 @@ const play = (room: ForecastRun) =>
   room.play(
     {
       ...{ from: FROM, to: TO, run: false, promotedMax: 10, timeMaxMs: 600_000, sharedMaxMs: -1 },
-      roles: { names: [], removed: [], executors: [] },
+      roles: { names: [], removed: [], executors: [], perMinute: {} },
       setting: {
         policy: { autonomy: true, maxConsecutive: 3, cooldownMs: 0 },
         wakesByUrl: false,

@@ -11,6 +11,7 @@ import { App } from '../../../src/app/app.ts'
 import { type AppConfig, readConfig } from '../../../src/app/packs.ts'
 import { ConfigError, environment } from '../../../src/config.ts'
 import { errorText } from '../../../src/core/errors.ts'
+import type { Condition } from '../../../src/features/intents/own.ts'
 import type { Source } from '../../../src/features/intents/source.ts'
 import type { PushChannel } from '../../../src/kernel/channel.ts'
 import { createLog } from '../../../src/observe/log.ts'
@@ -87,6 +88,7 @@ interface AppModule {
   readonly agents: ReadonlyMap<string, Agent>
   readonly work: ReadonlyMap<string, Executor>
   readonly sources: readonly Source[]
+  readonly conditions: ReadonlyMap<string, Condition>
   readonly channels: readonly PushChannel[]
 }
 
@@ -97,6 +99,7 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
       agents: new Map([['companion', demoCompanion(config)]]),
       work: new Map<string, Executor>(),
       sources: [],
+      conditions: new Map<string, Condition>(),
       channels: [],
     }
   const path = resolve(config.app)
@@ -110,10 +113,11 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
       agents?: Record<string, Agent>
       work?: Record<string, Executor>
       sources?: readonly Source[]
+      conditions?: Record<string, Condition>
       channels?: readonly PushChannel[]
     }
   }
-  const { agents, work = {}, sources = [], channels = [] } = module.default ?? {}
+  const { agents, work = {}, sources = [], conditions = {}, channels = [] } = module.default ?? {}
   if (typeof agents !== 'object' || agents === null || Object.keys(agents).length === 0) {
     throw new ConfigError(
       `WAKEFUL_APP: got "${config.app}", takes a module whose default export is { agents: { name: agent(…) } }`,
@@ -131,10 +135,13 @@ export async function loadApp(config: AppConfig): Promise<AppModule> {
     )
   if (!Array.isArray(sources))
     throw new ConfigError(`WAKEFUL_APP: got "${config.app}", takes a list as its sources`)
+  if (typeof conditions !== 'object' || conditions === null)
+    throw new ConfigError('WAKEFUL_APP: its conditions take { name: async ({ params }) => true }')
   if (!Array.isArray(channels) || channels.some((each) => typeof each?.send !== 'function'))
     throw new ConfigError('WAKEFUL_APP: its channels take a list of { name, send(push) { … } }')
   const [known, runs] = [new Map(Object.entries(agents)), new Map(Object.entries(work))]
-  return { agents: known, work: runs, sources, channels }
+  const own = new Map(Object.entries(conditions))
+  return { agents: known, work: runs, sources, conditions: own, channels }
 }
 
 /** Newer Nodes read TypeScript; for others the app's own tsx does, where it is installed. */

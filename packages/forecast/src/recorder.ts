@@ -37,6 +37,8 @@ export interface AgentRoles {
   readonly names: readonly string[]
   readonly removed: readonly string[]
   readonly executors: readonly string[]
+  /** Of those that take only so many turns a minute. Of others' turns a forecast of one person knows nothing. */
+  readonly perMinute: Readonly<Record<string, number>>
 }
 
 /** `named`: agents named in the person's rows, which may run in other processes. Events of disabled agents wait here, too. */
@@ -49,12 +51,16 @@ export function rolesOf(
   const elsewhere = [...named, ...executors].filter((id) => real.get(id) === undefined)
   const names = [...new Set([...here, ...elsewhere])]
   const removed = names.filter((id) => real.get(id)?.kind === 'removed')
-  return { names, removed, executors: [...executors] }
+  const limits = names.flatMap((id) => {
+    const { perMinute } = real.get(id) ?? {}
+    return perMinute === undefined ? [] : [[id, perMinute] as const]
+  })
+  return { names, removed, executors: [...executors], perMinute: Object.fromEntries(limits) }
 }
 
 /** `real`: agents that allow it run themselves. Turns of removed agents fail. */
 export function agentSetOf(
-  { names, removed, executors }: AgentRoles,
+  { names, removed, executors, perMinute }: AgentRoles,
   real: AgentSet | null,
 ): AgentSet {
   const told = withNotices(recorder, executors)
@@ -65,7 +71,8 @@ export function agentSetOf(
       if (gone.has(id)) return removedAgent(id)
       if (doing.has(id)) return runRecorder
       const agent = real?.get(id)
-      return agent?.runsInForecasts === true ? agent : told
+      if (agent?.runsInForecasts === true) return agent
+      return perMinute[id] === undefined ? told : { ...told, perMinute: perMinute[id] }
     },
   }
 }

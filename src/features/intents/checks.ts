@@ -27,6 +27,13 @@ const CONDITION_NEEDS: Readonly<Record<string, readonly (keyof TriggerCondition)
   silence: ['threshold_hours'],
   event: ['keywords'],
   news: ['keywords'],
+  condition: ['type'],
+}
+
+/** What goes with one type alone. */
+const CONDITION_OF: Readonly<Record<string, readonly (keyof TriggerCondition)[]>> = {
+  event: ['where'],
+  condition: ['type', 'params'],
 }
 
 /** All errors; empty when it may be kept. */
@@ -50,9 +57,11 @@ export function validateIntent(trigger: IntentTrigger, now: Date): string[] {
         ...(CONDITION_NEEDS[type] ?? [])
           .filter((name) => isMissing(trigger.trigger_condition[name]))
           .map((name) => `trigger_condition.${name} required for type '${type}'`),
-        ...(type === 'event' || trigger.trigger_condition.where === undefined
-          ? []
-          : [`trigger_condition.where: goes with type 'event'`]),
+        ...Object.entries(CONDITION_OF).flatMap(([own, names]) =>
+          names
+            .filter((name) => own !== type && trigger.trigger_condition[name] !== undefined)
+            .map((name) => `trigger_condition.${name}: goes with type '${own}'`),
+        ),
       ]
   }
 }

@@ -3,6 +3,7 @@
  * of a user's are run here.
  */
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
+import type { Observed } from './own.ts'
 import {
   CALENDAR_MINUTES,
   type IntentTrigger,
@@ -100,6 +101,7 @@ export interface Match {
 export type Sight =
   | { readonly of: 'price'; readonly newest: Price | null }
   | { readonly of: 'silence'; readonly lastUserAt: Date | null }
+  | { readonly of: 'own'; readonly observed: Observed | null }
   | { readonly of: 'facts' | 'calendar'; readonly unused: readonly Match[] }
 
 /** What an intent remembers of its earlier looks, under the names of its columns. */
@@ -142,6 +144,8 @@ export function judgeCondition(terms: Terms, memory: Memory, sight: Sight, now: 
       return judgePrice(condition, memory, sight.newest, now)
     case 'silence':
       return judgeSilence(condition, memory, sight.lastUserAt, now)
+    case 'own':
+      return judgeOwn(condition, memory, sight.observed, now)
     case 'facts':
       return judgeFacts(memory, sight.unused)
     case 'calendar':
@@ -194,6 +198,20 @@ function judgeSilence(
   const judged = judgeEdge(condition, { ...memory, was_met }, trueAt <= now, data, now)
   if (judged.fires) return judged
   return { ...judged, lookAt: judged.reason === 'false' ? trueAt : (judged.lookAt ?? soonest) }
+}
+
+/** Throws what kept it from answering: that is recorded as a failed check. */
+function judgeOwn(
+  condition: TriggerCondition,
+  memory: Memory,
+  observed: Observed | null,
+  now: Date,
+): Judgement {
+  const asked = { condition: condition.type, ...(condition.params && { params: condition.params }) }
+  if (observed === null) return quiet(memory, 'unknown', asked)
+  if ('error' in observed) throw new Error(observed.error)
+  const data = observed.data === undefined ? asked : { ...asked, data: observed.data }
+  return judgeEdge(condition, { ...memory, seen_at: now }, observed.met, data, now)
 }
 
 /** Fires when it becomes true; while it stays so, again only after the cooldown that was asked for. */

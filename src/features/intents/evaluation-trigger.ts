@@ -21,6 +21,7 @@ import {
   type Sight,
 } from './condition.ts'
 import { factOf } from './fact-trigger.ts'
+import type { Observed } from './own.ts'
 import { type IntentTerms, isConditionType, isExpired, termsOf } from './rules.ts'
 import { type NewSignal, type SignalKind, tickerKey } from './signal.ts'
 import {
@@ -135,10 +136,16 @@ async function gather(tx: Db, waiting: readonly Looking[]): Promise<Map<string, 
   await seeFacts(tx, 'news', of('news'), sights)
   await seeFacts(tx, 'event', of('event'), sights)
   await seeCalendars(tx, of('calendar'), sights)
+  for (const { slot } of of('condition'))
+    sights.set(slot.id, { of: 'own', observed: observedOf(slot) })
   return sights
 }
 
 type Sights = Map<string, Sight>
+
+/** Written by us, so its members are what the type says. */
+const observedOf = ({ observed }: IntentSlot) =>
+  observed === null ? null : (JSON.parse(observed) as Observed)
 
 async function seePrices(tx: Db, waiting: readonly Looking[], sights: Sights): Promise<void> {
   if (waiting.length === 0) return

@@ -16,6 +16,7 @@ import {
   shortName,
   words,
 } from '../../core/fields.ts'
+import { hasUnstorableJson } from '../../core/text.ts'
 import { UNATTENDED, unattended } from '../questions/rules.ts'
 import { wordsOf } from './condition.ts'
 import { ACTION_TYPES, EXECUTION_STATUSES, OPERATORS, PRIORITIES, TRIGGER_TYPES } from './rules.ts'
@@ -68,6 +69,13 @@ const condition = z.strictObject({
   max_age_minutes: z.number().positive().max(WEEK_MINUTES).nullish(),
   cooldown_minutes: z.number().min(0).max(YEAR_MINUTES).nullish(),
   where: whereField.nullish(),
+  type: shortName.nullish().describe('Of condition: the name of a condition of the app.'),
+  params: z
+    .record(z.string(), z.unknown())
+    .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= TEXT_MAX_BYTES, 'is too large')
+    .refine((value) => !hasUnstorableJson(JSON.stringify(value)), 'holds a NUL')
+    .nullish()
+    .describe('Of condition: what it is asked with.'),
 })
 
 /** Each under the name of its column. */

@@ -19,7 +19,8 @@ import { databaseNow } from '../../store/due.ts'
 import { asPerson } from '../../store/owned.ts'
 import { askedZone } from '../people/zone-operations.ts'
 import { INTENTS_MAX, LIMIT_REACHED, validateIntent } from './checks.ts'
-import { changeIntent, intentWish, planIntent, termsFrom } from './draft.ts'
+import { changeIntent, type IntentWish, intentWish, planIntent, termsFrom } from './draft.ts'
+import { conditionError } from './own.ts'
 import {
   deleteIntent,
   getIntent,
@@ -46,6 +47,14 @@ const params = z.object({ id: idParam })
 
 export function intentNotFound(id: string): Refusal {
   return new Refusal('not_found', `there is no intent ${id}`)
+}
+
+/** Of a condition that is to be the app's own. */
+function conditionErrors({ kernel }: Context, wish: IntentWish): string[] {
+  if (wish.trigger_type !== 'condition') return []
+  const { type } = termsFrom(wish, new Date(0)).trigger_condition
+  const error = conditionError(type, kernel.conditions)
+  return error === null ? [] : [`trigger_condition.type: ${error}`]
 }
 
 function agentErrors({ kernel }: Context, agentId: string | null): string[] {
@@ -104,6 +113,7 @@ const createIntentOp = operation({
     const now = await databaseNow(ctx.db)
     const errors = [
       ...agentErrors(ctx, wish.agent_id),
+      ...conditionErrors(ctx, wish),
       ...validateIntent(termsFrom(wish, now), now),
     ]
     const draft = {
@@ -183,6 +193,7 @@ async function change(ctx: Context, tx: Db, row: IntentRow, body: UpdateBody): P
   const wish = intentWish({ ...body, ...zone }, row)
   const errors = wish.agent_id === row.agent_id ? [] : agentErrors(ctx, wish.agent_id)
   const { plan, fresh, enabling } = changeIntent(row, wish, row.now, errors)
+  if (fresh) errors.push(...conditionErrors(ctx, wish))
   if (enabling) errors.push(...(await limitErrors(ctx, tx, row.user_id)))
   refuse(errors)
   return updateIntent(tx, row, plan, { fresh })

@@ -88,7 +88,7 @@ export async function insertIntent(
 
 /** What a changed trigger makes meaningless: edges, facts in hand, and the row that quiet checks count on. */
 const FRESH = `, was_met = false, seen_at = null, again = null, fact = null, scheduled_for = null, missed_count = 0,
-      quiet_execution = null, quiet_reason = null`
+      quiet_execution = null, quiet_reason = null, observed = null, observed_at = null`
 /** The lease of a worker outside ends with what it was a lease on. */
 const UNCLAIMED = ', claim_token = null, claimed_until = null'
 

@@ -27,6 +27,7 @@ export const TRIGGER_TYPES = [
   'event',
   'calendar',
   'news',
+  'condition',
 ] as const
 export type TriggerType = (typeof TRIGGER_TYPES)[number]
 export const ACTION_TYPES = ['notify', 'check_in', 'briefing', 'analysis', 'reminder'] as const
@@ -67,6 +68,9 @@ export interface TriggerCondition {
   readonly threshold_hours?: number
   readonly max_age_minutes?: number
   readonly cooldown_minutes?: number
+  /** Of a condition of the app: its name, and what it is asked with. */
+  readonly type?: string
+  readonly params?: Readonly<Record<string, unknown>>
   /** Of an event: what its data must say. */
   readonly where?: readonly Predicate[]
 }
@@ -243,7 +247,7 @@ function nextCheck(terms: IntentTerms, report: Report, now: Date): Date | null {
         ? inMs(checkIntervalMs(terms))
         : slotAfter(terms, goesOnFrom(terms, now))
     case 'condition_not_met':
-      return inMs(NOT_NOW_MS)
+      return inMs(terms.trigger_type === 'condition' ? checkIntervalMs(terms) : NOT_NOW_MS)
     case 'gate_blocked': {
       // An instant that has passed says nothing about when the gate opens.
       const until = report.deferUntil ?? null
@@ -275,11 +279,14 @@ export function scheduleWords(trigger: IntentTrigger): string {
 
 function conditionWords({ trigger_type, trigger_condition }: IntentTrigger): string {
   const { ticker, operator, value, keywords, threshold_hours, where } = trigger_condition
+  const { type, params } = trigger_condition
   switch (trigger_type) {
     case 'price':
       return `when ${ticker} is ${operator} ${value}`
     case 'silence':
       return `when the user has been silent for ${threshold_hours} hours`
+    case 'condition':
+      return `when ${type} holds${params === undefined ? '' : ` for ${JSON.stringify(params)}`}`
     case 'calendar':
       return `when a calendar entry starts within ${value ?? CALENDAR_MINUTES} minutes`
     default:

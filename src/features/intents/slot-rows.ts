@@ -26,7 +26,7 @@ export const SLOT = `t.bucket, t.id, t.user_id, t.agent_id, t.thread_id, t.trigg
   t.anchor_at, t.expires_at, t.max_executions, t.execution_count, t.next_check, t.scheduled_for, t.enabled, t.last_executed, t.was_met,
   t.seen_at, t.again, t.fact, t.evaluation_ms, t.quiet_execution, t.quiet_reason, t.traceparent, t.lineage, t.catch_up,
   t.catch_up_within_seconds, t.missed_count, t.action_priority, t.follows_zone, t.fired_local,
-  t.intent_name as name`
+  t.observed, t.intent_name as name`
 
 export interface IntentSlot extends StoredTerms, Memory {
   readonly bucket: number
@@ -45,6 +45,8 @@ export interface IntentSlot extends StoredTerms, Memory {
   readonly action_priority: string
   readonly follows_zone: boolean
   readonly fired_local: string | null
+  /** JSON text: what the last poll of a condition of the app saw. */
+  readonly observed: string | null
   readonly name: string
   /** The trace it was made in. */
   readonly traceparent: string | null

@@ -13,7 +13,7 @@ import {
 } from '../../core/fields.ts'
 import { TIMER_ID_MAX } from '../../core/session.ts'
 import { spreadField } from '../../core/spread.ts'
-import { hasUnstorableText } from '../../core/text.ts'
+import { hasUnstorableJson, hasUnstorableText } from '../../core/text.ts'
 import { PRIORITIES } from '../intents/rules.ts'
 import { whereField } from '../intents/where.ts'
 
@@ -36,7 +36,7 @@ const keywords = z.union([phrase, z.array(phrase).min(1).max(KEYWORDS_MAX)], {
   error: 'must be a text or a list of texts',
 })
 
-const CONDITIONS = ['price', 'silent_for', 'news', 'event', 'calendar'] as const
+const CONDITIONS = ['price', 'silent_for', 'news', 'event', 'calendar', 'condition'] as const
 const countOf = (value: unknown, names: readonly string[]) =>
   names.filter((name) => (value as Record<string, unknown> | null)?.[name] !== undefined).length
 
@@ -53,6 +53,12 @@ export const whenField = z
       .union([z.literal(true), keywords], { error: 'must be true or words of a title' })
       .optional()
       .describe('A calendar entry; with before.'),
+    condition: shortName.optional().describe('A condition of the app, by its name; with params.'),
+    params: z
+      .record(z.string(), z.unknown())
+      .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= NOTE_MAX_BYTES, 'is too large')
+      .refine((value) => !hasUnstorableJson(JSON.stringify(value)), 'holds a NUL')
+      .optional(),
     before: phrase.optional().describe('How long before its start: "15 minutes", by default.'),
   })
   .refine((value) => countOf(value, CONDITIONS) === 1, {
@@ -68,6 +74,9 @@ export const whenField = z
   })
   .refine(({ where, event }) => where === undefined || event !== undefined, {
     error: 'where goes with event',
+  })
+  .refine(({ params, condition }) => params === undefined || condition !== undefined, {
+    error: 'params goes with condition',
   })
 
 const TIMES = ['in', 'at', 'every', 'when'] as const

@@ -4,6 +4,7 @@ import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
 import { LOCAL_USER, MAIN_THREAD, sessionOf } from '../../core/session.ts'
 import { databaseNow } from '../../store/due.ts'
+import { conditionError } from '../intents/own.ts'
 import { zoneFor } from '../people/zone-operations.ts'
 import { ensureSession } from '../sessions/rows.ts'
 import { workRules } from '../work/run-operations.ts'
@@ -69,6 +70,8 @@ export async function putSchedule(
     ...(put.title === undefined ? {} : { title: put.title }),
     ...(put.target === undefined ? {} : { id: put.target.id }),
   })
+  const unknown = conditionError(spec.when?.condition, kernel.conditions)
+  if (unknown !== null) throw new Refusal('rule', `when.condition: ${unknown}`)
   const lineage = await lineageFor(ctx, userId, agentId)
   const session = sessionOf(userId, agentId ?? '', threadId ?? MAIN_THREAD)
   // Sessions are locked before people, as everywhere.

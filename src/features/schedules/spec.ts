@@ -18,6 +18,7 @@ export type WhenSpec =
   | { readonly silentFor: string }
   | { readonly news: Words }
   | { readonly event: Words; readonly where?: readonly Predicate[] }
+  | { readonly condition: string; readonly params?: Readonly<Record<string, unknown>> }
   | { readonly calendar: true | Words; readonly before?: string }
 
 interface None {

@@ -16,6 +16,8 @@ interface Trigger {
     readonly keywords?: string[]
     readonly threshold_hours?: number
     readonly where?: Predicate[]
+    readonly type?: string
+    readonly params?: Record<string, unknown>
   }
 }
 
@@ -54,6 +56,10 @@ export function triggerOf(
     const value = ms === undefined ? {} : { value: ms / MINUTE_MS }
     const words = calendar === true ? {} : { keywords: listOf(calendar) }
     return { trigger_type: 'calendar', trigger_condition: { ...value, ...words } }
+  }
+  if (when.condition !== undefined) {
+    const params = when.params === undefined ? {} : { params: when.params }
+    return { trigger_type: 'condition', trigger_condition: { type: when.condition, ...params } }
   }
   const trigger_type = news === undefined ? 'event' : 'news'
   const keywords = listOf(news ?? event ?? [])
