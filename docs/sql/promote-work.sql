@@ -2,12 +2,12 @@
 prepare promote_work as
 with taken as (
     update wakeful.work w
-    set run_count = w.run_count + 1, updated_at = /* now */ $1::timestamptz,
+    set run_count = w.run_count + 1, updated_at = /* now */ $1::timestamptz, fired_local = coalesce(i.fired_local, w.fired_local),
         in_flight = case when i.slot is null then w.in_flight else i.event_id end,
         scheduled_for = coalesce(i.slot, w.scheduled_for),
         next_run_at = case when i.slot is null then w.next_run_at else i.next_run_at end,
         is_active = case when i.slot is null then w.is_active else i.next_run_at is not null end
-    from unnest($2::smallint[], $3::text[], $4::int[], $5::uuid[], $6::uuid[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::int[], $11::int[], $12::json[], $13::text[]) i(bucket, session_key, seq, event_id, id, output_id, slot, next_run_at, missed_count, told_count, missed, traceparent)
+    from unnest($2::smallint[], $3::text[], $4::int[], $5::uuid[], $6::uuid[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::int[], $11::int[], $12::json[], $13::text[], $14::text[]) i(bucket, session_key, seq, event_id, id, output_id, slot, next_run_at, missed_count, told_count, missed, fired_local, traceparent)
     where w.bucket = any(array[i.bucket]) and w.id = any(array[i.id])
     returning w.bucket, w.id as work_id, w.user_id, w.agent_id, w.run_count as run_number, w.task, w.parameters, w.timezone,
       coalesce(i.traceparent, w.traceparent) as traceparent, w.lineage,

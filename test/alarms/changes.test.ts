@@ -126,6 +126,14 @@ eachStore('changes of alarms', (store) => {
     expect(ledger.text).toContain('It began 2 h late.')
   })
 
+  it('is cancelled while it is paused', async () => {
+    const s = shared()
+    const alarm = await s.set({ schedule: 'in 1 hour' })
+    await post(s, alarm, 'pause')
+    expect((await s.call('DELETE', `/v1/alarms/${alarm.id}`)).body.status).toBe('cancelled')
+    problem(await post(s, alarm, 'resume'), 409)
+  })
+
   it('one that failed is retried: active, due now, and fired', async () => {
     const s = shared()
     fails = true

@@ -1,8 +1,8 @@
 /** Conditions of the app: asked under a lease and a time limit, judged and recorded like the built-in ones. */
 import { beforeEach, expect, it } from 'vitest'
 import { ConditionsService } from '../../packages/conditions/src/service.ts'
-import { agent } from '../../src/index.ts'
 import type { Condition } from '../../src/features/intents/own.ts'
+import { agent } from '../../src/index.ts'
 import { testWakeful } from '../../src/testing.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { databaseEnv, eachStore, queryAll } from '../setup/stores.ts'

@@ -190,10 +190,10 @@ export const getAlarm = (db: Db, scope: AlarmScope, id: string) =>
 
 const CANCEL = `update wakeful.alarms
   set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
-  where id = $2::uuid and parent_id is null and status = 'active'`
+  where id = $2::uuid and parent_id is null and status in ('active', 'paused')`
 
 /**
- * A compare-and-set on `active`. A process that is firing it finds its claim gone and settles nothing. Null
+ * A compare-and-set on what has not ended. A process that is firing it finds its claim gone and settles nothing. Null
  * when there is no such alarm; one that has ended comes back unchanged. Extra wakes end with it: by a
  * second statement, since one may have been added while we waited for the alarm's lock.
  */
@@ -217,7 +217,7 @@ const CANCEL_OWN = statement(
    set status = 'cancelled', due_at = null, in_flight = null, claim_token = null, claimed_at = null, updated_at = ${NOW}
    from ${c}
    where ${eqByKey('a.bucket', 'c.bucket')} and ${eqByKey('a.id', 'c.id')} and a.user_id = c.user_id and a.agent_id = c.agent_id
-     and a.parent_id is null and a.status = 'active'
+     and a.parent_id is null and a.status in ('active', 'paused')
    returning a.bucket, a.id`,
 )
 

@@ -98,22 +98,39 @@ function jsonWords(value: unknown): string | null {
   return text === '{}' ? null : text
 }
 
+/** What can be done by a click. */
+const VERBS: Readonly<Record<Alarm['status'], readonly (readonly [string, string])[]>> = {
+  active: [
+    ['fire-now', 'Fire now'],
+    ['pause', 'Pause'],
+  ],
+  paused: [['resume', 'Resume']],
+  failed: [['retry', 'Try again']],
+  fired: [],
+  cancelled: [],
+}
+
 function Actions({ alarm }: { alarm: Alarm }) {
   const [asking, setAsking] = useState(false)
   const act = useAct('alarms')
   const path = `v1/alarms/${alarm.id}`
-  if (alarm.status !== 'active') return act.error && <Trouble error={act.error} />
+  const isStanding = alarm.status === 'active' || alarm.status === 'paused'
   return (
     <div className="mt-4 flex flex-wrap gap-2">
-      <Button
-        disabled={act.isPending}
-        onClick={() => act.mutate({ method: 'POST', path: `${path}/fire-now` })}
-      >
-        Fire now
-      </Button>
-      <Button disabled={act.isPending} onClick={() => setAsking(true)}>
-        Cancel alarm
-      </Button>
+      {VERBS[alarm.status].map(([verb, words]) => (
+        <Button
+          key={verb}
+          disabled={act.isPending}
+          onClick={() => act.mutate({ method: 'POST', path: `${path}/${verb}` })}
+        >
+          {words}
+        </Button>
+      ))}
+      {isStanding && (
+        <Button disabled={act.isPending} onClick={() => setAsking(true)}>
+          Cancel alarm
+        </Button>
+      )}
       {asking && (
         <Confirm
           title="Cancel this alarm?"

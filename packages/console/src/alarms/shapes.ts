@@ -11,7 +11,7 @@ export interface Alarm {
   readonly conversation_id?: string
   readonly wake_message: string
   readonly payload: unknown
-  readonly status: 'active' | 'fired' | 'cancelled' | 'failed'
+  readonly status: 'active' | 'paused' | 'fired' | 'cancelled' | 'failed'
   readonly max_failures: number
   readonly failure_count: number
   readonly last_error?: string
@@ -26,6 +26,7 @@ export interface Alarm {
 export const STATUSES = [
   ['', 'All'],
   ['active', 'Active'],
+  ['paused', 'Paused'],
   ['fired', 'Fired'],
   ['failed', 'Failed'],
   ['cancelled', 'Cancelled'],
@@ -34,6 +35,7 @@ export type StatusChoice = (typeof STATUSES)[number][0]
 
 export const STATUS_TONES: Readonly<Record<Alarm['status'], Tone>> = {
   active: 'good',
+  paused: 'plain',
   fired: 'own',
   failed: 'bad',
   cancelled: 'plain',

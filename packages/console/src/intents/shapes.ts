@@ -11,6 +11,7 @@ export type TriggerType =
   | 'news'
   | 'event'
   | 'calendar'
+  | 'condition'
 
 export interface Intent {
   readonly id: string
@@ -62,6 +63,7 @@ export const TYPE_WORDS: Readonly<Record<TriggerType, string>> = {
   news: 'news',
   event: 'event',
   calendar: 'calendar',
+  condition: 'condition of the app',
 }
 
 export const EXECUTION_WORDS: Readonly<Record<Execution['status'], string>> = {
@@ -98,7 +100,9 @@ export function waitsFor(intent: Intent): string {
     case 'news':
       return `when the news mention ${words}`
     case 'event':
-      return `when an event mentions ${words}`
+      return memberOf(condition, 'where') === undefined
+        ? `when an event mentions ${words}`
+        : intent.schedule_description
     case 'calendar':
       return `${of('value') || '15'} minutes before an entry of the calendar`
     default:
