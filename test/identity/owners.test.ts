@@ -17,6 +17,7 @@ const UNOWNED: Record<string, string> = {
   agent_minutes: 'as source_polls: turns that an agent has begun, counted over everybody',
   agents: 'the operator’s, for all or for one; only admin and service reach them',
   channel_readers: 'where the reading of a bot stands',
+  hooks: 'as agents; owners have no rights on it at all',
   shards: 'whose rows are where; owners have no rights on it at all',
   migrations: 'the state of the schema',
   settings: "the installation's own",

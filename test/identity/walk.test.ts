@@ -29,6 +29,8 @@ const BODIES: Record<string, object> = {
     wake_message: PLANTED,
     payload: { p: PLANTED },
   },
+  update_alarm: { label: PLANTED },
+  put_hook: { secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
   preview_schedule: { schedule: 'every monday at 9am' },
   put_schedule: { agent_id: 'bot', every: 'day at 9am', note: PLANTED, data: { p: PLANTED } },
   update_schedule: { note: PLANTED },
@@ -100,6 +102,10 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     const agent = { ...BODIES.register_agent, id: 'elsewhere' }
     made(await s.call(ADMIN_KEY, 'POST', '/v1/agents', agent))
     return { agent_id: 'elsewhere' }
+  },
+  '/v1/hooks/{name}': async (s) => {
+    made(await s.call(ADMIN_KEY, 'PUT', '/v1/hooks/shop', BODIES.put_hook))
+    return { name: 'shop' }
   },
   '/v1/schedules/{name}': async () => ({ name: 'daily' }),
   '/v1/schedules/{ref}': async (s, keys) => {
