@@ -18,7 +18,6 @@ import { bucketOf } from '../core/session.ts'
 import type { Tracer } from '../core/trace/trace.ts'
 import { withoutPassword } from '../core/variables.ts'
 import { claimKey, completeKey, keptAnswer } from '../features/identity/idempotency-rows.ts'
-import type { Condition } from '../features/intents/own.ts'
 import type { NewSignal } from '../features/intents/signal.ts'
 import type { SignalTaken } from '../features/intents/signal-trigger.ts'
 import type { Source } from '../features/intents/source.ts'
@@ -71,8 +70,7 @@ export interface AppOptions {
   readonly agents: ReadonlyMap<string, Agent>
   /** Polled for signals, beside the sources of the environment. */
   readonly sources?: readonly Source[]
-  /** Conditions of its own that intents may wait for, by name. */
-  readonly conditions?: ReadonlyMap<string, Condition>
+  readonly conditions?: Kernel['conditions']
   /** Executors of work, by agent_type. */
   readonly work?: ReadonlyMap<string, Executor>
   /** Push channels, beside those of the environment. */

@@ -85,6 +85,7 @@ beforeAll(async () => {
   await sessions()
   await schedules()
   await alarms()
+  await hooks()
   await intents()
   await work()
   await people()
@@ -144,6 +145,13 @@ async function schedules() {
   await ask('delete_schedule', '/v1/schedules/plan')
 }
 
+async function hooks() {
+  await ask('put_hook', '/v1/hooks/shop', { user_id: 'ann' })
+  await ask('list_hooks', '/v1/hooks')
+  await ask('get_hook', '/v1/hooks/shop')
+  await ask('delete_hook', '/v1/hooks/shop')
+}
+
 async function alarms() {
   const { id } = await ask('set_alarm', '/v1/alarms', {
     schedule: 'tomorrow at 9am',
@@ -155,7 +163,12 @@ async function alarms() {
   })
   await ask('list_alarms', '/v1/alarms?status=active')
   await ask('get_alarm', `/v1/alarms/${id}`)
+  await ask('update_alarm', `/v1/alarms/${id}`, { schedule: 'tomorrow at 10am' })
+  await ask('pause_alarm', `/v1/alarms/${id}/pause`)
+  await ask('resume_alarm', `/v1/alarms/${id}/resume`)
   await ask('fire_alarm_now', `/v1/alarms/${id}/fire-now`)
+  await world.settle()
+  await ask('retry_alarm', `/v1/alarms/${id}/retry`)
   await world.settle()
   const other = await ask('set_alarm', '/v1/alarms', {
     schedule: 'every weekday at 8:30',
