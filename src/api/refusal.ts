@@ -13,7 +13,9 @@ export function refusalOf(error: unknown): Refusal {
       : new Refusal('shape', `body: ${error.message}`)
   }
   if (isUnavailable(error)) {
-    return new Refusal('unavailable', 'the database is away; try again soon', { cause: error })
+    return new Refusal('unavailable', 'the database is unreachable; try again soon', {
+      cause: error,
+    })
   }
   return new Refusal('internal', 'the error was logged under this request id', { cause: error })
 }

@@ -314,7 +314,7 @@ export class App implements PackApp {
       ofUser: (userId) => map.ofBucket(bucketOf(userId)),
       within: ({ shards: _, ...ctx }, number) => {
         if (!this.servedShards.has(number))
-          throw new Refusal('unavailable', `shard ${number} is not there yet; try again soon`)
+          throw new Refusal('unavailable', `shard ${number} is not ready yet; try again soon`)
         const kernel = this.kernels.all[number] as Kernel
         const whole = kernel.store.db
         return { ...ctx, db: seenBy(whole, ctx.actor), whole, kernel }
@@ -396,5 +396,5 @@ function policyOf(config: AppConfig): Policy {
 }
 
 export function notThereYet(): Refusal {
-  return new Refusal('unavailable', 'the database is not there yet; try again soon')
+  return new Refusal('unavailable', 'the database is not ready yet; try again soon')
 }

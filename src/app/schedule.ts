@@ -82,7 +82,7 @@ async function writeWith(
   const [store, kernel] = [app.stores.all[number], app.kernels.all[number]]
   const context = app.context(actor, { requestId: newId(), signal: new AbortController().signal })
   if (store === undefined || kernel === undefined || !app.servedShards.has(number))
-    throw new Refusal('unavailable', `shard ${number} is not there yet; try again soon`)
+    throw new Refusal('unavailable', `shard ${number} is not ready yet; try again soon`)
   if (store.join === null)
     throw new Refusal(
       'rule',

@@ -15,7 +15,7 @@ export const ERRORS = {
   too_large: { status: 413, title: 'The request is too large' },
   media_type: { status: 415, title: 'Unsupported media type' },
   shape: { status: 422, title: 'The request has the wrong shape' },
-  over_budget: { status: 429, title: 'A limit for runaways was reached' },
+  over_budget: { status: 429, title: 'A limit for runaway agents was reached' },
   rate_limited: { status: 429, title: 'Too many requests' },
   internal: { status: 500, title: 'Something went wrong on our side' },
   unavailable: { status: 503, title: 'Temporarily unavailable' },

@@ -44,11 +44,11 @@ export function addChannelRoute(
       body: Buffer.isBuffer(request.body) ? request.body : NOTHING,
     })
     if (answered === null)
-      throw new Refusal('not_found', `nothing takes what is posted to ${kind}/${name} here`)
+      throw new Refusal('not_found', `nothing accepts posts to ${kind}/${name} here`)
     const { status, body } = await answered.catch((error: unknown) => {
       if (error instanceof Refusal && error.code === 'unauthenticated')
         throw limitStrangers(request.ip) ?? error
-      throw error instanceof SyntaxError ? new Refusal('malformed', 'the body is no JSON') : error
+      throw error instanceof SyntaxError ? new Refusal('malformed', 'the body is not JSON') : error
     })
     // What proves right is never braked, whatever wrong came from its address.
     const refusal = status === 401 ? limitStrangers(request.ip) : null

@@ -49,7 +49,7 @@ async function sendFile(
   if (ctx.actor.role === 'worker')
     throw new Refusal('forbidden', 'files are for admin, service, agent and user keys')
   const { id, run_number } = request.params as { id: string; run_number: string }
-  const absent = () => new Refusal('not_found', 'there is no file of such a run')
+  const absent = () => new Refusal('not_found', 'this run has no file')
   if (!isUuid(id) || !RUN_NUMBER.test(run_number)) throw absent()
   const { userId } = ctx.actor
   const found = await inAnyShard(ctx, ({ db }) => findFile(db, id, Number(run_number), userId))

@@ -277,7 +277,7 @@ async function take(
   options: SocketOptions,
   text: string | null,
 ): Promise<void> {
-  if (text === null) throw new Refusal('shape', `binary frames are not taken: ${FRAMES}`)
+  if (text === null) throw new Refusal('shape', `binary frames are not accepted: ${FRAMES}`)
   const frame = readJson(text)
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame))
     throw new Refusal('shape', FRAMES)

@@ -93,7 +93,8 @@ export class Health {
     // An older answer proves nothing: then it is asked. Longer than the loop's pause, so that its look is enough.
     const lags = store.pulse.beats(2 * this.#lookMs) ? this.#lags : null
     const due_lag_ms = lags ?? (await this.#ask())
-    if (due_lag_ms === null) return { ok: false, body: { status: 'the database is away', ...body } }
+    if (due_lag_ms === null)
+      return { ok: false, body: { status: 'the database is unreachable', ...body } }
     const rest = { ...body, due_lag_ms, services }
     if (this.#aheadMs === 0) return { ok: true, body: { status: 'ok', ...rest } }
     // Still 200: this process serves, and a restart would mend nothing.

@@ -175,7 +175,7 @@ eachStore('alarms over HTTP', (store) => {
     ])
     expect(await rule({ ...ONCE, timezone: 'Mars/X', agent_id: 'nobody' })).toEqual([
       'agent_id: there is no agent nobody here; known are bot',
-      expect.stringContaining('timezone: "Mars/X" is no IANA time zone'),
+      expect.stringContaining('timezone: "Mars/X" is not an IANA time zone'),
     ])
     for (const cron_expr of ['0 0 30 2 *', '* * * * * *', '@every 0s', 'TZ=UTC 0 9 * * *', 'x'])
       expect((await rule({ kind: 'cron', cron_expr }))[0]).toMatch(/^cron_expr: /)

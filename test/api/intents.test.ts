@@ -195,7 +195,7 @@ eachStore('intents over HTTP', (store) => {
       await rule({ ...PRICE, trigger_condition: {}, agent_id: 'nobody', timezone: 'Mars/X' }),
     ).toEqual([
       'agent_id: there is no agent nobody here; known are bot, other',
-      expect.stringContaining('timezone: "Mars/X" is no IANA time zone'),
+      expect.stringContaining('timezone: "Mars/X" is not an IANA time zone'),
       `trigger_condition.ticker required for type 'price'`,
       `trigger_condition.operator required for type 'price'`,
       `trigger_condition.value required for type 'price'`,

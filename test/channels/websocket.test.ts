@@ -72,7 +72,7 @@ beforeEach(() => {
   failing = false
   channel = new WebSocketChannel({
     record: async (receipt) => {
-      if (failing) throw new Error('the database is away')
+      if (failing) throw new Error('the database is unreachable')
       recorded.push(receipt)
       return true
     },

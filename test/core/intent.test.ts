@@ -240,7 +240,7 @@ describe('rules, in the words of clients (rules 22 to 24)', () => {
     ])
     expect(errors('once', { trigger_schedule: { datetime: NOW.toISOString() } })).toHaveLength(1)
     expect(errors('cron', { trigger_schedule: {}, timezone: 'Mars/X' })).toEqual([
-      expect.stringContaining('timezone: "Mars/X" is no IANA time zone'),
+      expect.stringContaining('timezone: "Mars/X" is not an IANA time zone'),
       `trigger_schedule.cron required for type 'cron'`,
     ])
   })

@@ -54,7 +54,7 @@ describe('the plan', () => {
     const errors: string[] = []
     expect(planWork({ frequency: 'daily', timezone: 'Mars/Base' }, NOW, errors)).toBeNull()
     expect(planWork({ frequency: 'often', timezone: 'UTC' }, NOW, errors)).toBeNull()
-    expect(errors[0]).toContain('timezone: "Mars/Base" is no IANA time zone')
+    expect(errors[0]).toContain('timezone: "Mars/Base" is not an IANA time zone')
     expect(errors[1]).toContain('frequency: ')
   })
 })

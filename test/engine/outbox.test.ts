@@ -41,7 +41,7 @@ const db: Db = {
     most = Math.max(most, ++inside)
     await Promise.resolve()
     inside--
-    if (failing) throw new Error('the database is away')
+    if (failing) throw new Error('the database is unreachable')
     return rows as unknown as R[]
   },
   exec: async () => undefined,

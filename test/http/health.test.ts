@@ -30,7 +30,7 @@ eachStore('health', (store) => {
     const before = query.mock.calls.length
     const answers = await Promise.all(Array.from({ length: 100 }, () => health.health()))
     expect(answers.map(({ ok }) => ok)).toEqual(answers.map(() => false))
-    expect(answers[0]?.body.status).toBe('the database is away')
+    expect(answers[0]?.body.status).toBe('the database is unreachable')
     expect((await health.health()).ok).toBe(false)
     // However many ask us, it is asked once.
     expect(query.mock.calls.length - before).toBe(1)

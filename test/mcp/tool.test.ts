@@ -107,7 +107,7 @@ describe('tools', () => {
         {},
       )
     const away = await refusing(
-      new Refusal('unavailable', 'the database is away', { retryAfterMs: 2_000 }),
+      new Refusal('unavailable', 'the database is unreachable', { retryAfterMs: 2_000 }),
     )
     expect(away).toMatchObject({ ok: false, problem: { status: 503 } })
     expect(away.said).toContain('Call again in 2 s, with the same idempotency_key')

@@ -271,7 +271,7 @@ eachStore('preferences', (store) => {
       /^422 body.quiet_hours\[0\].from/,
     )
     expect(await put({ timezone: 'Mars/Base' })).toMatch(
-      /^400 timezone: "Mars\/Base" is no IANA time zone/,
+      /^400 timezone: "Mars\/Base" is not an IANA time zone/,
     )
     expect(await put({ paused_until: '2020-01-01T00:00:00Z' })).toMatch(
       /^400 paused_until: .* is not in the future/,

@@ -90,7 +90,7 @@ eachStore('app.schedule', (store) => {
       [{ in: 5 }, 'userId: is required'],
       [{ userId: 'ann' }, 'takes exactly one of in, at, every, when'],
       [{ userId: 'ann', in: 5, time_zone: 'UTC' }, 'time_zone: is not a known field'],
-      [{ userId: 'ann', in: 5, timeZone: 'Mars' }, 'timeZone: "Mars" is no IANA time zone'],
+      [{ userId: 'ann', in: 5, timeZone: 'Mars' }, 'timeZone: "Mars" is not an IANA time zone'],
       [{ userId: 'ann', in: 5, agentId: 'nobody' }, 'there is no agent nobody here'],
       [{ userId: 'a b', in: 5 }, 'user'],
     ]

@@ -206,7 +206,7 @@ eachStore('schedules of turns', (store) => {
       'catchUp: does not go with cancelOnReply',
       expect.stringContaining('at: "often" is refused'),
       expect.stringContaining('at: 2020-01-01 00:00 UTC is in the past'),
-      expect.stringContaining('timeZone: "Mars" is no IANA time zone'),
+      expect.stringContaining('timeZone: "Mars" is not an IANA time zone'),
       'time_zone: is not a known field',
       'cancel_on_reply: is not a known field; use cancelOnReply',
       'name: must not begin with a kind and a colon',

@@ -249,7 +249,15 @@ eachStore('a split', (store) => {
         [
           ...['agent_minutes', 'agents', 'api_keys', 'auth_challenges', 'channel_readers'],
           // Moved by the names of their owners. Batches name sessions, which are marked as due where they arrive.
-          ...['hooks', 'idempotency_keys', 'leases', 'mcp_sources', 'migrations', 'settings', 'signals'],
+          ...[
+            'hooks',
+            'idempotency_keys',
+            'leases',
+            'mcp_sources',
+            'migrations',
+            'settings',
+            'signals',
+          ],
           ...['shards', 'source_polls', 'stops', 'tickets'],
         ].sort(),
       )

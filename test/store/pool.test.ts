@@ -133,7 +133,7 @@ it.each([
   [{ code: '28P01' }, false],
   [{ code: '3D000' }, false],
   [{ message: 'the agent failed' }, false],
-])('whether the database is away or the request is wrong: %o is %s', (shape, away) => {
+])('whether the database is unreachable or the request is wrong: %o is %s', (shape, away) => {
   expect(
     isUnavailable(Object.assign(new Error('message' in shape ? shape.message : ''), shape)),
   ).toBe(away)

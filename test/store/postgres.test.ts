@@ -179,7 +179,7 @@ it('a start waits for a database that is away, says 503 meanwhile, and 200 when 
       const told = await health()
       return told.status === 503 && told
     })
-    expect(away.body.status).toBe('the database is away')
+    expect(away.body.status).toBe('the database is unreachable')
     await relay.listen()
     await until('healthy again', async () => (await health()).status === 200)
   } finally {

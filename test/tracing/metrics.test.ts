@@ -170,7 +170,7 @@ it('what happens rarely is counted, too', async () => {
   let reads = 0
   const read = async () => {
     reads++
-    throw new Error('the database is away')
+    throw new Error('the database is unreachable')
   }
   const shard = { labels: {}, pools: () => [], dueLagMs: read, outbox: read, eventsWaiting: read }
   watch({ running: () => 0, sockets: () => 0, shards: [shard] })

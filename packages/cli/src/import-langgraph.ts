@@ -161,7 +161,7 @@ export function readCron(cron: Fields, agent: string | null, now: Date): Read {
 function ownerOf({ user_id: user }: Fields): string | null {
   if (user === null || user === undefined || user === '') return null
   if (KEY_PART.test(String(user))) return String(user)
-  throw new Refusal('shape', `user_id: ${user} cannot be the name of a person here`)
+  throw new Refusal('shape', `user_id: ${user} is not a valid user id`)
 }
 
 function inputOf(cron: Fields, agent: string): { input: Fields; dropped: string[] } {

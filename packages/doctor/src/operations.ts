@@ -72,7 +72,7 @@ const examineEach: Across = async (shards, ask) => {
   const all = await Promise.all(asked)
   const findings = all.flatMap((each) => each.findings)
   const seen = all.flatMap(({ rest }) => rest ?? [])[0]
-  if (seen === undefined) throw new Refusal('unavailable', 'no shard answers; try again soon')
+  if (seen === undefined) throw new Refusal('unavailable', 'no shard answered; try again soon')
   const each = all.map(({ shard, rest }) => ({ shard, database: rest?.database ?? null }))
   return { body: { ...seen, health: worst(findings), findings, shards: each } }
 }

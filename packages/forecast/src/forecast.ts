@@ -150,7 +150,7 @@ function bounded(
     })
     promotedMax -= end.promoted
     clock.now = end.to
-    if (end.cut === 'broken off') throw new Refusal('unavailable', 'the forecast was broken off')
+    if (end.cut === 'broken off') throw new Refusal('unavailable', 'the forecast was cancelled')
     return end.cut
   }
 }

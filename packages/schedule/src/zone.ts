@@ -81,7 +81,7 @@ export function zoneOf(name: string): Zone {
 
 /** Of a field `timezone` that names none. */
 export function zoneError(name: string): string {
-  return `timezone: ${JSON.stringify(name.slice(0, 64))} is no IANA time zone; write one like "Europe/Berlin" or "UTC"`
+  return `timezone: ${JSON.stringify(name.slice(0, 64))} is not an IANA time zone; write one like "Europe/Berlin" or "UTC"`
 }
 
 /** The sentence for a name that is not a zone. */

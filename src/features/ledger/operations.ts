@@ -133,7 +133,10 @@ export const ledger = [
     async run(ctx, { query }) {
       if (!isZone(query.timezone)) {
         const zone = JSON.stringify(query.timezone)
-        throw new Refusal('rule', `timezone: ${zone} is no IANA time zone; write one like "UTC"`)
+        throw new Refusal(
+          'rule',
+          `timezone: ${zone} is not an IANA time zone; write one like "UTC"`,
+        )
       }
       const at = (text: string | undefined) =>
         text === undefined ? null : new Date(localInstant(text, query.timezone) ?? 0)

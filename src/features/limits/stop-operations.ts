@@ -100,7 +100,7 @@ const stopOp = operation({
     if ((level === 'agent' || level === 'user') && !KEY_PART.test(target ?? ''))
       throw new Refusal(
         'rule',
-        `target: is no name of ${level === 'agent' ? 'an agent' : 'a user'}`,
+        `target: is not the name of ${level === 'agent' ? 'an agent' : 'a user'}`,
       )
     const stop = { id: newId(), level, target, reason, madeBy: makerOf(ctx.actor) }
     const { row, fresh } = await insertStop(ctx.db, stop)

@@ -100,7 +100,7 @@ const createWorkOp = operation({
     if (user_id !== userId)
       throw new Refusal(
         'forbidden',
-        `user_id: these credentials are ${userId}'s; leave user_id out`,
+        `user_id: these credentials belong to ${userId}; leave user_id out`,
       )
     const once = said.frequency.trim().toLowerCase() === 'once'
     const { timezone, followsZone } = await askedZone(

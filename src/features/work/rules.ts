@@ -145,7 +145,7 @@ export function changeWork(
 function onceIsOver(): Refusal {
   return new Refusal(
     'conflict',
-    'this work runs once and has no schedule to resume: give it a frequency, or run it again',
+    'this work runs once, so there is nothing to resume: give it a frequency, or run it again',
   )
 }
 

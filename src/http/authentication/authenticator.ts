@@ -215,7 +215,7 @@ export class Authenticator {
 
   #requireReady(): void {
     if (!this.#options.ready())
-      throw new Refusal('unavailable', 'the database is not there yet; try again soon')
+      throw new Refusal('unavailable', 'the database is not ready yet; try again soon')
   }
 
   #use(id: string): void {

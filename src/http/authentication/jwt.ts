@@ -133,7 +133,7 @@ function refusalOf(error: unknown): Refusal {
   if (ours) return new Refusal('unauthenticated', 'the token is not valid')
   return new Refusal(
     'unavailable',
-    'the keys of the identity provider cannot be had; try again soon',
+    'the keys of the identity provider could not be fetched; try again soon',
     {
       cause: error,
     },

@@ -237,7 +237,7 @@ const testLink = operation({
   roles: ['admin', 'service', 'user'],
   output: z.object({ outcome: z.string(), error: z.string().optional(), words: z.string() }),
   async run(ctx, { params }) {
-    if (ctx.inTransaction) throw new Refusal('rule', 'this cannot be part of something larger')
+    if (ctx.inTransaction) throw new Refusal('rule', 'cannot be combined with an Idempotency-Key')
     const link = await liveLink(ctx, params.id)
     channelOf(ctx, link.channel)
     const { outcome, error } = await tryLink(

@@ -52,7 +52,7 @@ export function PhraseField(props: Props) {
           id={`${id}-zone`}
           value={zone}
           onChange={props.onZone}
-          fault={zoneRefused ? 'is no IANA time zone, such as Europe/Berlin' : props.zoneFault}
+          fault={zoneRefused ? 'is not an IANA time zone, such as Europe/Berlin' : props.zoneFault}
         />
       </div>
       <div aria-live="polite">
