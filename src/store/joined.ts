@@ -35,7 +35,7 @@ export function joinOf(own: Db, options: Parameters<typeof borrowedDb>[1]): Join
   }
   const requireSamePlace = async (client: SqlClient) => {
     const [theirs] = await ask<Place>(client, PLACE)
-    // A server that was started anew is another place, too.
+    // A restarted server counts as another place.
     if (theirs?.place !== ours?.place) await learnPlace()
     if (theirs?.place === ours?.place) return
     throw new Refusal(

@@ -123,7 +123,7 @@ eachStore('conditions of the app', (store) => {
       'select observed::text as observed, claim_token from wakeful.scheduled_intents',
     )
     expect(row).toMatchObject({
-      observed: '{"error":"the condition took longer than 20 ms"}',
+      observed: '{"error":"the poll took longer than 20 ms"}',
       claim_token: null,
     })
     await service.close()

@@ -3,14 +3,12 @@
  * writes what was seen; the clock judges and records that as it does with the built-in conditions.
  */
 import { errorText } from '../../../src/core/errors.ts'
-import { newToken } from '../../../src/core/ids.ts'
 import { hasUnstorableJson } from '../../../src/core/text.ts'
 import type { Condition, Observed } from '../../../src/features/intents/own.ts'
-import { LeasedRuns } from '../../../src/kernel/leased-runs.ts'
 import type { Meter } from '../../../src/kernel/meter.ts'
-import { IDLE, type Service, type Tick } from '../../../src/kernel/service.ts'
+import { type Poll, PollService } from '../../../src/kernel/polls.ts'
 import type { Db } from '../../../src/store/db.ts'
-import { CONDITIONS, extendClaims } from '../../../src/store/due.ts'
+import { CONDITIONS } from '../../../src/store/due.ts'
 import {
   claimConditions,
   type DueCondition,
@@ -31,92 +29,53 @@ export interface ConditionsOptions {
   readonly timeLimitMs?: number
 }
 
-interface Running extends Held {
-  readonly row: DueCondition
-  readonly controller: AbortController
-}
-
 const CONCURRENCY = 16
 /** A longer poll is aborted and counts as failed. */
 const TIME_LIMIT_MS = 30_000
-const STOP_GRACE_MS = 2_000
 const DATA_MAX_BYTES = 16 * 1024
 const ERROR_MAX = 500
 
-export class ConditionsService implements Service {
-  readonly name = 'conditions'
+export class ConditionsService extends PollService<DueCondition> {
   readonly tables = [CONDITIONS]
-  /** Called when capacity becomes free. */
-  onFree: () => void = () => undefined
   readonly #options: ConditionsOptions
-  readonly #running: LeasedRuns<Running>
-  #starved = false
 
   constructor(options: ConditionsOptions) {
-    this.#options = options
-    this.#running = new LeasedRuns({
-      leaseMs: options.leaseMs,
+    const { db, leaseMs, meter, enabled, conditions, timeLimitMs = TIME_LIMIT_MS } = options
+    super({
+      name: 'conditions',
+      table: CONDITIONS,
+      db,
+      leaseMs,
+      meter,
+      enabled: enabled && conditions.size > 0,
+      concurrency: CONCURRENCY,
+      limitMs: timeLimitMs,
       keyOf: ({ id }) => id,
-      extend: (all) =>
-        extendClaims(
-          options.db,
-          CONDITIONS,
-          all.map(({ bucket, id: key, token }) => ({ bucket, key, token })),
-          options.leaseMs,
-        ),
-      lost: ({ controller }) => controller.abort(),
-      meter: options.meter,
     })
+    this.#options = options
   }
 
-  async tick(): Promise<Tick> {
-    const { db, leaseMs, enabled, conditions } = this.#options
-    if (!enabled || conditions.size === 0) return IDLE
-    const limit = CONCURRENCY - this.#running.size
-    this.#starved = limit <= 0
-    if (this.#starved) return IDLE
-    const token = newToken()
-    const names = [...conditions.keys()]
-    const { claimed, nextMs } = await claimConditions(db, names, limit, leaseMs, token)
-    for (const row of claimed) this.#start(row, token)
-    this.#starved = claimed.length === limit
-    return { did: claimed.length, more: false, nextMs }
+  protected claim(limit: number, token: string) {
+    const { db, leaseMs, conditions } = this.#options
+    return claimConditions(db, [...conditions.keys()], limit, leaseMs, token)
   }
 
-  settle(): Promise<void> {
-    return this.#running.settle()
+  protected release(polls: readonly Poll<DueCondition>[]): Promise<void> {
+    return releaseConditions(this.#options.db, polls.map(heldOf))
   }
 
-  /** Waits for running polls; those that take too long are aborted and their leases released. */
-  async close(): Promise<void> {
-    const left = await this.#running.end(STOP_GRACE_MS)
-    await releaseConditions(this.#options.db, left)
-    for (const each of left) each.controller.abort()
-    await this.settle()
-  }
-
-  #start(row: DueCondition, token: string): void {
-    const { bucket, id } = row
-    const running = { bucket, id, token, row, controller: new AbortController() }
-    this.#running.start(`${id} ${token}`, running, this.#poll(running), () => {
-      if (!this.#starved) return
-      this.#starved = false
-      this.onFree()
-    })
-  }
-
-  async #poll(running: Running): Promise<void> {
+  protected async poll(poll: Poll<DueCondition>): Promise<void> {
     const { db, meter, seen } = this.#options
     const startedMs = performance.now()
-    const observed = await this.#ask(running)
+    const observed = await this.#ask(poll)
     const outcome = 'error' in observed ? 'failed' : 'ok'
     meter.polled('condition', outcome, performance.now() - startedMs)
-    if (await settleCondition(db, running, observed)) seen()
+    if (await settleCondition(db, heldOf(poll), observed)) seen()
     else meter.leasesLost(1)
   }
 
-  async #ask({ row, controller }: Running): Promise<Observed> {
-    const { conditions, timeLimitMs = TIME_LIMIT_MS } = this.#options
+  async #ask({ row, controller }: Poll<DueCondition>): Promise<Observed> {
+    const { conditions } = this.#options
     const { type = '', params = {} } = JSON.parse(row.trigger_condition) as {
       type?: string
       params?: Readonly<Record<string, unknown>>
@@ -124,10 +83,6 @@ export class ConditionsService implements Service {
     const condition = conditions.get(type)
     if (condition === undefined) return { error: `there is no condition ${type} here` }
     const { signal } = controller
-    const late = setTimeout(
-      () => controller.abort(new Error(`the condition took longer than ${timeLimitMs} ms`)),
-      timeLimitMs,
-    )
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     })
@@ -140,11 +95,11 @@ export class ConditionsService implements Service {
       return readAnswer(answer)
     } catch (error) {
       return { error: errorText(error, ERROR_MAX) }
-    } finally {
-      clearTimeout(late)
     }
   }
 }
+
+const heldOf = ({ bucket, key, token }: Poll<DueCondition>): Held => ({ bucket, id: key, token })
 
 function readAnswer(answer: unknown): Observed {
   if (typeof answer === 'boolean') return { met: answer }

@@ -62,7 +62,7 @@ export async function saveHook(db: Db, hook: Parameters<typeof SAVE.run>[1]): Pr
   return row
 }
 
-/** False when there is none. */
+/** False when no hook has this name. */
 export async function deleteHook(db: Db, name: string): Promise<boolean> {
   const gone = await db.query('delete from wakeful.hooks where name = $1 returning 1', [name])
   return gone.length > 0

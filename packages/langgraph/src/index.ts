@@ -2,13 +2,12 @@
 
 export {
   type CompiledGraph,
-  effectsChannel,
   type GraphBuilder,
-  type GraphEffect,
   type GraphEvent,
   type LangGraphOptions,
   langGraphAgent,
 } from './agent.ts'
+export { effectsChannel, type GraphEffect } from './effects.ts'
 export {
   graphSaver,
   METADATA_VERSION,

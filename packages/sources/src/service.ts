@@ -3,15 +3,14 @@
  * poll is settled, so a crash in between stores them again, and they are deduplicated.
  */
 import { errorText } from '../../../src/core/errors.ts'
-import { newToken } from '../../../src/core/ids.ts'
 import { pollWaitMs } from '../../../src/features/intents/polling.ts'
 import type { NewSignal } from '../../../src/features/intents/signal.ts'
 import type { Source } from '../../../src/features/intents/source.ts'
-import { LeasedRuns } from '../../../src/kernel/leased-runs.ts'
 import type { Meter } from '../../../src/kernel/meter.ts'
-import { IDLE, type Service, type TestSignals, type Tick } from '../../../src/kernel/service.ts'
+import { type Poll, PollService } from '../../../src/kernel/polls.ts'
+import type { TestSignals } from '../../../src/kernel/service.ts'
 import type { Db } from '../../../src/store/db.ts'
-import { extendClaims, releaseClaims, SOURCES } from '../../../src/store/due.ts'
+import { releaseClaims, SOURCES } from '../../../src/store/due.ts'
 import { type Fetch, SourceVisit } from './poll.ts'
 import {
   awaitedTickers,
@@ -35,84 +34,45 @@ export interface SourcesOptions {
   readonly enabled: boolean
 }
 
-interface Running {
-  readonly row: ClaimedSource
-  readonly token: string
-  readonly controller: AbortController
-}
-
 const CONCURRENCY = 4
 /** A longer poll is aborted and its result is lost. */
 const VISIT_MAX_MS = 120_000
-const STOP_GRACE_MS = 2_000
 
-export class SourcesService implements Service {
-  readonly name = 'sources'
-  /** Called when capacity becomes free. */
-  onFree: () => void = () => undefined
+export class SourcesService extends PollService<ClaimedSource> {
   readonly #options: SourcesOptions
   readonly #sources: ReadonlyMap<string, Source>
-  readonly #running: LeasedRuns<Running>
   #ensured = false
-  #starved = false
 
   constructor(options: SourcesOptions) {
-    this.#options = options
-    this.#sources = new Map(options.sources.map((source) => [source.key, source]))
-    this.#running = new LeasedRuns({
-      leaseMs: options.leaseMs,
-      keyOf: ({ row }) => row.key,
-      extend: (all) => extendClaims(options.db, SOURCES, all.map(leaseOf), options.leaseMs),
-      lost: ({ controller }) => controller.abort(),
-      meter: options.meter,
+    const { db, leaseMs, meter, enabled, sources } = options
+    super({
+      name: 'sources',
+      table: SOURCES,
+      db,
+      leaseMs,
+      meter,
+      enabled: enabled && sources.length > 0,
+      concurrency: CONCURRENCY,
+      limitMs: VISIT_MAX_MS,
+      keyOf: ({ key }) => key,
     })
+    this.#options = options
+    this.#sources = new Map(sources.map((source) => [source.key, source]))
   }
 
-  async tick(): Promise<Tick> {
-    const { db, leaseMs, enabled } = this.#options
-    if (!enabled || this.#sources.size === 0) return IDLE
+  protected async claim(limit: number, token: string) {
+    const { db, leaseMs } = this.#options
     if (!this.#ensured) await ensureSources(db, [...this.#sources.values()])
     this.#ensured = true
-    const limit = CONCURRENCY - this.#running.size
-    this.#starved = limit <= 0
-    if (this.#starved) return IDLE
-    const token = newToken()
-    const keys = [...this.#sources.keys()]
-    const { claimed, nextMs } = await claimSources(db, keys, limit, leaseMs, token)
-    for (const row of claimed) this.#start(row, token)
-    this.#starved = claimed.length === limit
-    return { did: claimed.length, more: false, nextMs }
+    return claimSources(db, [...this.#sources.keys()], limit, leaseMs, token)
   }
 
-  settle(): Promise<void> {
-    return this.#running.settle()
-  }
-
-  /** Waits for running polls; those that take too long are aborted and their leases released. */
-  async close(): Promise<void> {
-    const left = await this.#running.end(STOP_GRACE_MS)
-    if (left.length > 0) await releaseClaims(this.#options.db, SOURCES, left.map(leaseOf))
-    for (const each of left) each.controller.abort()
-    await this.settle()
-  }
-
-  #start(row: ClaimedSource, token: string): void {
-    const controller = new AbortController()
-    const running: Running = { row, token, controller }
-    const late = setTimeout(() => controller.abort(), VISIT_MAX_MS).unref()
-    const visit = this.#visit(running).catch((error) =>
-      this.#options.meter.trouble('sources', error),
-    )
-    this.#running.start(`${row.key} ${token}`, running, visit, () => {
-      clearTimeout(late)
-      if (!this.#starved) return
-      this.#starved = false
-      this.onFree()
-    })
+  protected release(polls: readonly Poll<ClaimedSource>[]): Promise<void> {
+    return releaseClaims(this.#options.db, SOURCES, polls)
   }
 
   /** Polls, stores the signals, settles. */
-  async #visit({ row, token, controller }: Running): Promise<void> {
+  protected async poll({ row, token, controller }: Poll<ClaimedSource>): Promise<void> {
     const { db, fetch, take, meter, moments } = this.#options
     const source = this.#sources.get(row.key)
     if (source === undefined) throw new Error(`claimed ${row.key}, which is not set up here`)
@@ -163,5 +123,3 @@ function settled(
     read: known === null ? null : visit.memory(known),
   }
 }
-
-const leaseOf = ({ row, token }: Running) => ({ bucket: row.bucket, key: row.key, token })

@@ -18,7 +18,7 @@ export interface MetCondition {
 /** What one poll saw, as the intent keeps it. */
 export type Observed = MetCondition | { readonly error: string }
 
-/** Of a name that is none. */
+/** The error text for a condition that is not in `known`. */
 export function conditionError(
   type: string | undefined,
   known: ReadonlyMap<string, Condition>,
