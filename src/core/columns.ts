@@ -85,8 +85,8 @@ export function oneOfOrNull<const W extends readonly string[]>(words: W) {
   return column
 }
 
-/** In an answer unless it is empty. */
-export function visibleIfSet<T extends 'text' | 'text?' | 'timestamptz?'>(
+/** In an answer unless it is empty or false. */
+export function visibleIfSet<T extends 'text' | 'text?' | 'timestamptz?' | 'boolean'>(
   type: T,
 ): Column<T, SqlValue<T>, z.ZodOptional<SchemaOf<T extends `${infer B extends Type}?` ? B : T>>> {
   const schema = schemaFor(type.replace('?', '') as Type).optional()
@@ -140,7 +140,7 @@ export function visibleOf<C extends Columns>(columns: C, row: RowOf<C>): Record<
   const fields: Record<string, unknown> = {}
   for (const { name, json, ifSet } of visibleColumns(columns)) {
     const value = row[name] as unknown
-    if (ifSet && (value === null || value === '')) continue
+    if (ifSet && (value === null || value === '' || value === false)) continue
     fields[name] = json && value !== null ? new RawJson(String(value)) : value
   }
   return fields
@@ -175,7 +175,8 @@ export function printedOf(columns: Columns): string {
     if (schema === null) return []
     const named = `',"${name}":'`
     const value = PRINTED[type.replace('?', '') as Type]?.(name) ?? `${name}::text`
-    if (ifSet) return [`case when ${name}::text <> '' then ${named} || ${value} else '' end`]
+    const isSet = type === 'boolean' ? name : `${name}::text <> ''`
+    if (ifSet) return [`case when ${isSet} then ${named} || ${value} else '' end`]
     return [`${named}, ${type.endsWith('?') ? `coalesce(${value}, 'null')` : value}`]
   })
   return `concat('{', ltrim(concat(${parts.join(', ')}), ','))`

@@ -85,12 +85,21 @@ function isNoise(name: string, value: unknown, beside: Record<string, unknown>):
 /** Bounds that the operation checks anyway, and refuses in words. */
 const BOUNDS = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'maximum'])
 
-/** The same schema without bounds, for the tools that every client is shown. */
-export function brief(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(brief)
+/** The same schema without bounds and without the descriptions in `told`, for the tools that every client is shown. */
+export function brief(value: unknown, told: ReadonlySet<unknown>): unknown {
+  if (Array.isArray(value)) return value.map((each) => brief(each, told))
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(
-    ([name, each]) => !BOUNDS.has(name) || typeof each === 'object',
-  )
-  return Object.fromEntries(kept.map(([name, each]) => [name, brief(each)]))
+  const kept = Object.entries(value).filter(([name, each]) => {
+    if (typeof each === 'object') return true
+    return !BOUNDS.has(name) && !(name === 'description' && told.has(each))
+  })
+  return Object.fromEntries(kept.map(([name, each]) => [name, brief(each, told)]))
+}
+
+/** All descriptions in a schema. */
+export function descriptionsIn(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  const { description } = value as { description?: unknown }
+  const own = typeof description === 'string' ? [description] : []
+  return [...own, ...Object.values(value).flatMap(descriptionsIn)]
 }

@@ -4,7 +4,7 @@ import { JsonError, readJson } from '../../packages/exact-json/src/index.ts'
 import type { Door } from '../api/callers/caller.ts'
 import type { OpenStreams } from './event-stream.ts'
 import { EVENT_CAPABILITIES, type EventOperations, serveEvents } from './events.ts'
-import { brief } from './schema.ts'
+import { brief, descriptionsIn } from './schema.ts'
 import { callTool, mayUse, type Outcome, type Tool } from './tool.ts'
 import { DEFAULT_TOOLS, INSTRUCTIONS } from './tools.ts'
 
@@ -60,7 +60,9 @@ export function mcpServer(options: McpOptions, door: Door, set: ToolSet): Server
   const offered = [...options.tools.values()].filter(
     (tool) => mayUse(tool, door.role) && (set === 'all' || DEFAULT_TOOLS.has(tool.name)),
   )
-  const tools = offered.map((tool) => described(tool, set))
+  const creators = offered.filter(({ name }) => !isUpdate(name))
+  const told = new Set(creators.flatMap(({ inputSchema }) => descriptionsIn(inputSchema)))
+  const tools = offered.map((tool) => described(tool, set, isUpdate(tool.name) ? told : NONE))
   server.setRequestHandler('tools/list', () => ({ tools }))
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     // By the whole table: one that is there but not for this role is refused in words, not unknown.
@@ -87,10 +89,17 @@ const WORDS = {
   description: 'What was set, changed or found, in words: tell the user this.',
 } as const
 
-function described(tool: Tool, set: ToolSet) {
+const NONE: ReadonlySet<unknown> = new Set()
+
+/** Takes the fields of the tool that creates; what they mean is said there, once. */
+const isUpdate = (name: string) => name.startsWith('update_')
+
+function described(tool: Tool, set: ToolSet, told: ReadonlySet<unknown>) {
   const { name, title, description, annotations } = tool
   const isAll = set === 'all'
-  const inputSchema = isAll ? tool.inputSchema : (brief(tool.inputSchema) as Tool['inputSchema'])
+  const inputSchema = isAll
+    ? tool.inputSchema
+    : (brief(tool.inputSchema, told) as Tool['inputSchema'])
   const { properties = {}, required = [], ...rest } = tool.outputSchema ?? {}
   const whole = { ...rest, type: 'object', properties: { ...properties, words: WORDS }, required }
   const wordsAlone = { type: 'object', properties: { words: WORDS }, required: ['words'] }

@@ -94,7 +94,7 @@ eachStore('intents over HTTP', (store) => {
     for (const action_priority of PRIORITIES) await d.make({ ...CRON, action_priority })
     for (const operator of OPERATORS)
       await d.make({ ...PRICE, trigger_condition: { ...PRICE.trigger_condition, operator } })
-    expect(TRIGGER_TYPES).toHaveLength(8)
+    expect(TRIGGER_TYPES).toHaveLength(9)
   })
 
   it('rule 22: wrong shape is 422 with all errors at once, and changes nothing', async () => {

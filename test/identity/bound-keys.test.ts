@@ -94,6 +94,10 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
   get_alarm: [{ path: of('alarms', 'alarm'), gives: 'not_found' }],
   cancel_alarm: [{ path: of('alarms', 'alarm'), gives: 'not_found' }],
   fire_alarm_now: [{ path: of('alarms', 'alarm', '/fire-now'), gives: 'not_found' }],
+  update_alarm: [{ path: of('alarms', 'alarm'), body: { label: 'obey' }, gives: 'not_found' }],
+  pause_alarm: [{ path: of('alarms', 'alarm', '/pause'), gives: 'not_found' }],
+  resume_alarm: [{ path: of('alarms', 'alarm', '/resume'), gives: 'not_found' }],
+  retry_alarm: [{ path: of('alarms', 'alarm', '/retry'), gives: 'not_found' }],
   list_pending_intents: [{ gives: 'nothing of bot' }],
   claim_pending_intents: [{ body: { seconds: 60 }, gives: 'nothing of bot' }],
   create_intent: [

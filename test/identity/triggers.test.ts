@@ -14,6 +14,11 @@ const watch = (ticker: string, value: number) => ({
   ...{ agent_id: 'bot', intent_name: 'cheap', action_context: 'tell' },
   ...{ trigger_type: 'price', trigger_condition: { ticker, operator: '<', value } },
 })
+/** What a tool takes beside an id. */
+const CHANGES: Readonly<Record<string, object>> = {
+  update_work: { is_active: false },
+  update_alarm: { label: 'other' },
+}
 const UNKNOWN = '0195f5a0-0000-7000-8000-000000000001'
 
 interface Two {
@@ -223,8 +228,7 @@ eachStore('owners and what they set off', (store) => {
       expect(byId.length).toBeGreaterThanOrEqual(7)
       for (const { name } of byId) {
         const id = ids[name.split('_')[1] ?? '']
-        const more = name === 'update_work' ? { is_active: false } : {}
-        const answer = await theirs.call(name, { id, ...more })
+        const answer = await theirs.call(name, { id, ...CHANGES[name] })
         expect(answer.problem?.status, name).toBe(404)
       }
       for (const name of ['list_alarms', 'list_work']) {

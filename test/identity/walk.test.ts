@@ -182,6 +182,7 @@ const NOT_TRIED: Record<string, string> = {
   stop: 'the same again changes nothing: see test/limits/stops.test.ts',
   resume_stop: 'as stop',
   drop_stop: 'as stop',
+  retry_alarm: 'needs an alarm that failed: see test/alarms',
   revoke_key: 'made where the key is revoked below',
 }
 

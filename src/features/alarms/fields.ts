@@ -102,7 +102,7 @@ export const ALARM = {
   unattended: oneOf(UNATTENDED),
   name: visibleIfSet('text'),
   priority: internal('text'),
-  follows_zone: visible('boolean'),
+  follows_zone: visibleIfSet('boolean'),
   fired_local: internal('text?'),
   paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),

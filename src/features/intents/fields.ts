@@ -1,7 +1,7 @@
 /** The fields of an intent that requests and turns may set, and its columns. Rules beyond shape are in `rules.ts`. */
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
-import { internal, oneOf, oneOfOrNull, visible } from '../../core/columns.ts'
+import { internal, oneOf, oneOfOrNull, visible, visibleIfSet } from '../../core/columns.ts'
 import {
   bytes,
   catchUpFields,
@@ -136,7 +136,7 @@ export const INTENT_PLAN = {
   max_executions: visible('int?'),
   metadata: visible('json'),
   timezone: visible('text'),
-  follows_zone: visible('boolean'),
+  follows_zone: visibleIfSet('boolean'),
   agent_id: visible('text?'),
   thread_id: visible('text?'),
   catch_up: oneOf(CATCH_UPS),

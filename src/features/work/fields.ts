@@ -1,7 +1,7 @@
 /** The fields of work that requests and turns may set, and the columns of work and its outputs. */
 import { z } from 'zod'
 import { CATCH_UPS } from '../../../packages/schedule/src/catch-up.ts'
-import { internal, oneOf, visible } from '../../core/columns.ts'
+import { internal, oneOf, visible, visibleIfSet } from '../../core/columns.ts'
 import {
   catchUpFields,
   opaqueJson,
@@ -68,7 +68,7 @@ export const WORK = {
   notify: visible('boolean'),
   notify_session: visible('text?'),
   name: internal('text'),
-  follows_zone: visible('boolean'),
+  follows_zone: visibleIfSet('boolean'),
   fired_local: internal('text?'),
   paused_at: internal('timestamptz?'),
   traceparent: internal('text?'),
