@@ -158,6 +158,8 @@ interface Head {
    */
   readonly audit?: 'own' | 'none'
   readonly across?: Across
+  /** For OpenAPI: the same request again answers 200 with what is there. */
+  readonly repeats?: true
   /** For OpenAPI: refusals that its shape does not tell of. */
   readonly refuses?: readonly ErrorCode[]
   /** For OpenAPI; null where there is no body. */

@@ -182,6 +182,7 @@ function parameter(where: 'path' | 'query' | 'header', name: string, schema: Jso
 
 function responsesOf(op: Operation, shared: Record<string, unknown>, example?: object): object {
   const responses: Record<string, object> = { [op.status]: success(op, shared, example) }
+  if (op.repeats) responses[200] = { ...success(op, shared), description: 'It was there already.' }
   for (const code of errorsOf(op)) {
     const { status, title } = ERRORS[code]
     responses[status] ??= {
@@ -205,13 +206,21 @@ const NAMES: ReadonlySet<string> = new Set([
 
 /** The refusals that callers of this operation should expect. */
 function errorsOf(op: Operation): ErrorCode[] {
-  const codes: ErrorCode[] = ['rule', 'shape', 'rate_limited', 'internal', 'unavailable']
+  // An address or headers can be too large, too.
+  const codes: ErrorCode[] = [
+    'rule',
+    'shape',
+    'too_large',
+    'rate_limited',
+    'internal',
+    'unavailable',
+  ]
   if (op.roles !== 'public') codes.push('unauthenticated', 'forbidden')
   const fields = [op.query, op.body].flatMap((part) => Object.keys(part?.shape ?? {}))
   if (op.path.includes('{') || fields.some((name) => NAMES.has(name))) codes.push('not_found')
   if (op.creates || op.method !== 'GET') codes.push('conflict')
   // A body is also refused where none is wanted.
-  if (op.method !== 'GET') codes.push('too_large', 'media_type')
+  if (op.method !== 'GET') codes.push('media_type')
   return [...codes, ...(op.refuses ?? [])]
 }
 

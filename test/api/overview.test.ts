@@ -234,6 +234,12 @@ eachStore('the overview', (store) => {
     refused(await ask(`?to=${in_(40 * DAY)}`), 400, /31 days/)
     refused(await ask('?user_id=a:b'), 422, /user_id/)
   })
+
+  it('ends at the last instant there is', async () => {
+    const last = '9999-12-31T23:59:59.999Z'
+    const answer = await get().call('GET', `/v1/overview?from=${last}`)
+    expect(answer).toMatchObject({ status: 200, body: { from: last, to: last } })
+  })
 })
 
 describe('rules and who asks', () => {

@@ -1,12 +1,16 @@
 /** One request after the other, made by the description that the server gives of itself. What must not happen is noted. */
 import { request as httpRequest } from 'node:http'
+import { operations } from '../../src/app/operations.ts'
 import { Generator, type Schema } from './generate.ts'
+
+/** What an operation answers; the document is printed from the same schemas. */
+const OUTPUTS = new Map(operations.map(({ name, output }) => [name, output]))
 
 /** Longer than a request may ask to wait (`wait_seconds`). */
 const ANSWER_MS = 90_000
 
 export interface Found {
-  readonly what: 'server error' | 'leak' | 'no answer' | 'no problem' | 'undeclared'
+  readonly what: 'server error' | 'leak' | 'no answer' | 'no problem' | 'undeclared' | 'wrong shape'
   readonly request: string
   readonly answer: string
 }
@@ -42,8 +46,8 @@ interface Made {
   readonly path: string
   readonly headers: Record<string, string>
   readonly body: string | null
-  /** By status; null where anything may come. */
-  readonly declared?: Operation['responses'] | null
+  /** Null where anything may come. */
+  readonly operation?: Operation | null
 }
 
 export interface Answer {
@@ -79,14 +83,14 @@ export class Attack {
   async once(caller: Caller): Promise<void> {
     const made = this.#make(caller)
     const answer = await this.send(made)
-    this.judge(`${made.method} ${made.path} ${made.body ?? ''}`, answer, caller, made.declared)
+    this.judge(`${made.method} ${made.path} ${made.body ?? ''}`, answer, caller, made.operation)
   }
 
   judge(
     request: string,
     answer: Answer | null,
     caller: Caller,
-    declared: Operation['responses'] | null = null,
+    operation: Operation | null = null,
   ): void {
     const note = (what: Found['what']) =>
       this.found.push({
@@ -98,7 +102,8 @@ export class Attack {
     const { status, text, type } = answer
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     if (status >= 500) note('server error')
-    if (declared !== null && status > 0 && !(status in declared)) note('undeclared')
+    if (operation !== null && status > 0 && !(status in operation.responses)) note('undeclared')
+    if (operation !== null && status < 300 && !hasShape(operation, answer)) note('wrong shape')
     if (caller.foreign && text.includes(this.#options.secret)) note('leak')
     if (status >= 400 && !/json/.test(type) && text !== '') note('no problem')
     if (!text.includes('request_id')) this.#learn(text)
@@ -145,7 +150,7 @@ export class Attack {
     const other = g.chance(0.02)
     return {
       // Another method or another way of acting is another question.
-      declared: other || 'wakeful-act-as' in headers ? null : operation.responses,
+      operation: other || 'wakeful-act-as' in headers ? null : operation,
       method: other ? g.one(['PATCH', 'PUT', 'DELETE', 'POST', 'GET', 'OPTIONS']) : method,
       path: filled + search,
       headers,
@@ -217,4 +222,10 @@ interface AttackOptions {
   readonly secret: string
   readonly foreignIds: readonly string[]
   readonly agent: import('node:http').Agent
+}
+
+function hasShape({ operationId }: Operation, { type, text }: Answer): boolean {
+  const output = OUTPUTS.get(operationId) ?? null
+  if (output === null || !/^application\/json/.test(type)) return true
+  return output.safeParse(JSON.parse(text)).success
 }

@@ -122,6 +122,9 @@ describe('/openapi.json', () => {
     const lacking = (status: string, of = operations) =>
       of.filter(({ name }) => !(status in described(name).responses)).map(({ name }) => name)
     expect(lacking('429')).toEqual([])
+    expect(lacking('413')).toEqual([])
+    for (const name of ['stop', 'set_alarm', 'post_message'])
+      expect(Object.keys(described(name).responses)).toContain('200')
     const changing = operations.filter(({ method }) => method !== 'GET')
     expect(lacking('409', changing)).toEqual([])
     const named = operations.filter(

@@ -8,6 +8,7 @@ import { nextEvery } from './every.ts'
 import { nextCron } from './fire.ts'
 import { offsetOf, type Schedule } from './schedule.ts'
 
+export { LAST_INSTANT } from './calendar.ts'
 export { maxFiresPerLocalDay, minSpacingMs, missed } from './count.ts'
 export { describe } from './describe.ts'
 export { firedMark, nextUnfired, sameLocalTime, unfiredFrom } from './follow.ts'

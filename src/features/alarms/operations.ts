@@ -203,6 +203,7 @@ const createAlarmOp = operation({
   body,
   opaque: ['payload'],
   status: 201,
+  repeats: true,
   creates: true,
   audit: 'own',
   owner: 'caller',

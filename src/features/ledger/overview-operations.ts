@@ -1,6 +1,6 @@
 /** What is to come and what waits, the rules in force, and who asks: what a console shows first. */
 import { z } from 'zod'
-import { localInstant } from '../../../packages/schedule/src/index.ts'
+import { LAST_INSTANT, localInstant } from '../../../packages/schedule/src/index.ts'
 import { type Across, type Operation, operation, ROLES } from '../../api/contract.ts'
 import { everywhere } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
@@ -177,7 +177,8 @@ const getOverview = operation({
     const waiting = await readWaiting(ctx.db, userId)
     const { now } = waiting
     const from = instantOf(query.from)
-    const to = instantOf(query.to) ?? new Date((from ?? now).getTime() + DAY_MS)
+    const dayLater = Math.min((from ?? now).getTime() + DAY_MS, LAST_INSTANT)
+    const to = instantOf(query.to) ?? new Date(dayLater)
     const span = to.getTime() - (from ?? now).getTime()
     if (span < 0)
       throw new Refusal('rule', `to: must not be before ${from === null ? 'now' : 'from'}`)

@@ -89,6 +89,7 @@ const stopOp = operation({
       'takes a target for every level but everything',
     ),
   status: 201,
+  repeats: true,
   owner: 'nobody',
   roles,
   output: view,

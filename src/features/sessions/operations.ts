@@ -91,6 +91,7 @@ const postMessage = operation({
       .describe('Where the person is, an IANA name: kept for them unless their zone is known.'),
   }),
   status: 202,
+  repeats: true,
   creates: true,
   audit: 'own',
   owner: 'path',
