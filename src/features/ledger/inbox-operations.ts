@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type Across, type Context, listQuery, operation } from '../../api/contract.ts'
 import { everywhere } from '../../api/shards.ts'
 import { keyPart } from '../../core/fields.ts'
+import type { Db } from '../../store/db.ts'
 import { readPage } from '../../store/page.ts'
 import { stopView, stopViewOf } from '../limits/stop-operations.ts'
 import { STOPS, type StopRow } from '../limits/stop-rows.ts'
@@ -37,7 +38,7 @@ const output = z.object({
       reason: z.string().describe('Why it has not arrived.'),
     }),
   ),
-  stops: z.array(stopView),
+  stops: z.array(stopView).describe('What stands; for admin and service keys.'),
   counts: z.object({
     failures: z.int(),
     questions: z.int(),
@@ -146,18 +147,18 @@ function isRetryable({ row }: Slot, standing: ReadonlyMap<string, boolean>): boo
   return row.kind === 'timer' ? row.source === 'event' : standing.has(row.id)
 }
 
-/** Those that stop anything of whom the caller sees. */
-async function stopsOf({ db, whole, actor }: Context, userId: string | null): Promise<StopRow[]> {
+/** For those who may stop anything: what stands, or what stops anything of one person. */
+async function stopsOf(ctx: Context, userId: string | null): Promise<readonly StopRow[]> {
+  const { db, whole, actor, kernel } = ctx
+  if (actor.role !== 'admin' && actor.role !== 'service') return []
+  // Who acts for one person reads in a transaction of theirs, which sees no stops: these are as this process knows them.
   const all = whole ?? db
-  const where = { '(ended_at is null)': true }
-  const standing = await readPage(all.home ?? all, STOPS, { where, limit: COUNTED_MAX })
+  const standing = actor.userId === null ? await read(all.home ?? all) : kernel.app.stops.standing
   if (userId === null) return standing
-  return standing.filter(
-    ({ level, target }) =>
-      level === 'everything' ||
-      (level === 'user' && target === userId) ||
-      (level === 'agent' && (actor.agentId === null || target === actor.agentId)),
-  )
+  return standing.filter(({ level, target }) => level !== 'user' || target === userId)
 }
+
+const read = (db: Db) =>
+  readPage(db, STOPS, { where: { '(ended_at is null)': true }, limit: COUNTED_MAX })
 
 export const inbox = [inboxOp]
