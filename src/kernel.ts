@@ -80,7 +80,7 @@ export class Kernel {
         deferredTrigger(config.timezone),
         questionTrigger,
       ],
-      channels: [app.sockets],
+      channels: [app.sockets, app.sockets.watchers],
       onMessages: (claim, messages) => app.messages.emit(claim, messages),
       wakes:
         config.wakeUrl === null

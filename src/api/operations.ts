@@ -8,9 +8,12 @@ import { audit, keys, tickets } from '../features/identity/key-operations.ts'
 import { intents } from '../features/intents/report-operations.ts'
 import { signals } from '../features/intents/signal-operations.ts'
 import { activity } from '../features/ledger/activity-operations.ts'
+import { inbox } from '../features/ledger/inbox-operations.ts'
+import { slots } from '../features/ledger/mark-operations.ts'
 import { ledger } from '../features/ledger/operations.ts'
 import { overviews } from '../features/ledger/overview-operations.ts'
 import { stops } from '../features/limits/stop-operations.ts'
+import { directory } from '../features/people/directory-operations.ts'
 import { people } from '../features/people/operations.ts'
 import { questions } from '../features/questions/operations.ts'
 import { scheduleOperations } from '../features/schedules/operations.ts'
@@ -31,6 +34,7 @@ const areas = [
   intents,
   signals,
   work,
+  directory,
   people,
   stops,
   schedules,
@@ -39,6 +43,8 @@ const areas = [
   overviews,
   activity,
   ledger,
+  slots,
+  inbox,
   agents,
   keys,
   agentAuth,

@@ -112,7 +112,8 @@ export const mergedPages: Across = (shards, ask, input) => merged(byPlace, shard
 export const mergedSoonest: Across = (shards, ask, input) =>
   merged((a, b) => byPlace(b, a), shards, ask, input)
 
-async function merged(
+/** `order`: which of two places comes first, as a comparison. */
+export async function merged(
   order: typeof byPlace,
   shards: number,
   ask: Parameters<Across>[1],

@@ -28,7 +28,6 @@ import type { PushChannel } from '../kernel/channel.ts'
 import { Engines } from '../kernel/engine.ts'
 import type { TestSignals } from '../kernel/service.ts'
 import { Stops } from '../kernel/stops.ts'
-import type { WebSocketChannel } from '../kernel/websocket.ts'
 import { Kernel } from '../kernel.ts'
 import { OpenStreams } from '../mcp/event-stream.ts'
 import { createMeter } from '../observe/meter.ts'
@@ -57,7 +56,7 @@ import {
 import { Runtime } from './runtime.ts'
 import { onlyStore, openStores, prepareShard } from './shards.ts'
 import { takeOnShards } from './signals.ts'
-import { openSocketChannel } from './sockets.ts'
+import { openSocketChannel, type SocketChannel } from './sockets.ts'
 
 export { VERSION }
 
@@ -114,7 +113,7 @@ export class App implements PackApp {
   /** The channels that reach people without a connection, by name. */
   channels!: ReadonlyMap<string, PushChannel>
   runtime!: Runtime
-  sockets!: WebSocketChannel
+  sockets!: SocketChannel
   kernels!: PerShard<Kernel>
   engine!: Engines
   readonly #fetcher: Fetcher
@@ -197,7 +196,7 @@ export class App implements PackApp {
     })
     this.metering.watch({
       running: () => this.engine.running,
-      sockets: () => this.sockets.sockets,
+      sockets: () => this.sockets.sockets + this.sockets.watchers.sockets,
       shards: this.kernels.all.map(({ store, health, number }) => ({
         labels: stores.several ? { shard: String(number) } : {},
         pools: () => store.pools(),

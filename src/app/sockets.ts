@@ -1,12 +1,53 @@
-/** The channel of open sockets: it records receipts on the shard of the session. */
-import { backToPending, positionOf } from '../features/sessions/effect-rows.ts'
+/** The channels of open sockets: that of people records receipts on the shard of the session, that of watchers records nothing. */
+import type { SessionRef } from '../core/session.ts'
+import {
+  backToPending,
+  positionOf,
+  type Receipt,
+  type Undelivered,
+} from '../features/sessions/effect-rows.ts'
 import { deliveryOf } from '../kernel/outbox.ts'
-import { WebSocketChannel } from '../kernel/websocket.ts'
+import { type SocketOptions, WebSocketChannel, type Wire } from '../kernel/websocket.ts'
 import type { App } from './app.ts'
 
-export function openSocketChannel(app: App): WebSocketChannel {
+/** Sends what the sockets of a session are sent, and knows nothing of who received it. */
+class Watchers extends WebSocketChannel {
+  constructor(wake: (key: string) => void) {
+    super({
+      wake,
+      record: async () => false,
+      positionOf: async () => null,
+      backToPending: () => undefined,
+    })
+  }
+
+  override offer(rows: readonly Undelivered[]): Receipt[] {
+    super.offer(rows)
+    return []
+  }
+}
+
+export class SocketChannel extends WebSocketChannel {
+  readonly watchers: WebSocketChannel
+
+  constructor(hooks: ConstructorParameters<typeof WebSocketChannel>[0]) {
+    super(hooks)
+    this.watchers = new Watchers(hooks.wake)
+  }
+
+  /** `watch`: sees all, and changes nothing. */
+  override join(
+    session: SessionRef,
+    wire: Wire,
+    { watch = false, ...options }: SocketOptions & { watch?: boolean },
+  ): () => void {
+    return watch ? this.watchers.join(session, wire, options) : super.join(session, wire, options)
+  }
+}
+
+export function openSocketChannel(app: App): SocketChannel {
   const { stores, meter, tracer } = app
-  const channel = new WebSocketChannel({
+  const channel = new SocketChannel({
     // Async: while a shard is split, finding it throws, and the sender must get a rejected promise.
     record: async (receipt) => app.kernels.ofBucket(receipt.bucket).engine.outbox.record(receipt),
     positionOf: async (session, id) => positionOf(stores.ofBucket(session.bucket).db, session, id),

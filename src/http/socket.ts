@@ -34,7 +34,7 @@ export interface SocketHub {
   join(
     session: SessionRef,
     wire: WebSocket & Corks,
-    options: { acks: boolean; eventsAfter: number | null; doneSeq: number },
+    options: { acks: boolean; watch: boolean; eventsAfter: number | null; doneSeq: number },
   ): () => void
   /** False when the id is no message of this session. */
   acknowledge(session: SessionRef, id: string): Promise<boolean>
@@ -70,6 +70,8 @@ interface Visit {
   readonly session: SessionRef
   readonly ctx: Context
   readonly acks: boolean
+  /** Sees what is sent, and changes nothing. */
+  readonly watch: boolean
   readonly events: boolean
 }
 
@@ -148,13 +150,18 @@ async function admit(
   const { roles } = options.postMessage
   if (roles !== 'public' && !roles.includes(ctx.actor.role))
     throw new Refusal('forbidden', `a session's socket is for ${roles.join(', ')}`)
+  const watch = option(url, 'watch', '1') !== null
+  const { role } = ctx.actor
+  if (watch && role !== 'admin' && role !== 'service')
+    throw new Refusal('forbidden', `watching is for admin, service; these credentials are ${role}`)
   const session = sessionOf(ctx.actor, decode(key))
   requireAgent(ctx, session)
   return {
     standing,
     session,
     ctx,
-    acks: option(url, 'ack', 'none') === null,
+    acks: option(url, 'ack', 'none') === null || watch,
+    watch,
     events: option(url, 'events', '1') !== null,
   }
 }
@@ -202,6 +209,7 @@ function serve(socket: WebSocket & Corks, visit: Visit, options: Serving): void 
       socket.send(writeJson({ type: 'ready', session_key: session.key, last_seq }))
       leave = options.hub.join(session, socket, {
         acks: visit.acks,
+        watch: visit.watch,
         eventsAfter: visit.events ? last_seq : null,
         doneSeq: found?.done_seq ?? 0,
       })
@@ -212,7 +220,7 @@ function serve(socket: WebSocket & Corks, visit: Visit, options: Serving): void 
     })
   let waiting = 0
   socket.on('message', (data, isBinary) => {
-    const id = waiting > 0 || isBinary ? undefined : ACK.exec(String(data))?.[1]
+    const id = waiting > 0 || isBinary || visit.watch ? undefined : ACK.exec(String(data))?.[1]
     if (id !== undefined && !options.isGone()) {
       const written = options.hub.acknowledgeOpen?.(session, id) ?? null
       if (written !== null) {
@@ -285,6 +293,8 @@ async function take(
   if (type === 'ping') {
     if (Object.keys(body).length > 0) throw new Refusal('shape', `ping: takes no fields: ${FRAMES}`)
     socket.send('{"type":"pong"}')
+  } else if (visit.watch && (type === 'ack' || type === 'user_message')) {
+    throw new Refusal('forbidden', `${type}: this socket only watches; open one without ?watch=1`)
   } else if (type === 'user_message') {
     options.limit?.(visit.ctx.actor)
     const { ctx, session } = visit

@@ -2,7 +2,7 @@
  * The switch in this process: what is stopped, as it was read last. Looked up twice a second and at every hint, so that a stop bites
  * everywhere within one second. Services ask before they begin something and are told when it changes.
  */
-import { currentStops, letGo } from '../features/limits/stop-rows.ts'
+import { currentStops, letGo, type StopRow } from '../features/limits/stop-rows.ts'
 import {
   HELD_UNTIL,
   judgeStops,
@@ -24,7 +24,7 @@ export class Stops implements Service {
   /** Of each shard. */
   readonly #dbs: readonly Db[]
   readonly #listeners: (() => void)[] = []
-  #stops: readonly Stop[] = []
+  #stops: readonly StopRow[] = []
   /** Nothing was read yet: what an earlier process held may have been resumed since. */
   #first = true
 
@@ -36,6 +36,11 @@ export class Stops implements Service {
   /** Called when something was stopped or resumed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
+  }
+
+  /** As they were read last. */
+  get standing(): readonly StopRow[] {
+    return this.#stops.filter(({ ended_at }) => ended_at === null)
   }
 
   /** Nothing runs at all. */

@@ -112,6 +112,7 @@ const TARGETS: readonly Target[] = [
   { table: 'audit_log', at: 't.at', done: 'true' },
   { table: 'deferred', at: 't.updated_at', done: `t.status <> 'waiting'` },
   { table: 'missed', at: 't.missed_at', done: 'true' },
+  { table: 'slot_marks', at: 't.updated_at', done: 'true' },
   { table: 'questions', at: 't.updated_at', done: `t.status <> 'open'` },
 ]
 /** No limit looks at days of so long ago. */

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { agent } from '../../src/agents/function.ts'
 import type { Turn } from '../../src/agents/turn.ts'
 import { operations } from '../../src/app/operations.ts'
+import { TerminalError } from '../../src/core/errors.ts'
 import { type Example, openApi } from '../../src/http/openapi.ts'
 import { ROOT } from '../../src/root.ts'
 import { type TestWakeful, testWakeful } from '../../src/testing.ts'
@@ -56,6 +57,7 @@ function shown(value: unknown): unknown {
 /** Its question is what the operations on questions are shown with. */
 function talk(turn: Turn): void {
   const { type, payload } = turn.event
+  if (type === 'alarm' && payload.wake_message === 'fail') throw new TerminalError('no such file')
   if (type !== 'user_message') turn.silent('nothing to say')
   else if (!payload.text.startsWith('order')) turn.say('On it.')
   else
@@ -362,6 +364,15 @@ async function others() {
   await ask('get_rules', '/v1/rules')
   await ask('get_activity', '/v1/activity?user_id=ann')
   await ask('get_ledger', '/v1/ledger?user_id=ann&limit=2')
+  await call(`${url}/v1/schedules/clumsy`, 'PUT', { user_id: 'ann', in: 1, note: 'fail' })
+  await world.advanceBy(HOUR_MS)
+  await ask('get_inbox', '/v1/inbox?user_id=ann&limit=1')
+  const failed = await call(`${url}/v1/ledger?user_id=ann&outcome=failed`, 'GET')
+  const entry = `/v1/ledger/${failed.body.data[0].id}`
+  await ask('get_ledger_entry', entry)
+  await ask('retry_ledger_entry', `${entry}/retry`)
+  await ask('dismiss_ledger_entry', `${entry}/dismiss`)
+  await ask('list_people', '/v1/people')
   await ask('list_sources', '/v1/sources')
   await ask('examine', '/v1/doctor')
 }

@@ -21,6 +21,8 @@ interface Ids {
   readonly work: string
   readonly question: string
   readonly subscription: string
+  /** Of the ledger. */
+  readonly slot: string
   readonly cron: string
   /** From before anything was planted. */
   readonly cursor: string
@@ -163,6 +165,11 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
     { gives: 'nothing of bot' },
     { path: () => `/v1/ledger?session_key=${THREAD}`, gives: 'not_found' },
   ],
+  get_ledger_entry: [{ path: of('ledger', 'slot'), gives: 'not_found' }],
+  dismiss_ledger_entry: [{ path: of('ledger', 'slot', '/dismiss'), gives: 'not_found' }],
+  retry_ledger_entry: [{ path: of('ledger', 'slot', '/retry'), gives: 'not_found' }],
+  get_inbox: [{ gives: 'nothing of bot' }],
+  list_people: [{ gives: 'nothing of bot' }],
   create_link: [{ body: { channel: 'paper', session_key: THREAD }, gives: 'not_found' }],
   create_ticket: [{ gives: 'its own' }],
   put_schedule: [
@@ -305,7 +312,7 @@ async function plant(s: Stage, bot: string): Promise<Ids> {
   const cron = await make('/runs/crons', {
     ...{ assistant_id: 'bot', schedule: '0 9 * * *', input: { note: SECRET } },
   })
-  const [question, subscription] = [newId(), newId()]
+  const [question, subscription, slot] = [newId(), newId(), newId()]
   const bucket = bucketOf('ann')
   await insertQuestions(s.app.store.db, [
     {
@@ -314,6 +321,11 @@ async function plant(s: Stage, bot: string): Promise<Ids> {
       ...{ payload: '{}', unattended: false, traceparent: null, lineage: null },
     },
   ])
+  await s.query(
+    `insert into wakeful.missed (bucket, id, user_id, agent_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
+     values ($1, $2::uuid, 'ann', 'bot', 'alarm', $3::uuid, $4, now(), now(), 1, now())`,
+    [bucket, slot, alarm.id, SECRET],
+  )
   await saveSubscription(s.app.store.db, {
     ...{ bucket, id: subscription, userId: 'ann', principal: 'ann:bot', keyId: null },
     ...{ name: 'alarm.due', args: `{"label":"${SECRET}"}`, url: 'https://there.example' },
@@ -325,7 +337,7 @@ async function plant(s: Stage, bot: string): Promise<Ids> {
   await s.app.engine.quiesce()
   return {
     ...{ alarm: alarm.id, intent: intent.id, work: work.id, cron: cron.cron_id },
-    ...{ question, subscription, cursor },
+    ...{ question, subscription, slot, cursor },
   }
 }
 

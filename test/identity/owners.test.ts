@@ -83,7 +83,7 @@ async function furnish(db: Db, user: string): Promise<void> {
       [bucket, newId(), `did:matrix:${user}:0000000000000000`, user, at],
     ],
     [
-      `insert into wakeful.people (bucket, user_id, created_at) values ($1, $2, $3)`,
+      `insert into wakeful.people (bucket, user_id, created_at) values ($1, $2, $3) on conflict do nothing`,
       [bucket, user, at],
     ],
     [
@@ -137,6 +137,10 @@ async function furnish(db: Db, user: string): Promise<void> {
     [
       `insert into wakeful.missed (bucket, id, user_id, kind, trigger_id, name, scheduled_for, last_for, slots, missed_at)
        values ($1, $2, $3, 'alarm', $2, 'n', $4, $4, 1, $4)`,
+      [bucket, newId(), user, at],
+    ],
+    [
+      `insert into wakeful.slot_marks (bucket, id, user_id, updated_at) values ($1, $2, $3, $4)`,
       [bucket, newId(), user, at],
     ],
     [

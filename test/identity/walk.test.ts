@@ -132,6 +132,16 @@ const PARAMS: Record<string, (s: Stage, keys: Keys) => Promise<Record<string, st
     ])
     return { id }
   },
+  '/v1/ledger/{id}': async (s, keys) => {
+    const { body } = made(await s.call(keys.agent, 'POST', '/v1/alarms', BODIES.set_alarm))
+    const id = newId()
+    await s.query(
+      `insert into wakeful.alarm_wakes (bucket, delivery_id, alarm_id, user_id, name, scheduled_for, attempts, status, error, created_at, finished_at)
+       values ($1, $2::uuid, $3::uuid, 'ann', $4, now(), 1, 'failed', 'no luck', now(), now())`,
+      [bucketOf('ann'), id, body.id, PLANTED],
+    )
+    return { id }
+  },
   '/v1/stops/{id}': async (s) => {
     const { body } = made(await s.call(ADMIN_KEY, 'POST', '/v1/stops', BODIES.stop))
     return { id: body.id }

@@ -67,6 +67,7 @@ eachStore('lists of sessions', (store) => {
       timers: [timer],
       created_at: expect.stringMatching(INSTANT),
       updated_at: expect.stringMatching(INSTANT),
+      last_activity_at: expect.stringMatching(INSTANT),
     })
     const { body: effects } = await get(path(key, '/effects'))
     const effect = {

@@ -149,7 +149,7 @@ export async function stage(database: string, options: StageOptions = {}): Promi
       clock.set(startAt)
       await execAll(
         app,
-        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.attempts, wakeful.leases, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries, wakeful.mcp_sources, wakeful.links, wakeful.deliveries, wakeful.link_codes, wakeful.channel_readers, wakeful.people, wakeful.deferred, wakeful.missed, wakeful.questions, wakeful.budgets, wakeful.stops',
+        'truncate wakeful.work, wakeful.work_outputs, wakeful.alarms, wakeful.alarm_wakes, wakeful.autonomy_timers, wakeful.events, wakeful.sessions, wakeful.attempts, wakeful.leases, wakeful.effects, wakeful.checkpoints, wakeful.idempotency_keys, wakeful.langgraph_crons, wakeful.subscriptions, wakeful.subscription_deliveries, wakeful.mcp_sources, wakeful.links, wakeful.deliveries, wakeful.link_codes, wakeful.channel_readers, wakeful.people, wakeful.deferred, wakeful.missed, wakeful.slot_marks, wakeful.questions, wakeful.budgets, wakeful.stops',
       )
     },
     stop: async () => {

@@ -18,7 +18,7 @@ import {
 import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { schemaOf, visibleOf } from '../../core/columns.ts'
 import { Refusal } from '../../core/errors.ts'
-import { shortName } from '../../core/fields.ts'
+import { keyPart, shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER, MAIN_THREAD, ownerDidOf } from '../../core/session.ts'
 import { readSpread, spreadField } from '../../core/spread.ts'
@@ -268,6 +268,8 @@ const listAlarmsOp = operation({
   tag: 'Alarms',
   summary: 'Alarms, newest first',
   query: listQuery({ max: 500, default: 100 }).extend({
+    user_id: keyPart.optional().describe('Whose. Admin and service only.'),
+    agent_id: shortName.optional().describe('Only those that wake this agent.'),
     status: z.enum(ALARM_STATUSES).optional(),
     q: z
       .string()
@@ -279,12 +281,15 @@ const listAlarmsOp = operation({
       ),
   }),
   across: mergedPages,
-  owner: 'caller',
+  owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(alarmView),
   async run(ctx, { query }) {
+    const { owner: userId = null, actor } = ctx
+    const scope = userId === actor.userId ? scopeOf(actor) : { ownerDid: null, userId }
+    const { status, agent_id } = query
     const asked = {
-      where: { ...scopeWhere(scopeOf(ctx.actor)), status: query.status },
+      where: { ...scopeWhere(scope), agent_id, status },
       limit: query.limit + 1,
       after: query.cursor,
     }

@@ -86,6 +86,9 @@ const INSERT = statement(
     select ${NAMES}, next_fire_at, next_fire_at, ${NOW}, ${NOW} from i order by bucket, owner_did, idempotency_key
     on conflict (bucket, owner_did, idempotency_key) where idempotency_key <> '' do nothing
     returning id, created_at),
+  people as (
+    insert into wakeful.people (bucket, user_id, created_at)
+    select distinct bucket, user_id, ${NOW} from i order by bucket, user_id on conflict do nothing),
   audited as (${insertAudit('i', `(idempotency_key = '' or id = any(array(select id from made)))`)})
   select id, created_at from made`,
 )

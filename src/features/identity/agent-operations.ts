@@ -23,6 +23,7 @@ import {
   removeAgent,
   updateAgent,
 } from './agent-rows.ts'
+import { figuresOf, figuresSchema, mergedFigures } from './figure-operations.ts'
 
 const TIMEOUT_MS = 60_000
 const TIMEOUT_MS_MIN = 1_000
@@ -188,17 +189,18 @@ const getAgentOp = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}',
   tag: 'Agents',
-  summary: 'One agent',
+  summary: 'One agent, and how it does',
   params,
+  across: mergedFigures,
   owner: 'nobody',
   roles: ['admin', 'service'],
-  output: view,
-  async run(ctx, { params }) {
-    const own = ownViews(ctx).find((each) => each.id === params.agent_id)
-    if (own !== undefined) return { body: own }
-    const row = await getAgent(ctx.db, scopeOf(ctx.actor), params.agent_id)
-    if (row === null) throw notFound(params.agent_id)
-    return { body: viewOf(row) }
+  output: view.extend({ figures: figuresSchema }),
+  async run(ctx, { params: { agent_id: id } }) {
+    const own = ownViews(ctx).find((each) => each.id === id)
+    const row = own ?? (await getAgent(ctx.db.home ?? ctx.db, scopeOf(ctx.actor), id))
+    if (row === null) throw notFound(id)
+    const shown = 'url' in row ? viewOf(row) : row
+    return { body: { ...shown, figures: await figuresOf(ctx, id) } }
   },
 })
 

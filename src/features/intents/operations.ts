@@ -11,7 +11,7 @@ import {
 import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { mergedArrays } from '../../api/shards.ts'
 import { Refusal } from '../../core/errors.ts'
-import { keyPart, whole } from '../../core/fields.ts'
+import { keyPart, shortName, whole } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { KEY_PART_MAX } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
@@ -146,6 +146,7 @@ const listIntentsOp = operation({
   query: z.object({
     user_id: keyPart.optional().describe('Required of admin and service keys, or everybody.'),
     everybody: flag.optional().describe('Those of all people, for admin and service keys.'),
+    agent_id: shortName.optional().describe('Only those that this agent acts on.'),
     trigger_type: intentView.shape.trigger_type.optional(),
     enabled: flag.optional(),
     ticker: z.string().min(1).max(32).optional(),
@@ -159,6 +160,7 @@ const listIntentsOp = operation({
   async run(ctx, { query }) {
     const rows = await listIntents(ctx.db, {
       userId: ctx.owner ?? null,
+      agentId: query.agent_id ?? null,
       triggerType: query.trigger_type ?? null,
       enabled: query.enabled ?? null,
       ticker: query.ticker ?? null,

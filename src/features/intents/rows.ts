@@ -166,6 +166,7 @@ function ofUser(
 export interface IntentsPage {
   /** Null: everybody's. */
   readonly userId: string | null
+  readonly agentId?: string | null
   readonly triggerType: string | null
   readonly enabled: boolean | null
   readonly ticker: string | null
@@ -178,6 +179,7 @@ export async function listIntents(db: Db, page: IntentsPage): Promise<IntentRow[
   const { where, values: owner } = ofUser(page.userId, 4)
   const values: unknown[] = [db.now(), page.limit, page.offset, ...owner]
   let text = `select ${INTENT_ROW} from wakeful.scheduled_intents t where ${where}`
+  if (page.agentId != null) text += ` and t.agent_id = $${values.push(page.agentId)}`
   if (page.triggerType !== null) text += ` and t.trigger_type = $${values.push(page.triggerType)}`
   if (page.enabled !== null) text += ` and t.enabled = $${values.push(page.enabled)}::boolean`
   if (page.ticker !== null)

@@ -1,10 +1,11 @@
 /** How a slot of the ledger looks from outside. */
 import { RawJson } from '../../../packages/exact-json/src/index.ts'
+import type { SlotMark } from './mark-rows.ts'
 import { type Cause, judgeSlot, type MessageFact } from './rules.ts'
 import { slotWords } from './sentence.ts'
 import type { Slot } from './slot-operations.ts'
 
-export function entryOf(slot: Slot, timezone: string, now: Date) {
+export function entryOf(slot: Slot, timezone: string, now: Date, mark?: SlotMark) {
   const { row, facts, endedAt, missedCount, attempts } = slot
   const judged = judgeSlot(facts)
   const times = { at: row.at, scheduledFor: row.scheduled_for, endedAt }
@@ -42,7 +43,15 @@ export function entryOf(slot: Slot, timezone: string, now: Date) {
     receipt: received === undefined ? undefined : receiptOf(received),
     reply: slot.reply === null ? undefined : { seq: slot.reply.seq, at: slot.reply.at },
     output: outputView(slot),
+    dismissed: dismissedView(mark),
   }
+}
+
+function dismissedView({
+  dismissed_at: at = null,
+  dismissed_by: by = null,
+}: Partial<SlotMark> = {}) {
+  return at === null || by === null ? undefined : { at, by }
 }
 
 function effectView(message: MessageFact) {

@@ -7,6 +7,7 @@ import { keyPart, sessionKey } from '../../core/fields.ts'
 import { REASONS } from '../sessions/gate.ts'
 import { sessionOf } from '../sessions/ref-operations.ts'
 import { entryOf } from './entry-operations.ts'
+import { slotMarks } from './mark-rows.ts'
 import { readLedger } from './page-operations.ts'
 import { LEDGER_KINDS, OUTCOME_MEANINGS, OUTCOMES } from './rules.ts'
 
@@ -38,7 +39,7 @@ function when(description: string) {
     .describe(description)
 }
 
-const entry = z.object({
+export const ledgerEntry = z.object({
   id: z.uuid(),
   trigger: z.object({
     kind: z.enum(LEDGER_KINDS),
@@ -108,6 +109,10 @@ const entry = z.object({
     .object({ run_number: z.int(), status: z.string(), title: z.string().nullable() })
     .optional()
     .describe('Of work.'),
+  dismissed: z
+    .object({ at: instant, by: z.string() })
+    .optional()
+    .describe('Somebody has seen to this failure: when, and by which key or role.'),
 })
 
 const meanings = OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join(
@@ -129,7 +134,7 @@ export const ledger = [
     across: mergedPages,
     owner: 'query',
     roles: ['admin', 'service', 'agent', 'user'],
-    output: pageOf(entry),
+    output: pageOf(ledgerEntry),
     async run(ctx, { query }) {
       if (!isZone(query.timezone)) {
         const zone = JSON.stringify(query.timezone)
@@ -152,7 +157,10 @@ export const ledger = [
         after: query.cursor ?? null,
         limit: query.limit,
       })
-      const data = read.slots.map((slot) => entryOf(slot, query.timezone, read.now))
+      const marks = await slotMarks(ctx.db, read.slots)
+      const data = read.slots.map((slot) =>
+        entryOf(slot, query.timezone, read.now, marks.get(slot.row.id)),
+      )
       const places = read.slots.map(({ row }) => [row.at_text, row.id])
       return { body: page(data, read.next), places }
     },

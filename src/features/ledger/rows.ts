@@ -13,6 +13,8 @@ export interface LedgerScope {
   readonly userId: string | null
   readonly session: SessionRef | null
   readonly triggerId: string | null
+  /** Only the row of this id; with `from` and `to` around it, unless the trigger is named. */
+  readonly id?: string
   readonly from: Date | null
   readonly to: Date | null
   /** Position of the last row of the page before. */
@@ -253,6 +255,7 @@ async function windowOf(
   const id = `t.${source.id}`
   const put = (value: unknown) => `$${values.push(value)}`
   const where = [source.where, ...scopeOf(source, scope, long, put)]
+  if (scope.id !== undefined) where.push(`${id} = ${put(scope.id)}::uuid`)
   if (scope.from !== null) where.push(`${at} >= ${put(scope.from)}::timestamptz`)
   if (scope.to !== null) where.push(`${at} < ${put(scope.to)}::timestamptz`)
   if (scope.after !== null) {
@@ -260,12 +263,22 @@ async function windowOf(
     where.push(`(${at}, ${id}) < (${put(afterAt)}::timestamptz, ${put(afterId)}::uuid)`)
   }
   const rows = await db.query<SlotRow>(
-    `select '${source.name}' as source, t.bucket, ${id} as id, ${at} as at, ${TEXT(at)}, ${source.columns}, (${source.head}) as head
-     from (select * from ${source.table} t where ${where.join(' and ')} order by ${at} desc, ${id} desc limit $1::int) t
+    `select ${columnsOf(source)} from (select * from ${source.table} t where ${where.join(' and ')} order by ${at} desc, ${id} desc limit $1::int) t
      order by ${at} desc, ${id} desc`,
     values,
   )
   return { rows, more: rows.length === size }
+}
+
+function columnsOf({ name, at, id, columns, head }: Source): string {
+  return `'${name}' as source, t.bucket, t.${id} as id, t.${at} as at, ${TEXT(`t.${at}`)}, ${columns}, (${head}) as head`
+}
+
+/** What a list shows of a row `t` of this source, for those who find the rows by other means. */
+export function slotColumns(name: LedgerSource): string {
+  const source = SOURCES.find((each) => each.name === name)
+  if (source === undefined) throw new Error(`there is no source ${name}`)
+  return columnsOf(source)
 }
 
 function scopeOf(

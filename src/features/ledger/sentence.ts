@@ -56,7 +56,7 @@ function sentence(told: Told, clock: Clock): string {
     case 'suppressed':
       return `Held back at ${when}: ${ruleWords(reason, clock)}`
     case 'deferred':
-      return `Deferred at ${clock(lastTurnAt(facts) ?? told.at)}: ${ruleWords(reason, clock)}`
+      return `Deferred at ${clock(lastTurnAt(facts) ?? told.at)}: ${ruleWords(reason, clock, true)}`
     case 'missed':
       return missedWords(facts, when, clock)
     case 'postponed':
@@ -158,7 +158,8 @@ function heldBack({ turns }: EventFacts): number {
   return (turns.at(-1)?.verdicts ?? []).filter(({ allowed }) => !allowed).length
 }
 
-function ruleWords(reason: Cause | null, clock: Clock): string {
+/** `comes`: what was held back comes at its end. */
+function ruleWords(reason: Cause | null, clock: Clock, comes = false): string {
   const { rule = 'a limit', count, max, until } = reason ?? {}
   if (rule === 'hard_cap_reached' && count !== undefined && max !== undefined)
     return `${counted(count, 'unanswered follow-up')} in a row, cap ${max}`
@@ -166,7 +167,8 @@ function ruleWords(reason: Cause | null, clock: Clock): string {
   const known = DEFER_RULES.find((each) => each === rule)
   if (known !== undefined) {
     const numbers = count === undefined || max === undefined ? '' : `, ${count} of ${max}`
-    const then = until === undefined ? '' : `; comes at ${clock(until)}`
+    const then =
+      until === undefined ? '' : comes ? `; comes at ${clock(until)}` : `, until ${clock(until)}`
     return `${RULE_WORDS[known]}${numbers}${then}`
   }
   const from = until === undefined ? '' : ` until ${clock(until)}`

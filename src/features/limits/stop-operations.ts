@@ -26,7 +26,7 @@ const TARGET_MAX = 128
 /** Of what is held, as many are shown. */
 const HELD_SHOWN = 100
 
-const view = z.object({
+export const stopView = z.object({
   id: z.uuid(),
   level: z.enum(STOP_LEVELS),
   target: z.string().nullable().describe('The agent, the person or the id of the trigger.'),
@@ -47,7 +47,7 @@ const held = z.object({
   since: z.iso.datetime(),
 })
 
-function viewOf(row: StopRow) {
+export function stopViewOf(row: StopRow) {
   return { ...row, words: wordsOf(row) }
 }
 
@@ -92,7 +92,7 @@ const stopOp = operation({
   repeats: true,
   owner: 'nobody',
   roles,
-  output: view,
+  output: stopView,
   async run(ctx, { body }) {
     const { level, reason } = body
     const target = body.target ?? null
@@ -106,7 +106,7 @@ const stopOp = operation({
     const stop = { id: newId(), level, target, reason, madeBy: makerOf(ctx.actor) }
     const { row, fresh } = await insertStop(ctx.db, stop)
     notify(ctx, 'stops')
-    return { ...(fresh ? {} : { status: 200 }), body: viewOf(row), about: { id: row.id } }
+    return { ...(fresh ? {} : { status: 200 }), body: stopViewOf(row), about: { id: row.id } }
   },
 })
 
@@ -121,10 +121,10 @@ const listOp = operation({
   }),
   owner: 'nobody',
   roles,
-  output: pageOf(view),
+  output: pageOf(stopView),
   run: (ctx, { query }) => {
     const where = { '(ended_at is null)': query.ended === true ? null : true }
-    return newestOf(ctx.db, STOPS, query, { where }, viewOf)
+    return newestOf(ctx.db, STOPS, query, { where }, stopViewOf)
   },
 })
 
@@ -148,14 +148,14 @@ const getOp = operation({
   across: ofAllShards,
   owner: 'nobody',
   roles,
-  output: view.extend({ held: z.array(held) }),
+  output: stopView.extend({ held: z.array(held) }),
   async run(ctx, { params }) {
     const row = known(await readOne(ctx.db.home ?? ctx.db, STOPS, { id: params.id }), params.id)
     const held = row.ended_at === null ? await heldBy(ctx.db, row, HELD_SHOWN) : []
     const lines = held.map((each) => `- ${each.session_key}: ${each.kind}, ${each.waiting} waiting`)
     const count = held.length === 0 ? 'Nothing is held.' : `It holds ${held.length}:`
     const words = [`${wordsOf(row)} ${count}`, ...lines].join('\n')
-    return { body: { ...viewOf(row), held, words } }
+    return { body: { ...stopViewOf(row), held, words } }
   },
 })
 
@@ -167,7 +167,7 @@ function known(row: StopRow | null, id: string): StopRow {
 async function end(ctx: Context, id: string, how: StopEnd) {
   const row = known(await endStop(ctx.db, id, { how, by: makerOf(ctx.actor) }), id)
   notify(ctx, 'stops')
-  return { body: viewOf(row) }
+  return { body: stopViewOf(row) }
 }
 
 const releaseOp = operation({
@@ -179,7 +179,7 @@ const releaseOp = operation({
   params: z.object({ id: idParam }),
   owner: 'nobody',
   roles,
-  output: view,
+  output: stopView,
   run: (ctx, { params }) => end(ctx, params.id, 'resumed'),
 })
 
@@ -194,7 +194,7 @@ const dropOp = operation({
   params: z.object({ id: idParam }),
   owner: 'nobody',
   roles,
-  output: view,
+  output: stopView,
   run: (ctx, { params }) => end(ctx, params.id, 'dropped'),
 })
 

@@ -64,9 +64,9 @@ export async function endStop(
 export const STOPS: Table<StopRow> = { from: 'wakeful.stops', columns: ROW }
 
 /** Those that stand, and those that were dropped not long ago. */
-export async function currentStops(db: Db): Promise<Stop[]> {
-  return db.query<Stop>(
-    `select id, level, target, created_at, ended_at, ended from wakeful.stops
+export async function currentStops(db: Db): Promise<StopRow[]> {
+  return db.query<StopRow>(
+    `select ${ROW} from wakeful.stops
      where ended_at is null or (ended = 'dropped' and ended_at > ${inMs(DROPS_KNOWN_MS)}) order by created_at, id`,
     [db.now()],
   )

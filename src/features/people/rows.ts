@@ -54,6 +54,18 @@ export function hasPreferencesOf(of: string): string {
 
 const KEYS = rows({ bucket: 'smallint', user_id: 'text' })
 
+const ADD = statement(
+  { k: KEYS },
+  ({ k }) => `insert into wakeful.people (bucket, user_id, created_at)
+    select distinct bucket, user_id, ${NOW} from ${k} order by bucket, user_id on conflict do nothing`,
+)
+
+/** Everybody who has something here has a row: the directory lists these. Added in the order in which they are locked. */
+export async function addPeople(tx: Db, userIds: Iterable<string>): Promise<void> {
+  const k = [...new Set(userIds)].map((user_id) => ({ bucket: bucketOf(user_id), user_id }))
+  if (k.length > 0) await ADD.run(tx, { k })
+}
+
 const LOCK = statement(
   { k: KEYS },
   ({ k }) => `select row_to_json(p)::text as person from ${k}

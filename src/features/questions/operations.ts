@@ -22,8 +22,14 @@ import { endQuestions, getQuestion, listQuestions, type QuestionRow } from './ro
 import { closedWords, NEXT, optionIn, QUESTION, QUESTION_STATUSES } from './rules.ts'
 
 const ANSWER_MAX = 100
-const view = schemaOf(QUESTION).extend({ options: z.array(z.string()), words: z.string() })
-const viewOf = (row: QuestionRow) => ({ ...visibleOf(QUESTION, row), words: wordsOf(row) })
+export const questionView = schemaOf(QUESTION).extend({
+  options: z.array(z.string()),
+  words: z.string(),
+})
+export const questionViewOf = (row: QuestionRow) => ({
+  ...visibleOf(QUESTION, row),
+  words: wordsOf(row),
+})
 
 /** `"Send it?" is open: "Yes" or "No"; "No" counts from tomorrow 09:00 on. Its id is …`. */
 function wordsOf({ id, text, status, answer, until_at: at, now, ...row }: QuestionRow): string {
@@ -64,7 +70,7 @@ const listOp = operation({
   across: mergedPages,
   owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: pageOf(view),
+  output: pageOf(questionView),
   async run(ctx, { query }) {
     const userId = ctx.owner ?? null
     const { agentId } = ctx.actor
@@ -73,7 +79,7 @@ const listOp = operation({
     const where = { 'starts_with(session_key, $)': session?.key ?? own, status: query.status }
     const { cursor: after, limit } = query
     const rows = await listQuestions(ctx.db, { owner: userId, where, after, limit: limit + 1 })
-    return newestPage(rows, limit, viewOf)
+    return newestPage(rows, limit, questionViewOf)
   },
 })
 
@@ -86,8 +92,8 @@ const getOp = operation({
   params,
   owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: view,
-  run: async (ctx, { params }) => ({ body: viewOf(await found(ctx, params.id)) }),
+  output: questionView,
+  run: async (ctx, { params }) => ({ body: questionViewOf(await found(ctx, params.id)) }),
 })
 
 const answerOp = operation({
@@ -104,7 +110,7 @@ const answerOp = operation({
   creates: true,
   owner: 'row',
   roles: ['admin', 'service', 'user'],
-  output: z.object({ question: view, event: eventSchema, words: z.string() }),
+  output: z.object({ question: questionView, event: eventSchema, words: z.string() }),
   async run(ctx, { params, body }) {
     const question = await found(ctx, params.id)
     if (question.status !== 'open') throw new Refusal('conflict', closedWords(question))
@@ -119,7 +125,7 @@ const answerOp = operation({
     const payload = JSON.stringify({ text })
     const row = await appendEvent(ctx, question.session, 'user_message', payload, null, about)
     const answered = await found(ctx, params.id)
-    const shown = viewOf(answered)
+    const shown = questionViewOf(answered)
     const words = `Answered. ${shown.words}`
     return { body: { question: shown, event: eventView(row), words }, about: told(question) }
   },
@@ -137,13 +143,13 @@ const cancelOp = operation({
   params,
   owner: 'row',
   roles: ['admin', 'service', 'agent', 'user'],
-  output: view,
+  output: questionView,
   async run(ctx, { params }) {
     const question = await found(ctx, params.id)
     const { bucket, id } = question
     const none = { answer: null, answered_by: null, owner: null }
     await endQuestions(ctx.db, [{ bucket, id, status: NEXT.open.cancel, ...none }])
-    return { body: viewOf(await found(ctx, id)), about: told(question) }
+    return { body: questionViewOf(await found(ctx, id)), about: told(question) }
   },
 })
 

@@ -5,6 +5,7 @@ import { eqByKey, NOW } from '../../store/due.ts'
 import { rows, statement } from '../../store/statement.ts'
 import type { NewAlarm } from '../alarms/draft.ts'
 import { ALARM_GIVEN } from '../alarms/rows.ts'
+import { addPeople } from '../people/rows.ts'
 import type { ScheduleKind } from './plan.ts'
 
 export interface ScheduleRef {
@@ -14,11 +15,6 @@ export interface ScheduleRef {
 }
 
 const PEOPLE = { k: rows({ bucket: 'smallint', user_id: 'text' }) }
-const ADD_PEOPLE = statement(
-  PEOPLE,
-  ({ k }) => `insert into wakeful.people (bucket, user_id, created_at)
-   select bucket, user_id, ${NOW} from ${k} order by bucket, user_id on conflict do nothing`,
-)
 const LOCK_PEOPLE = statement(
   PEOPLE,
   ({ k }) => `select 1 from ${k}
@@ -30,7 +26,7 @@ const LOCK_PEOPLE = statement(
 export async function lockPeopleRows(tx: Db, userIds: readonly string[]): Promise<void> {
   const k = [...new Set(userIds)].map((user_id) => ({ bucket: bucketOf(user_id), user_id }))
   if (k.length === 0) return
-  await ADD_PEOPLE.run(tx, { k })
+  await addPeople(tx, userIds)
   await LOCK_PEOPLE.run(tx, { k })
 }
 

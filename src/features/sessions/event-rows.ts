@@ -6,6 +6,7 @@ import { commitTx, eqByKey, lockOrder, NOW } from '../../store/due.ts'
 import { type Columns, type RowOf, rows, rowsOf, statement } from '../../store/statement.ts'
 import type { AuditEntry, AuditHead } from '../identity/audit.ts'
 import { writeAudit } from '../identity/audit-rows.ts'
+import { addPeople } from '../people/rows.ts'
 import { answering } from '../questions/rows.ts'
 import { bindInFlight } from './in-flight-rows.ts'
 
@@ -69,7 +70,7 @@ const LOCK = statement(
     select distinct on (i.bucket, i.session_key) i.bucket, i.session_key, i.user_id, i.agent_id, i.thread_id, ${NOW}, ${NOW} from ${i}
     order by i.bucket, i.session_key
     on conflict (bucket, session_key) do nothing)
-  select s.bucket, s.session_key, s.last_seq - s.done_seq as waiting, s.in_flight is not null as in_flight, exists (select 1 from wakeful.questions q
+  select s.bucket, s.session_key, s.last_seq - s.done_seq as waiting, s.in_flight is not null as in_flight, s.last_seq = 0 as fresh, s.user_id, exists (select 1 from wakeful.questions q
     where q.bucket = s.bucket and q.session_key = s.session_key and q.status = 'open') as asked from (select distinct bucket, session_key from ${i}) i
   join wakeful.sessions s on ${eqByKey('s.bucket', 'i.bucket')} and s.session_key = i.session_key
   ${lockOrder('s', 'session_key')} for update of s`,
@@ -177,9 +178,14 @@ export async function appendEvents(
  * Sessions are never removed, so twice is enough.
  */
 async function lockedHeads(tx: Db, events: readonly NewEvent[]): Promise<readonly Head[]> {
-  const heads = await LOCK.run<Head>(tx, { i: events })
+  const first = await LOCK.run<Head>(tx, { i: events })
   const sessions = new Set(events.map(({ session }) => session.key))
-  return heads.length === sessions.size ? heads : LOCK.run<Head>(tx, { i: events })
+  const heads = first.length === sessions.size ? first : await LOCK.run<Head>(tx, { i: events })
+  await addPeople(
+    tx,
+    heads.flatMap(({ fresh, user_id }) => (fresh ? [user_id] : [])),
+  )
+  return heads
 }
 
 interface Head {
@@ -187,6 +193,9 @@ interface Head {
   readonly session_key: string
   /** A timer of the session runs already and has no event yet. */
   readonly in_flight: boolean
+  /** Nothing was said in it yet. */
+  readonly fresh: boolean
+  readonly user_id: string
   /** Events without a turn yet. */
   readonly waiting: number
   /** A question of its agent is open. */

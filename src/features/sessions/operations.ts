@@ -14,7 +14,7 @@ import {
 } from '../../api/contract.ts'
 import { messageLineage } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
-import { sessionKey, timezone } from '../../core/fields.ts'
+import { keyPart, sessionKey, shortName, timezone } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { bucketOf, type EventType, type SessionRef, TEXT_MAX_BYTES } from '../../core/session.ts'
 import { both } from '../../store/db.ts'
@@ -22,7 +22,7 @@ import { rememberZone } from '../people/rows.ts'
 import { timerView, timerViewSchema } from '../timers/operations.ts'
 import { listTimers, type TimerRow } from '../timers/rows.ts'
 import type { Appended, NewEvent } from './event-rows.ts'
-import { judge } from './gate.ts'
+import { GATE_REASONS, gateOf } from './gate-operations.ts'
 import { eventSchema, eventView, sessionLists } from './list-operations.ts'
 import { requireAgent, sessionNotFound, sessionOf, sessionParams } from './ref-operations.ts'
 import { getSession, listSessions, type SessionHead } from './rows.ts'
@@ -51,6 +51,7 @@ export async function appendEvent(
 
 const CLIENT_ID_MAX = 128
 const TOOL_ID_MAX = 128
+const SEARCH_MAX = 200
 const LIST = { max: 500, default: 100 } as const
 
 /** `created_at` as the database prints it, microseconds and offset included. */
@@ -155,10 +156,12 @@ const postToolResult = operation({
 const gateSchema = z
   .object({
     allowed: z.boolean(),
-    reason: z.string().optional(),
+    reason: z.enum(GATE_REASONS).optional(),
     until: z.iso.datetime().optional(),
   })
-  .describe('Whether a follow-up would be allowed now. What was promised always is.')
+  .describe(
+    'Whether a follow-up would be sent now, by the limits, the preferences of the person, and stops. What was promised is never dropped.',
+  )
 const headSchema = z.object({
   session_key: z.string(),
   last_seq: z.int(),
@@ -170,21 +173,11 @@ const headSchema = z.object({
   timers: z.array(timerViewSchema),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
+  last_activity_at: z.iso.datetime().describe('Its newest event, or the end of its newest turn.'),
 })
 
 function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) {
-  const verdict = judge(
-    { consecutive: head.consecutive_autonomous_msgs, lastAt: head.last_autonomous_at },
-    ctx.kernel.policy,
-    head.now,
-  )
-  const gate = verdict.allowed
-    ? { allowed: true }
-    : {
-        allowed: false,
-        reason: verdict.rule,
-        ...('until' in verdict ? { until: verdict.until } : {}),
-      }
+  const gate = gateOf(ctx, head)
   const {
     session_key,
     last_seq,
@@ -205,6 +198,7 @@ function headView(ctx: Context, head: SessionHead, timers: readonly TimerRow[]) 
     timers: timers.map(timerView),
     created_at,
     updated_at,
+    last_activity_at: updated_at,
   }
 }
 
@@ -236,21 +230,35 @@ const listSessionsOp = operation({
   path: '/v1/sessions',
   tag: 'Sessions',
   summary: 'Sessions, newest first',
-  query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }),
+  description:
+    '`last_activity_at` is in every row; order=activity sorts by it. Whole rows are sorted then: with a million sessions, name a user.',
+  query: listQuery({ ...LIST, cursor: z.tuple([instantText, sessionKey]) }).extend({
+    user_id: keyPart.optional().describe('Whose. Admin and service only.'),
+    agent_id: shortName.optional().describe('Only those of this agent.'),
+    q: z
+      .string()
+      .min(1)
+      .max(SEARCH_MAX)
+      .optional()
+      .describe('In the session key: person, agent or thread.'),
+    order: z.enum(['created', 'activity']).default('created'),
+  }),
   across: mergedPages,
-  owner: 'caller',
+  owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(headSchema.omit({ timers: true })),
   async run(ctx, { query }) {
-    const { userId, agentId } = ctx.actor
+    const { limit, cursor = null, q = null, order, agent_id } = query
+    const userId = ctx.owner ?? null
+    const agentId = agent_id ?? ctx.actor.agentId
     const rows = await listSessions(ctx.db, {
       within: userId === null || agentId === null ? userId : `${userId}:${agentId}`,
       bucket: userId === null ? null : bucketOf(userId),
-      limit: query.limit + 1,
-      after: query.cursor ?? null,
+      agentId: userId === null ? agentId : null,
+      ...{ q, order, limit: limit + 1, after: cursor },
     })
     return pageFrom(rows, query.limit, {
-      at: (row) => [row.created_text, row.session_key],
+      at: (row) => [row.at_text, row.session_key],
       view: (row) => {
         const { timers: _, ...head } = headView(ctx, row, [])
         return head

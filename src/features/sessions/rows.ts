@@ -12,7 +12,7 @@ import {
   takenOf,
 } from '../../store/due.ts'
 import { statement } from '../../store/statement.ts'
-import { personOf } from '../people/rows.ts'
+import { addPeople, personOf } from '../people/rows.ts'
 import type { EventRow } from './event-rows.ts'
 import { bindInFlight, type SessionKey } from './in-flight-rows.ts'
 import type { InFlight, SessionState } from './turn-rows.ts'
@@ -129,15 +129,17 @@ export interface SessionHead {
   readonly leased: boolean
   readonly created_at: Date
   readonly updated_at: Date
+  /** The row of its person, as JSON; null where nobody has said anything about them. */
+  readonly person: string | null
   readonly now: Date
 }
 
 const HEAD = `session_key, user_id, agent_id, thread_id, last_seq, done_seq, checkpoint_id, consecutive_autonomous_msgs,
-  last_autonomous_at, attempt, claimed_at, claim_token is not null as leased, created_at, updated_at, ${NOW} as now`
+  last_autonomous_at, attempt, claimed_at, claim_token is not null as leased, created_at, updated_at, ${personOf('s')} as person, ${NOW} as now`
 
 export async function getSession(db: Db, session: SessionRef): Promise<SessionHead | null> {
   const [row] = await db.query<SessionHead>(
-    `select ${HEAD} from wakeful.sessions where bucket = $2 and session_key = $3`,
+    `select ${HEAD} from wakeful.sessions s where bucket = $2 and session_key = $3`,
     [db.now(), session.bucket, session.key],
   )
   return row ?? null
@@ -155,6 +157,7 @@ const ENSURE = statement(
 /** The session's row exists afterwards. */
 export async function makeSession(tx: Db, session: SessionRef): Promise<void> {
   await ENSURE.run(tx, session)
+  await addPeople(tx, [session.userId])
 }
 
 /**
@@ -181,32 +184,44 @@ export interface SessionsPage {
   /** How their keys begin: `user`, or `user:agent`; null for everybody's. */
   readonly within: string | null
   readonly bucket: number | null
+  readonly agentId: string | null
+  /** Occurs in their keys, in any case. */
+  readonly q: string | null
+  readonly order: 'created' | 'activity'
   readonly limit: number
-  /** `created_at` as text (its microseconds matter) and key of the last row seen. */
+  /** The instant as text (its microseconds matter) and key of the last row seen. */
   readonly after: readonly [string, string] | null
 }
 
-const LIST = statement(
-  { within: 'text?', bucket: 'smallint?', limit: 'int', createdAt: 'timestamptz?', key: 'text?' },
-  ({
-    within,
-    bucket,
-    limit,
-    createdAt,
-    key,
-  }) => `select ${HEAD}, created_at::text as created_text from wakeful.sessions
-    where (${within} is null or (bucket = ${bucket} and session_key > ${within} || ':' and session_key < ${within} || ';'))
-      and (${createdAt} is null or (created_at, session_key) < (${createdAt}, ${key}))
-    order by created_at desc, session_key desc limit ${limit}`,
-)
-
-/** Newest first, of one user, of one user's agent, or of everybody. */
+/**
+ * Newest first, by when they were made or by their last activity: of one user, of one user's agent, or of everybody. No index is kept
+ * on the last activity, which every turn changes: then what is listed is sorted.
+ */
 export async function listSessions(
   db: Db,
-  { within, bucket, limit, after }: SessionsPage,
-): Promise<(SessionHead & { created_text: string })[]> {
-  const [createdAt, key] = after ?? [null, null]
-  return LIST.run(db, { within, bucket, limit, createdAt, key })
+  page: SessionsPage,
+): Promise<(SessionHead & { at_text: string })[]> {
+  const { within, bucket, agentId, q, order, limit, after } = page
+  const values: unknown[] = [db.now()]
+  const put = (value: unknown) => `$${values.push(value)}`
+  const at = order === 'created' ? 's.created_at' : 's.updated_at'
+  const where: string[] = []
+  if (within !== null) {
+    const prefix = `${put(within)}::text`
+    where.push(`s.bucket = ${put(bucket)}::smallint`)
+    where.push(`s.session_key > ${prefix} || ':' and s.session_key < ${prefix} || ';'`)
+  }
+  if (agentId !== null) where.push(`s.agent_id = ${put(agentId)}`)
+  if (q !== null) where.push(`position(lower(${put(q)}::text) in lower(s.session_key)) > 0`)
+  if (after !== null)
+    where.push(
+      `(${at}, s.session_key) < (${put(after[0])}::timestamptz, ${put(after[1])}::text collate "C")`,
+    )
+  return db.query(
+    `select ${HEAD}, ${at}::text as at_text from wakeful.sessions s where ${where.join(' and ') || 'true'}
+     order by ${at} desc, s.session_key desc limit ${put(limit)}::int`,
+    values,
+  )
 }
 
 const WAITING_SESSIONS_MAX = 10_000

@@ -17,7 +17,7 @@ import {
 } from '../../api/contract.ts'
 import { lineageFor, withinPending } from '../../api/lineage.ts'
 import { Refusal } from '../../core/errors.ts'
-import { INT_MAX, keyPart } from '../../core/fields.ts'
+import { INT_MAX, keyPart, shortName } from '../../core/fields.ts'
 import { newId } from '../../core/ids.ts'
 import { LOCAL_USER } from '../../core/session.ts'
 import { readSpread, spreadField } from '../../core/spread.ts'
@@ -172,16 +172,19 @@ const listWorkOp = operation({
   tag: 'Work',
   summary: 'Work, newest first',
   query: listQuery({ max: 500, default: 100 }).extend({
+    user_id: keyPart.optional().describe('Whose. Admin and service only.'),
+    agent_id: shortName.optional().describe('Only what this agent has set.'),
     active,
     project_id: workFields.project_id,
   }),
   across: mergedPages,
-  owner: 'caller',
+  owner: 'query',
   roles: ['admin', 'service', 'agent', 'user'],
   output: pageOf(workSchema),
   async run(ctx, { query }) {
-    const where = { is_active: query.active, project_id: query.project_id }
-    const asked = { owner: ctx.actor.userId, where }
+    const { active, project_id, agent_id } = query
+    const where = { is_active: active, project_id, agent_id }
+    const asked = { owner: ctx.owner ?? null, where }
     return newestOf(ctx.db, WORKS, query, asked, (row) => workView(row))
   },
 })

@@ -6,6 +6,7 @@ import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
 import { readOne, type Table } from '../../store/page.ts'
 import { rows, statement } from '../../store/statement.ts'
+import { addPeople } from '../people/rows.ts'
 import type { NewWork } from './draft.ts'
 import { OUTPUT, WORK } from './fields.ts'
 import { type FileOwner, ownerOfKey } from './file.ts'
@@ -32,6 +33,10 @@ const INSERT = statement(
 
 /** In the order of their ids. */
 export async function insertWork(tx: Db, work: readonly NewWork[]): Promise<WorkRow[]> {
+  await addPeople(
+    tx,
+    work.map(({ user_id }) => user_id),
+  )
   return INSERT.run<WorkRow>(tx, { i: work.toSorted((a, b) => (a.id < b.id ? -1 : 1)) })
 }
 
