@@ -79,6 +79,8 @@ export function mount(
           if (each !== undefined && name !== 'connection' && name !== 'transfer-encoding')
             headers.append(name, String(each))
       const stream = answer.stream()
+      // Whoever stops reading has left.
+      stream.once('close', () => answer.raw.res.destroy())
       const hasBody = request.method !== 'HEAD' && !NO_BODY.has(answer.statusCode)
       if (!hasBody) stream.resume()
       const body = hasBody ? (Readable.toWeb(stream) as ReadableStream) : null

@@ -26,6 +26,7 @@ export function openSocketChannel(app: App): WebSocketChannel {
     wake: (key) => {
       for (const { hints } of app.kernels.all) hints.deliver('outbox', [key])
     },
+    live: ({ bucket, key }) => app.kernels.ofBucket(bucket).engine.turns.live(key),
     arrived: ({ row, durationMs, traceparent }) =>
       meter.delivery(
         deliveryOf(
