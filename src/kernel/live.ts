@@ -18,7 +18,7 @@ type Shown =
   /** `at`: how many characters of the draft come before. */
   | { readonly type: 'delta'; readonly at: number; readonly text: string }
 
-/** Whoever shows frames: the sockets of this process, or those of the others. */
+/** Shows frames: to the sockets of this process, or to those of the others. */
 export interface LiveViewer {
   /** Somebody may be looking at this session. */
   watches(key: string): boolean
