@@ -61,6 +61,7 @@ export class Kernel {
       services: app.config.services,
       ...(app.stores.several ? { lookMs: SHARD_LOOK_MS } : {}),
     })
+    this.hints.view('here', app.sockets)
     this.engine = this.#openEngine()
   }
 

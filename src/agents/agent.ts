@@ -24,6 +24,17 @@ export interface TurnEvent {
   readonly slot?: string
 }
 
+/** Shows a message to the session's open sockets while it is being written. Nothing of it is stored. */
+export interface LiveText {
+  /** Somebody may be looking. */
+  readonly watched: boolean
+  write(text: string): void
+  /** Withdraws what was written; a new text may follow. */
+  retract(): void
+  /** The whole text, as it will be said: one that does not begin with what was written withdraws that. */
+  settle(text: string): void
+}
+
 export interface TurnInput {
   readonly session: SessionRef
   readonly event: TurnEvent
@@ -41,6 +52,8 @@ export interface TurnInput {
   readonly person?: TurnPerson
   /** What stands against setting one more trigger in this turn; null counts it. Absent where nobody counts. */
   readonly refusal?: () => Refusal | null
+  /** In turns over a person's message alone: what others may still hold back is not shown. */
+  readonly live?: LiveText
   /** It is asked once more, before anything of its first answer is written: what was amiss with that. */
   readonly remark?: string
   /** The names of those who do work here, where they are known. */

@@ -17,7 +17,7 @@ import {
 } from '../features/questions/rules.ts'
 import type { Silence } from '../features/sessions/gate.ts'
 import type { TurnAction } from '../features/sessions/turn.ts'
-import type { Agent, TurnInput, TurnResult } from './agent.ts'
+import type { Agent, LiveText, TurnInput, TurnResult } from './agent.ts'
 import { type AlarmRequest, alarmDraft, storable } from './requests.ts'
 
 /** The text itself; throws what says how to mend it. */
@@ -29,6 +29,32 @@ export function sayable(what: string, text: unknown): string {
   if (hasUnstorableText(text))
     throw new TypeError(`${what}: the text holds a NUL or half of a surrogate pair`)
   return text
+}
+
+export function isStream(text: string | AsyncIterable<string>): text is AsyncIterable<string> {
+  return typeof text === 'object' && text !== null && Symbol.asyncIterator in text
+}
+
+/** The whole text. `live` shows it while it comes. */
+export async function readStream(
+  stream: AsyncIterable<string>,
+  signal: AbortSignal,
+  live?: LiveText,
+): Promise<string> {
+  let text = ''
+  // What an earlier run over the same event has written.
+  live?.retract()
+  for await (const delta of stream) {
+    signal.throwIfAborted()
+    if (typeof delta !== 'string') throw new TypeError(`say: takes texts, got ${typeof delta}`)
+    text += delta
+    live?.write(delta)
+    // More than a message holds: it is refused below.
+    if (text.length > TEXT_MAX_BYTES) break
+  }
+  const said = sayable('say', text)
+  live?.settle(said)
+  return said
 }
 
 const RECORDED_MAX = 2_000

@@ -9,7 +9,7 @@ import type { ScheduleSpec } from '../features/schedules/spec.ts'
 import type { ScheduleView } from '../features/schedules/view.ts'
 import type { Silence } from '../features/sessions/gate.ts'
 import { setsTrigger, type TriggerCommand, type TurnAction } from '../features/sessions/turn.ts'
-import type { Spent, TurnInput } from './agent.ts'
+import type { LiveText, Spent, TurnInput } from './agent.ts'
 import { type AgentEvent, agentEvent } from './events.ts'
 import * as messages from './messages.ts'
 import * as reads from './reads.ts'
@@ -57,6 +57,7 @@ export class Turn<State extends object = Record<string, unknown>> {
   readonly #wishes: TurnAction[] = []
   readonly #calls = new PendingCalls()
   #spent: Spent | undefined
+  #streams = false
   #over = false
 
   constructor(input: TurnInput) {
@@ -101,9 +102,32 @@ export class Turn<State extends object = Record<string, unknown>> {
     return this.#input.signal
   }
 
-  /** Sends a message: an answer, or a word of the agent's own. Delivered after the commit, in order, until acknowledged. */
-  say(text: string): void {
+  /**
+   * Sends a message: an answer, or a word of the agent's own. Delivered after the commit, in order, until acknowledged. A stream of
+   * texts is read while the turn runs; over a person's message, open sockets show the first one as it is written.
+   */
+  say(text: string): void
+  say(text: AsyncIterable<string>): Promise<string>
+  say(text: string | AsyncIterable<string>): undefined | Promise<string> {
+    if (messages.isStream(text)) return this.#calls.track(() => this.#sayStream(text))
     this.#ask({ type: 'send_message', content: messages.sayable('say', text) })
+    return undefined
+  }
+
+  async #sayStream(stream: AsyncIterable<string>): Promise<string> {
+    const live = this.#streams ? undefined : this.#input.live
+    this.#streams = true
+    // Its place among the messages is that of the call.
+    const wish = { type: 'send_message' as const, content: '' }
+    this.#ask(wish)
+    try {
+      wish.content = await messages.readStream(stream, this.#input.signal, live)
+      return wish.content
+    } catch (error) {
+      live?.retract()
+      this.#wishes.splice(this.#wishes.indexOf(wish), 1)
+      throw error
+    }
   }
 
   /**
@@ -228,6 +252,12 @@ export class Turn<State extends object = Record<string, unknown>> {
   /** What an adapter needs beside: what the turn began with, and what it has asked for so far. */
   static inside(turn: Turn<object>): { input: TurnInput; asked: readonly TurnAction[] } {
     return { input: turn.#input, asked: turn.#wishes }
+  }
+
+  /** For text as a model writes it; null where nobody may see it, or nobody looks. */
+  static live(turn: Turn<object>): LiveText | null {
+    const { live } = turn.#input
+    return live?.watched ? live : null
   }
 
   /** Waits for what its methods have begun; fails with a call that failed and that nobody awaited. */

@@ -64,6 +64,7 @@ export function serve(app: App, loopback?: boolean): Served {
       if (!app.ready) throw notThereYet()
       return app.packs.hooks?.(name, asked(app, request)) ?? null
     },
+    stream: (request) => sockets.stream(request, loopback ?? isLocal(server.server)),
     tracer,
     onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
     files: app.runtime.files,

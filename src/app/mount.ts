@@ -69,7 +69,6 @@ export function mount(
         method: request.method as NonNullable<InjectOptions['method']>,
         url: path ?? '/not-found',
         headers: Object.fromEntries(request.headers),
-        signal: request.signal,
         payloadAsStream: true,
         ...(payload.length > 0 ? { payload } : {}),
       })
@@ -79,6 +78,9 @@ export function mount(
           if (each !== undefined && name !== 'connection' && name !== 'transfer-encoding')
             headers.append(name, String(each))
       const stream = answer.stream()
+      // A client that stops reading has left.
+      stream.once('close', () => answer.raw.res.destroy())
+      request.signal.addEventListener('abort', () => stream.destroy(), { once: true })
       const hasBody = request.method !== 'HEAD' && !NO_BODY.has(answer.statusCode)
       if (!hasBody) stream.resume()
       const body = hasBody ? (Readable.toWeb(stream) as ReadableStream) : null

@@ -14,7 +14,7 @@ import type { Source } from '../features/intents/source.ts'
 import type { ChannelAnswer, ChannelRequest, Inbox, PushChannel } from '../kernel/channel.ts'
 import type { ExtraService } from '../kernel/engine.ts'
 import type { Meter } from '../kernel/meter.ts'
-import type { Agents } from '../kernel/turns.ts'
+import type { Agents } from '../kernel/turns-options.ts'
 import type { Store } from '../store/open.ts'
 import type { PerShard } from '../store/shards/ranges.ts'
 

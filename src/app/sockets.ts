@@ -6,15 +6,20 @@ import {
   type Receipt,
   type Undelivered,
 } from '../features/sessions/effect-rows.ts'
+import type { Wire } from '../kernel/frames.ts'
+import type { LiveFrame } from '../kernel/live.ts'
 import { deliveryOf } from '../kernel/outbox.ts'
-import { type SocketOptions, WebSocketChannel, type Wire } from '../kernel/websocket.ts'
+import { type SocketOptions, WebSocketChannel } from '../kernel/websocket.ts'
 import type { App } from './app.ts'
+
+type Hooks = ConstructorParameters<typeof WebSocketChannel>[0]
 
 /** Sends what the sockets of a session are sent, and knows nothing of who received it. */
 class Watchers extends WebSocketChannel {
-  constructor(wake: (key: string) => void) {
+  constructor({ wake, live }: Pick<Hooks, 'wake' | 'live'>) {
     super({
       wake,
+      ...(live === undefined ? {} : { live }),
       record: async () => false,
       positionOf: async () => null,
       backToPending: () => undefined,
@@ -30,9 +35,9 @@ class Watchers extends WebSocketChannel {
 export class SocketChannel extends WebSocketChannel {
   readonly watchers: WebSocketChannel
 
-  constructor(hooks: ConstructorParameters<typeof WebSocketChannel>[0]) {
+  constructor(hooks: Hooks) {
     super(hooks)
-    this.watchers = new Watchers(hooks.wake)
+    this.watchers = new Watchers(hooks)
   }
 
   /** `watch`: sees all, and changes nothing. */
@@ -42,6 +47,15 @@ export class SocketChannel extends WebSocketChannel {
     { watch = false, ...options }: SocketOptions & { watch?: boolean },
   ): () => void {
     return watch ? this.watchers.join(session, wire, options) : super.join(session, wire, options)
+  }
+
+  override watches(key: string): boolean {
+    return super.watches(key) || this.watchers.watches(key)
+  }
+
+  override showLive(frame: LiveFrame): void {
+    super.showLive(frame)
+    this.watchers.showLive(frame)
   }
 }
 
@@ -67,6 +81,7 @@ export function openSocketChannel(app: App): SocketChannel {
     wake: (key) => {
       for (const { hints } of app.kernels.all) hints.deliver('outbox', [key])
     },
+    live: ({ bucket, key }) => app.kernels.ofBucket(bucket).engine.turns.live(key),
     arrived: ({ row, durationMs, traceparent }) =>
       meter.delivery(
         deliveryOf(

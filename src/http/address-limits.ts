@@ -2,7 +2,6 @@
  * Who holds a socket, and no longer than their credentials stand: a socket is closed when its key ends or is revoked. Word
  * of a revoke makes that quick; asking again from time to time is the truth.
  */
-import type { WebSocket } from 'ws'
 import type { Actor } from '../api/contract.ts'
 
 /** Who somebody is, by what, and how long that stands by itself. */
@@ -22,6 +21,13 @@ export interface VisitorsOptions {
   readonly onError: (error: unknown) => void
 }
 
+/** A connection that stays open. */
+export interface Visitor {
+  on(event: 'close', done: () => void): unknown
+  close(code: number, reason: string): void
+  terminate(): void
+}
+
 interface Held {
   readonly keyIds: readonly string[]
   readonly endsMs: number
@@ -35,8 +41,8 @@ const TIMER_GRAIN_MS = 1
 
 export class Visitors {
   readonly #options: VisitorsOptions
-  readonly #held = new Map<WebSocket, Held>()
-  readonly #dismissed = new WeakSet<WebSocket>()
+  readonly #held = new Map<Visitor, Held>()
+  readonly #dismissed = new WeakSet<Visitor>()
   #timer: NodeJS.Timeout | null = null
   #dueMs = Number.POSITIVE_INFINITY
   #closed = false
@@ -45,7 +51,7 @@ export class Visitors {
     this.#options = options
   }
 
-  add(socket: WebSocket, { keyIds, leftMs }: Standing): void {
+  add(socket: Visitor, { keyIds, leftMs }: Standing): void {
     const endsMs = this.#options.elapsedMs() + (leftMs ?? Number.POSITIVE_INFINITY)
     // What has no end and nothing to revoke need not be watched.
     if (keyIds.length === 0 && endsMs === Number.POSITIVE_INFINITY) return
@@ -65,7 +71,7 @@ export class Visitors {
   }
 
   /** What it still says is not listened to. */
-  wasDismissed(socket: WebSocket): boolean {
+  wasDismissed(socket: Visitor): boolean {
     return this.#dismissed.has(socket)
   }
 
@@ -112,7 +118,7 @@ export class Visitors {
       if (id !== undefined && asked.has(id) && !standing.has(id)) this.#sendAway(socket)
   }
 
-  #sendAway(socket: WebSocket): void {
+  #sendAway(socket: Visitor): void {
     this.#held.delete(socket)
     this.#dismissed.add(socket)
     socket.close(NO_LONGER_VALID, 'the key is no longer valid')

@@ -34,6 +34,7 @@ import { addOauthRoutes, type OauthResource } from './oauth.ts'
 import { operationRoutes } from './operation.ts'
 import { endWithProblem, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
+import { addStreamRoute, type StreamDoor } from './stream.ts'
 
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
@@ -102,6 +103,8 @@ export interface ServerOptions extends MetaOptions {
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
   /** Where files of runs are kept. */
   readonly files?: FileKeeper
+  /** Opens the stream of a session; there is no such address without it. */
+  readonly stream?: StreamDoor
   /** Static files for `/`; left out where the directory does not exist. */
   readonly console?: string
   /** Whether to refuse foreign Hosts and Origins. Default: when the bound address is loopback. */
@@ -150,6 +153,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   for (const op of options.operations) app.route(routeOf(op))
   if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
   addMetaRoutes(app, options, admitLater)
+  if (options.stream !== undefined) addStreamRoute(app, options.stream)
   if (files !== undefined) addFileRoute(app, { files, authenticate: admitLater, context })
   const limitStrangers = (address: string) => options.limitStrangers?.(address) ?? null
   if (options.channels !== undefined)

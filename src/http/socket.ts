@@ -19,25 +19,37 @@ import { getSession } from '../features/sessions/rows.ts'
 import { GOODBYE_MS, type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
 import { endWithProblem, requestRefusal } from './problem.ts'
 import { requestId } from './reading.ts'
+import { EventStream, type OpenedStream } from './stream.ts'
 
 const FRAME_BYTES_MAX = 64 * 1024
 const PING_MS = 30_000
 /** Frames taken and not answered yet; beyond this the client is not read from until half are. */
 const FRAMES_WAITING_MAX = 64
-const PATH = /^\/v1\/sessions\/([^/]+)\/socket$/
+const PATH = /^\/v1\/sessions\/([^/]+)\/(socket|stream)$/
 
 /** What is sent to a corked stream leaves together. */
 type Corks = { cork(): void; uncork(): void }
+
+type Connection = (WebSocket & Corks) | EventStream
 
 /** The channel, as this door sees it. */
 export interface SocketHub {
   join(
     session: SessionRef,
-    wire: WebSocket & Corks,
-    options: { acks: boolean; watch: boolean; eventsAfter: number | null; doneSeq: number },
+    wire: Connection,
+    options: {
+      acks: boolean
+      watch: boolean
+      eventsAfter: number | null
+      doneSeq: number
+      /** A position: all later messages are for it. */
+      seenUpTo: number | null
+    },
   ): () => void
   /** False when the id is no message of this session. */
   acknowledge(session: SessionRef, id: string): Promise<boolean>
+  /** Null when the id is no message of this session. */
+  positionOf(session: SessionRef, id: string): Promise<number | null>
   /** The same for a message that waits here for it, without looking it up; null for any other. */
   acknowledgeOpen?(session: SessionRef, id: string): Promise<boolean> | null
 }
@@ -60,7 +72,9 @@ export interface SocketOptions {
 export interface SocketDoor {
   /** Answers an upgrade; `local`: only callers on this machine are let in. */
   upgrade(request: IncomingMessage, stream: Duplex, head: Buffer, local: boolean): void
-  /** Closes the sockets of these keys; null: looks whose credentials still stand. */
+  /** Opens the stream of a session, for reading alone. */
+  stream(request: IncomingMessage, local: boolean): Promise<OpenedStream>
+  /** Closes the sockets and streams of these keys; null: looks whose credentials still stand. */
   dismiss(keyIds: readonly string[] | null): void
   close(): void
 }
@@ -75,7 +89,7 @@ interface Visit {
   readonly events: boolean
 }
 
-/** Sockets at `/v1/sessions/{key}/socket`. */
+/** Sockets at `/v1/sessions/{key}/socket`, and streams at `…/stream`. */
 export function openSockets(options: SocketOptions): SocketDoor {
   const sockets = new WebSocketServer({
     noServer: true,
@@ -84,6 +98,7 @@ export function openSockets(options: SocketOptions): SocketDoor {
     clientTracking: true,
   })
   const alive = new WeakSet<WebSocket>()
+  const streams = new Set<EventStream>()
   const visitors = new Visitors({ ...options.visitors, onError: options.onError })
   const pinging = setInterval(() => {
     for (const socket of sockets.clients) {
@@ -95,7 +110,7 @@ export function openSockets(options: SocketOptions): SocketDoor {
   const upgrade: SocketDoor['upgrade'] = (request, stream, head, local) => {
     // A client that leaves before it is authenticated is no error.
     stream.on('error', () => stream.destroy())
-    admit(request, options, local)
+    admit('socket', request, options, local)
       .then((visit) => {
         sockets.handleUpgrade(request, stream, head, (socket) => {
           alive.add(socket)
@@ -114,13 +129,29 @@ export function openSockets(options: SocketOptions): SocketDoor {
         endWithProblem(stream, refusal, requestId(request))
       })
   }
+  const stream: SocketDoor['stream'] = async (request, local) => {
+    const visit = await admit('stream', request, options, local)
+    const head = await headOf(visit.ctx, visit.session)
+    const seenUpTo = await options.hub.positionOf(visit.session, lastEventId(request))
+    const opened = new EventStream()
+    streams.add(opened)
+    visitors.add(opened, visit.standing)
+    const leave = greet(opened, visit, head, options, seenUpTo)
+    opened.on('close', () => {
+      streams.delete(opened)
+      leave()
+    })
+    return { body: opened.body, origin: request.headers.origin ?? null }
+  }
   return {
     upgrade,
+    stream,
     dismiss: (keyIds) => visitors.dismiss(keyIds),
     close() {
       clearInterval(pinging)
       visitors.close()
       for (const socket of sockets.clients) socket.close(1001, 'the server is going away')
+      for (const opened of streams) opened.close(1001)
       sockets.close()
       // So that a stop is not held up.
       setTimeout(() => {
@@ -137,19 +168,21 @@ export function isLocal(server: Server): boolean {
 }
 
 async function admit(
+  kind: 'socket' | 'stream',
   request: IncomingMessage,
   options: SocketOptions,
   local: boolean,
 ): Promise<Visit> {
   options.check(request, local)
   const url = addressOf(request)
-  const key = PATH.exec(url.pathname)?.[1]
-  if (key === undefined) throw new Refusal('not_found', 'there is no socket at this address')
+  const [, key, found] = PATH.exec(url.pathname) ?? []
+  if (key === undefined || found !== kind)
+    throw new Refusal('not_found', `there is no ${kind} at this address`)
   const standing = await options.authenticate(request, url.searchParams)
   const ctx = options.context(standing.actor)
   const { roles } = options.postMessage
   if (roles !== 'public' && !roles.includes(ctx.actor.role))
-    throw new Refusal('forbidden', `a session's socket is for ${roles.join(', ')}`)
+    throw new Refusal('forbidden', `a session's ${kind} is for ${roles.join(', ')}`)
   const watch = option(url, 'watch', '1') !== null
   const { role } = ctx.actor
   if (watch && role !== 'admin' && role !== 'service')
@@ -189,12 +222,31 @@ function decode(part: string): string {
   }
 }
 
+function lastEventId({ headers }: IncomingMessage): string {
+  return String(headers['last-event-id'] ?? '')
+}
+
 /** `isGone`: it was sent away, and what it had said and was not answered yet is not taken any more. */
 type Serving = SocketOptions & { readonly isGone: () => boolean }
 
 /** From the shard of its person. */
 async function headOf(ctx: Context, session: SessionRef) {
   return getSession(contextOf(ctx, session.userId).db, session)
+}
+
+/** Says how far the session is, and serves it from there. Returns what ends that. */
+function greet(
+  wire: Connection,
+  { session, acks, watch, events }: Visit,
+  head: Awaited<ReturnType<typeof headOf>>,
+  { hub }: SocketOptions,
+  seenUpTo: number | null = null,
+): () => void {
+  const last_seq = head?.last_seq ?? 0
+  wire.send(writeJson({ type: 'ready', session_key: session.key, last_seq }))
+  const eventsAfter = events ? last_seq : null
+  const doneSeq = head?.done_seq ?? 0
+  return hub.join(session, wire, { acks, watch, eventsAfter, doneSeq, seenUpTo })
 }
 
 function serve(socket: WebSocket & Corks, visit: Visit, options: Serving): void {
@@ -204,15 +256,7 @@ function serve(socket: WebSocket & Corks, visit: Visit, options: Serving): void 
   // One frame after the other: two messages sent in a row stay in that order.
   let turn: Promise<void> = headOf(ctx, session)
     .then((found) => {
-      if (closed) return
-      const last_seq = found?.last_seq ?? 0
-      socket.send(writeJson({ type: 'ready', session_key: session.key, last_seq }))
-      leave = options.hub.join(session, socket, {
-        acks: visit.acks,
-        watch: visit.watch,
-        eventsAfter: visit.events ? last_seq : null,
-        doneSeq: found?.done_seq ?? 0,
-      })
+      if (!closed) leave = greet(socket, visit, found, options)
     })
     .catch((error) => {
       options.onError(error)

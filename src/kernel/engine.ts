@@ -26,7 +26,8 @@ import {
 } from './service.ts'
 import { Stops } from './stops.ts'
 import type { Trigger } from './trigger.ts'
-import { type Agents, TurnsService } from './turns.ts'
+import { TurnsService } from './turns.ts'
+import type { Agents } from './turns-options.ts'
 import { type WakesOptions, WakesService } from './wakes.ts'
 
 export interface EngineOptions {

@@ -3,12 +3,14 @@
  * gathered for a few milliseconds, since a NOTIFY for each write would make commits queue up behind
  * one another. Losing a hint costs at most a poll interval, or for keys the time they are believed without asking.
  */
+import type { LiveFrame, LiveHints, LiveViewer, Reach } from './live.ts'
+
 export const TOPICS = ['clock', 'turns', 'outbox', 'keys', 'stops'] as const
 export type Topic = (typeof TOPICS)[number]
 
 type Listener = (keys: readonly string[] | null) => void
 
-export interface Hints {
+export interface Hints extends LiveHints {
   /** Something changed under `topic`: for the outbox in these sessions, for keys with these (revoked) ones. */
   hint(topic: Topic, keys?: readonly string[]): void
   /** The same for this process alone, where the others have nothing to gain. */
@@ -18,6 +20,11 @@ export interface Hints {
 export class LocalHints implements Hints {
   readonly #listeners = new Map<Topic, Set<Listener>>()
   #relay: ((topic: Topic, keys: readonly string[] | null) => void) | null = null
+  /** The sockets of this process, and those of the others. */
+  readonly #viewers: { here: LiveViewer | null; elsewhere: LiveViewer | null } = {
+    here: null,
+    elsewhere: null,
+  }
 
   on(topic: Topic, listener: Listener): () => void {
     const set = this.#listeners.get(topic) ?? new Set()
@@ -37,6 +44,20 @@ export class LocalHints implements Hints {
   /** A hint that came from another process: told here, not passed on. */
   deliver(topic: Topic, keys: readonly string[] | null): void {
     for (const listener of this.#listeners.get(topic) ?? []) listener(keys)
+  }
+
+  view(where: 'here' | 'elsewhere', viewer: LiveViewer): void {
+    this.#viewers[where] = viewer
+  }
+
+  watches(key: string): boolean {
+    const { here, elsewhere } = this.#viewers
+    return here?.watches(key) === true || elsewhere?.watches(key) === true
+  }
+
+  live(frame: LiveFrame, reach: Reach): void {
+    if (reach !== 'elsewhere') this.#viewers.here?.showLive(frame)
+    if (reach !== 'here') this.#viewers.elsewhere?.showLive(frame)
   }
 
   relayTo(relay: (topic: Topic, keys: readonly string[] | null) => void): void {

@@ -33,6 +33,10 @@ export class LeasedRuns<R> {
     return this.#entries.size
   }
 
+  get(key: string): R | undefined {
+    return this.#entries.get(key)?.run
+  }
+
   /** In the order they began. */
   *runs(): Generator<R> {
     for (const { run } of this.#entries.values()) yield run

@@ -7,8 +7,9 @@ import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import type { Db } from '../store/db.ts'
-import { announce } from '../store/settings.ts'
+import { announce, announcing } from '../store/settings.ts'
 import { type LocalHints, TOPICS, type Topic } from './hints.ts'
+import { isLiveFrame, type LiveFrame, type LiveViewer, payloadsOf } from './live.ts'
 
 const GATHER_MS = 5
 const HEARTBEAT_MS = 5_000
@@ -20,13 +21,19 @@ const KEYS_CHARACTERS_MAX = 3500
 /** Quotes and comma of each. */
 const AROUND_KEY = 3
 
-export class Notifier {
+/** Live frames that wait while the database is slow; beyond this they are dropped. */
+const LIVE_MAX = 1_000
+
+export class Notifier implements LiveViewer {
   readonly #self = randomUUID().slice(0, 8)
   readonly #connect: () => pg.Client
   readonly #db: Db
   readonly #hints: LocalHints
   readonly #onError: (error: unknown) => void
   #heardMs = Number.NEGATIVE_INFINITY
+  readonly #startedMs = performance.now()
+  #live: LiveFrame[] = []
+  #sendsLive = false
   #pending = new Map<Topic, Set<string> | null>()
   #flushing: NodeJS.Timeout | null = null
   #client: pg.Client | null = null
@@ -48,6 +55,7 @@ export class Notifier {
 
   start(): void {
     this.#hints.relayTo((topic, keys) => this.#queue(topic, keys))
+    this.#hints.view('elsewhere', this)
     this.#running ??= this.#listen()
   }
 
@@ -78,6 +86,31 @@ export class Notifier {
     announce(this.#db, { from: this.#self, topics }).catch(this.#onError)
   }
 
+  /** Another process may hold a socket: one has spoken lately, or this one has not listened for long enough to know. */
+  watches(): boolean {
+    const sinceMs = Math.max(this.#heardMs, this.#startedMs)
+    return performance.now() - sinceMs < HEARD_MS
+  }
+
+  showLive(frame: LiveFrame): void {
+    if (this.#stopped || !this.watches()) return
+    if (this.#live.length >= LIVE_MAX) this.#live = []
+    this.#live.push(frame)
+    if (!this.#sendsLive) this.#sendLive().catch(this.#onError)
+  }
+
+  /** One announcement after the other, since connections of a pool do not keep their order. What comes meanwhile leaves together. */
+  async #sendLive(): Promise<void> {
+    this.#sendsLive = true
+    try {
+      while (this.#live.length > 0)
+        for (const live of payloadsOf(this.#live.splice(0)))
+          await announce(this.#db, { from: this.#self, topics: [], live })
+    } finally {
+      this.#sendsLive = false
+    }
+  }
+
   async #listen(): Promise<void> {
     let wait = RECONNECT_MS
     while (!this.#stopped) {
@@ -98,6 +131,7 @@ export class Notifier {
   async #session(onConnected: () => void): Promise<void> {
     const client = this.#connect()
     let broken: Error | null = null
+    const beat = announcing(this.#db.schema, { from: this.#self, topics: [] })
     client.on('error', (error) => {
       broken = error
       this.#wake?.()
@@ -116,7 +150,8 @@ export class Notifier {
       for (const topic of TOPICS) this.#hints.deliver(topic, null)
       while (!this.#stopped && broken === null) {
         await this.#pause(HEARTBEAT_MS)
-        if (!this.#stopped && broken === null) await client.query('select 1')
+        // So that each process knows whether there are others.
+        if (!this.#stopped && broken === null) await client.query(...beat)
       }
       if (broken !== null) throw broken
     } finally {
@@ -133,6 +168,7 @@ export class Notifier {
     if (message === null || message.from === this.#self) return
     this.#heardMs = performance.now()
     for (const [topic, keys] of message.topics) this.#hints.deliver(topic, keys)
+    for (const frame of message.live) this.#hints.live(frame, 'here')
   }
 
   #pause(ms: number): Promise<void> {
@@ -162,12 +198,19 @@ function lengthOf(keys: ReadonlySet<string>): number {
   return length
 }
 
+interface Heard {
+  readonly from: string
+  readonly topics: readonly [Topic, string[] | null][]
+  readonly live: readonly LiveFrame[]
+}
+
 /** Null when somebody else speaks on our channel, or another version of us in words we do not know. */
-function parse(payload: string): { from: string; topics: [Topic, string[] | null][] } | null {
+function parse(payload: string): Heard | null {
   try {
-    const { from, topics } = JSON.parse(payload) as { from?: unknown; topics?: unknown }
+    const { from, topics, live = [] } = JSON.parse(payload) as Record<string, unknown>
     if (typeof from !== 'string' || !Array.isArray(topics) || !topics.every(isHint)) return null
-    return { from, topics }
+    if (!Array.isArray(live) || !live.every(isLiveFrame)) return null
+    return { from, topics, live }
   } catch {
     return null
   }

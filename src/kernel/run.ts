@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks'
-import type { Agent, TurnInput } from '../agents/agent.ts'
+import type { Agent, LiveText, TurnInput } from '../agents/agent.ts'
 import { TURN_DEATHS_MAX } from '../core/backoff.ts'
 import { errorText, Refusal, RetryableError, readableError, TerminalError } from '../core/errors.ts'
 import type { Span } from '../core/trace/trace.ts'
@@ -230,7 +230,12 @@ interface InputOptions {
   readonly budgets: Budgets
 }
 
-export function inputOf(claim: ClaimedTurn, run: Run, options: InputOptions): TurnInput {
+export function inputOf(
+  claim: ClaimedTurn,
+  run: Run,
+  options: InputOptions,
+  live?: LiveText | null,
+): TurnInput {
   const { reads, policy, budgets } = options
   const { timezone = 'UTC' } = policy
   const session = sessionOf(claim)
@@ -256,6 +261,7 @@ export function inputOf(claim: ClaimedTurn, run: Run, options: InputOptions): Tu
       return turnPerson(claim.person, timezone, claim.now)
     },
     db: reads,
+    ...(live ? { live } : {}),
     // Uncaught, it ends the turn for good.
     refusal: () => {
       const over = budgets.set(claim)

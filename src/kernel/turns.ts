@@ -3,12 +3,11 @@
  * a lease with heartbeat, and hands the outcome to the group commit.
  */
 import { performance } from 'node:perf_hooks'
-import type { Agent } from '../agents/agent.ts'
 import { newToken } from '../core/ids.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import { withinMinute } from '../features/limits/minute-rows.ts'
 import { type ClaimedTurn, claimTurns } from '../features/sessions/rows.ts'
-import type { Failure, Policy } from '../features/sessions/turn.ts'
+import type { Failure } from '../features/sessions/turn.ts'
 import type { Db } from '../store/db.ts'
 import {
   extendClaims,
@@ -18,60 +17,34 @@ import {
   SESSIONS,
 } from '../store/due.ts'
 import { GroupCommit } from '../store/group.ts'
-import type { Budgets } from './budgets.ts'
 import { Capacity, type ClaimPlan } from './capacity.ts'
 import type { Runner } from './clock.ts'
-import { type Committed, commitTurns, type Finished, type Triggers } from './commit.ts'
+import { type Committed, commitTurns, type Finished } from './commit.ts'
 import { type Due, type Ending, failed, type Gate, gatesOf, HELD, Stopping } from './gates.ts'
-import type { Hints } from './hints.ts'
 import { InFlightTurns, type MaybeInFlight } from './in-flight.ts'
 import { LeasedRuns, retryWhileUnavailable } from './leased-runs.ts'
-import type { Meter } from './meter.ts'
+import { type LiveFrame, LiveTurn } from './live.ts'
 import { withoutRefused } from './refused-turns.ts'
 import {
   answeredFailure,
   InterruptedError,
   inputOf,
   LeaseLostError,
-  type OnMessages,
   Run,
   reportTurn,
   StoppedError,
 } from './run.ts'
-import type { Service, TestSignals, Tick } from './service.ts'
+import type { Service, Tick } from './service.ts'
 import { abortLate, abortStopped, abortWithdrawn, slotsOfTurns } from './slots.ts'
 import { batchSpan, endTurn, turnSpan } from './spans.ts'
-import type { Stops } from './stops.ts'
 import { type CapacityGrant, soonest } from './trigger.ts'
+import type { TurnsOptions } from './turns-options.ts'
 import { interrupt, mergeWaiting } from './while-running.ts'
-
-/** Who runs which turns: a map, or whatever is asked like one. */
-export type Agents = Pick<ReadonlyMap<string, Agent>, 'get'> & { keys(): Iterable<string> }
-
-export interface TurnsOptions {
-  readonly leaseMs: number
-  readonly claims: Db
-  readonly commits: Db
-  readonly reads: Db
-  /** Looked at on every tick: agents may come and go. */
-  readonly agents: Agents
-  readonly triggers: Triggers
-  readonly policy: Policy
-  readonly budgets: Budgets
-  readonly stops: Stops
-  readonly hints: Hints
-  readonly meter: Meter
-  readonly tracer?: Tracer
-  readonly moments: TestSignals
-  readonly onMessages?: OnMessages | undefined
-  /** Turns running at once in this shard. */
-  readonly concurrency?: number
-  /** How many turns of agents with a limit of their own run in this process; shared by its shards. */
-  readonly limited?: Map<string, number>
-}
 
 interface Running extends Due, MaybeInFlight {
   readonly span: Span
+  /** Null: nothing of it is shown before its commit. */
+  readonly live: LiveTurn | null
   /** When the agent was entered; null if it never was. */
   enteredMs: number | null
   /** Nothing of its session waits, and what it settled concerns no other. */
@@ -143,6 +116,11 @@ export class TurnsService implements Service, Runner {
 
   get depth(): number {
     return this.#running.size
+  }
+
+  /** What a socket that has just come is shown of the turn that runs. */
+  live(key: string): LiveFrame[] {
+    return this.#running.get(key)?.live?.frames() ?? []
   }
 
   async tick(): Promise<Tick> {
@@ -272,10 +250,13 @@ export class TurnsService implements Service, Runner {
       inFlight: claim.inFlight ?? null,
       run: new Run(claimedMs + timeoutMs),
       span: turnSpan(this.#tracer, claim),
+      live: claim.type === 'user_message' ? new LiveTurn(claim, this.#options.hints) : null,
     }
     this.#sweep ??= setInterval(() => {
       abortLate(this.#running.runs(), this.#options.agents)
       this.#inFlight.sweep(this.#running.runs())
+      const nowMs = performance.now()
+      for (const { live } of this.#running.runs()) live?.sweep(nowMs)
     }, DEADLINE_SWEEP_MS).unref()
     this.#places.begin(claim, limited)
     this.#running.start(claim.session_key, running, this.#take(running), () => {
@@ -295,6 +276,8 @@ export class TurnsService implements Service, Runner {
       const claimed = moments.reach('claimed', session_key)
       if (claimed !== undefined) await claimed
       finished = await this.#run(running)
+      // Before what is said of a failure.
+      if (finished?.failure !== null) running.live?.retract()
       if (finished === null) return
       const delivered = moments.reach('delivered', session_key)
       if (delivered !== undefined) await delivered
@@ -305,6 +288,7 @@ export class TurnsService implements Service, Runner {
       if (told !== undefined) await told
       reportTurn(finished, committed, running, this.#options)
     } finally {
+      running.live?.end(committed?.status === 'committed')
       this.#inFlight.end(running)
       this.#options.budgets.done(running.claim)
       endTurn(this.#tracer, running.span, finished, committed)
@@ -343,16 +327,16 @@ export class TurnsService implements Service, Runner {
   }
 
   async #enter(running: Running): Promise<Ending> {
-    const { claim, run, span } = running
+    const { claim, run, span, live } = running
     const { agents, budgets, stops, meter } = this.#options
     const settle = budgets.reserve(claim)
     const agent = agents.get(claim.agent_id)
     try {
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
-      const result = await span.run(() =>
-        run.start(() => agent.run(inputOf(claim, run, this.#options))),
-      )
+      live?.begin()
+      const input = inputOf(claim, run, this.#options, live)
+      const result = await span.run(() => run.start(() => agent.run(input)))
       settle(result.spent, false)
       if (stops.turn(claim, running.slots) !== 'run') throw new StoppedError()
       return { result, failure: null }

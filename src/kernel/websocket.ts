@@ -4,25 +4,15 @@
  * reading is closed and loses nothing: what was not acknowledged is served again from the start.
  */
 import { performance } from 'node:perf_hooks'
-import { RawJson, writeJson } from '../../packages/exact-json/src/index.ts'
 import { isUuid } from '../core/ids.ts'
 import { EFFECTS_PER_TURN_MAX, type SessionRef } from '../core/session.ts'
 import { type Span, type Tracer, UNTRACED } from '../core/trace/trace.ts'
 import type { Reached, Receipt, Undelivered, Wanted } from '../features/sessions/effect-rows.ts'
 import type { EventRow } from '../features/sessions/event-rows.ts'
 import type { Channel } from './channel.ts'
+import { eventFrame, messageFrame, sendMessage, type Wire } from './frames.ts'
+import { type LiveFrame, LiveView, type LiveViewer } from './live.ts'
 import { endSocketDelivery, socketDeliverySpan } from './spans.ts'
-
-/** The part of a socket that matters here; `ws` fits. */
-export interface Wire {
-  readonly bufferedAmount: number
-  readonly readyState: number
-  send(text: string, done?: (error?: Error | null) => void): void
-  close(code: number, reason: string): void
-  /** What is sent until `uncork` leaves together. */
-  cork?(): void
-  uncork?(): void
-}
 
 export interface SocketOptions {
   /** False (`ack=none`): flushed counts as delivered. */
@@ -31,6 +21,8 @@ export interface SocketOptions {
   readonly eventsAfter: number | null
   /** How far the session's turns were when it connected: what later ones say is for this socket, too. */
   readonly doneSeq: number
+  /** It was connected before, and has the messages up to this position: all later ones are for it. */
+  readonly seenUpTo?: number | null
 }
 
 interface Socket extends SocketOptions {
@@ -39,6 +31,7 @@ interface Socket extends SocketOptions {
   readonly oldUpTo: number
   sentUpTo: number
   shownUpTo: number
+  readonly live: LiveView
 }
 
 interface Room {
@@ -82,6 +75,8 @@ export interface WebSocketHooks {
   backToPending(session: SessionRef, error: string): void
   /** Somebody wants to be served. */
   wake(key: string): void
+  /** What a socket that has just come is shown of the turn that runs. */
+  live?(session: SessionRef): readonly LiveFrame[]
   /** A message was acknowledged for the first time, or flushed to who does not acknowledge. */
   arrived?(message: Arrived): void
   readonly tracer?: Tracer
@@ -106,7 +101,7 @@ const STALLED_MS = 10_000
 /** Unacknowledged ids remembered for each session; an acknowledgement of an older one costs a query. */
 const OPEN_MAX = 1000
 
-export class WebSocketChannel implements Channel {
+export class WebSocketChannel implements Channel, LiveViewer {
   readonly name = 'websocket'
   readonly #rooms = new Map<string, Room>()
   readonly #hooks: WebSocketHooks
@@ -126,10 +121,13 @@ export class WebSocketChannel implements Channel {
   join(session: SessionRef, wire: Wire, options: SocketOptions): () => void {
     const room = this.#rooms.get(session.key) ?? newRoom(session)
     this.#rooms.set(session.key, room)
-    const oldUpTo = (options.doneSeq + 1) * EFFECTS_PER_TURN_MAX - 1
+    const { doneSeq, seenUpTo: seen = null } = options
+    const oldUpTo = seen ?? (doneSeq + 1) * EFFECTS_PER_TURN_MAX - 1
     const shownUpTo = options.eventsAfter ?? 0
-    const socket: Socket = { ...options, wire, oldUpTo, sentUpTo: 0, shownUpTo }
+    const live = new LiveView()
+    const socket: Socket = { ...options, wire, oldUpTo, sentUpTo: seen ?? 0, shownUpTo, live }
     room.sockets.add(socket)
+    for (const frame of this.#hooks.live?.(session) ?? []) showLive(socket, frame)
     this.#hooks.wake(session.key)
     return () => this.#leave(room, socket)
   }
@@ -144,8 +142,13 @@ export class WebSocketChannel implements Channel {
   async acknowledge(session: SessionRef, id: string): Promise<boolean> {
     const open = this.acknowledgeOpen(session, id)
     if (open !== null) return open
-    const position = isUuid(id) ? await this.#hooks.positionOf(session, id) : null
+    const position = await this.positionOf(session, id)
     return position !== null && this.#complete(session, id, position)
+  }
+
+  /** Null when the id is no message of this session. */
+  async positionOf(session: SessionRef, id: string): Promise<number | null> {
+    return isUuid(id) ? this.#hooks.positionOf(session, id) : null
   }
 
   async #complete(session: SessionRef, id: string, position: number): Promise<boolean> {
@@ -182,7 +185,7 @@ export class WebSocketChannel implements Channel {
       let frame: string | null = null
       for (const socket of room.sockets) {
         if (!isFor(socket, row, room) || !this.#ready(socket)) continue
-        frame ??= frameOf(row)
+        frame ??= messageFrame(row)
         if (!corked.has(socket.wire)) socket.wire.cork?.()
         corked.add(socket.wire)
         this.#send(room, socket, row, frame)
@@ -198,9 +201,7 @@ export class WebSocketChannel implements Channel {
 
   show(rows: readonly (EventRow & { bucket: number })[]): void {
     for (const row of rows) {
-      const { bucket: _, ...event } = row
-      const shown = { ...event, payload: new RawJson(row.payload) }
-      const frame = writeJson({ type: 'event', event: shown })
+      const frame = eventFrame(row)
       const room = this.#rooms.get(row.session_key)
       for (const socket of room?.sockets ?? []) {
         const { eventsAfter, shownUpTo } = socket
@@ -210,6 +211,16 @@ export class WebSocketChannel implements Channel {
         socket.wire.send(frame)
       }
     }
+  }
+
+  watches(key: string): boolean {
+    return this.#rooms.has(key)
+  }
+
+  /** What is not stored: a socket that cannot take it now does without. */
+  showLive(frame: LiveFrame): void {
+    for (const socket of this.#rooms.get(frame.key)?.sockets ?? [])
+      if (this.#ready(socket)) showLive(socket, frame)
   }
 
   reached(isAsked?: Asked): Reached[] {
@@ -232,10 +243,11 @@ export class WebSocketChannel implements Channel {
   #send(room: Room, socket: Socket, row: Undelivered, frame: string): void {
     socket.sentUpTo = row.position
     if (row.position > (room.last?.position ?? NO_POSITION)) room.last = row
-    if (socket.acks) {
-      socket.wire.send(frame)
+    const { wire, acks } = socket
+    if (acks) {
+      sendMessage(wire, row.id, frame)
     } else {
-      socket.wire.send(frame, (error) => {
+      sendMessage(wire, row.id, frame, (error) => {
         if (error) return
         const { bucket, session_key: key, position } = row
         this.#hooks.record({ bucket, key, position, outcome: 'completed' }).then(
@@ -356,6 +368,11 @@ function newRoom(session: SessionRef): Room {
   }
 }
 
+function showLive(socket: Socket, frame: LiveFrame): void {
+  const doneSeq = Math.floor(doneUpTo(socket) / EFFECTS_PER_TURN_MAX)
+  for (const text of socket.live.take(frame, doneSeq)) socket.wire.send(text)
+}
+
 /** Up to where what others acknowledged is no news to it. */
 function doneUpTo(socket: Socket): number {
   return Math.max(socket.sentUpTo, socket.oldUpTo)
@@ -370,20 +387,4 @@ function seenUpTo({ doneSeq, shownUpTo, eventsAfter }: Socket): number {
 function isFor(socket: Socket, row: Undelivered, room: Room): boolean {
   if (socket.sentUpTo < room.askedFrom || doneUpTo(socket) < room.askedDone) return false
   return row.position > (row.completed ? doneUpTo(socket) : socket.sentUpTo)
-}
-
-function frameOf({
-  id,
-  payload,
-  reason,
-  origin: from,
-  event_seq,
-  created_at,
-}: Undelivered): string {
-  const { content, question } = JSON.parse(payload) as { content: string; question?: unknown }
-  const said = { id, content, question }
-  if (reason === 'answer')
-    return JSON.stringify({ type: 'message', ...said, in_reply_to: event_seq, created_at })
-  const origin: unknown = from === null ? null : JSON.parse(from)
-  return JSON.stringify({ type: 'agent_follow_up', ...said, origin, created_at })
 }

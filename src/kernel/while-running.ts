@@ -3,7 +3,7 @@ import type { ClaimedTurn } from '../features/sessions/rows.ts'
 import { spokenSince, withFollowing } from '../features/sessions/waiting-rows.ts'
 import type { Db } from '../store/db.ts'
 import { InterruptedError, type Run } from './run.ts'
-import type { Agents } from './turns.ts'
+import type { Agents } from './turns-options.ts'
 
 const isMessage = ({ type }: ClaimedTurn) => type === 'user_message'
 

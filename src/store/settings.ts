@@ -38,11 +38,18 @@ export async function readSetting(db: Db, key: string): Promise<string | null> {
 export interface Announcement {
   readonly from: string
   readonly topics: readonly (readonly [string, readonly string[] | null])[]
+  /** What sockets are shown of turns that run. */
+  readonly live?: readonly object[]
 }
 
 /** At most 8000 bytes: that is what NOTIFY takes. */
 export async function announce(db: Db, announcement: Announcement): Promise<void> {
-  await db.query('select pg_notify($1, $2)', [db.schema, JSON.stringify(announcement)])
+  await db.query(...announcing(db.schema, announcement))
+}
+
+/** The same for a connection that is no store's. */
+export function announcing(schema: string, announcement: Announcement): [string, string[]] {
+  return ['select pg_notify($1, $2)', [schema, JSON.stringify(announcement)]]
 }
 
 // Ends the leases of processes that have died. Only for a store that nobody else can have open: the embedded one, whose directory is locked.

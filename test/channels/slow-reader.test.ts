@@ -6,12 +6,14 @@ import { type Context, operation } from '../../src/api/contract.ts'
 import type { SessionRef } from '../../src/core/session.ts'
 import type { Undelivered } from '../../src/features/sessions/effect-rows.ts'
 import { openSockets, type SocketDoor } from '../../src/http/socket.ts'
-import { type SocketOptions, WebSocketChannel, type Wire } from '../../src/kernel/websocket.ts'
+import type { Wire } from '../../src/kernel/frames.ts'
+import { type SocketOptions, WebSocketChannel } from '../../src/kernel/websocket.ts'
 import type { Db } from '../../src/store/db.ts'
 import { ADMIN, context as contextOf } from '../http/door.ts'
 import { Client } from '../sessions/live.ts'
 import { until } from '../setup/until.ts'
 import { ref } from '../setup/worlds.ts'
+import { Events } from '../streaming/events.ts'
 
 const KEY = 'ann:bot:t'
 const MESSAGES = 600
@@ -81,6 +83,7 @@ beforeEach(async () => {
         wires.push(wire)
         return channel.join(session, wire, options)
       },
+      positionOf: async () => null,
       acknowledge: (session, id) => channel.acknowledge(session, id),
     },
     postMessage,
@@ -89,6 +92,10 @@ beforeEach(async () => {
     check: () => undefined,
     context,
     onError: () => undefined,
+  })
+  server.on('request', async (request, response) => {
+    const { body } = await door.stream(request, true)
+    body.pipe(response)
   })
   server.on('upgrade', (request, stream, head) => door.upgrade(request, stream, head, true))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -143,4 +150,24 @@ it('closed with 1013, the buffer bounded, and the next connection gets everythin
     return next.heard.length === MESSAGES
   })
   expect(next.heard.map((frame) => frame.id)).toEqual(rows.map((row) => row.id))
+})
+
+it('a stream of events is cut off alike, and the next one gets everything again', async () => {
+  const slow = await Events.open(url, KEY)
+  slow.pause()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await fill()
+  const [wire] = wires
+  expect(wire?.bufferedAmount).toBeGreaterThan(256 * 1024)
+  expect(wire?.bufferedAmount).toBeLessThan(1024 * 1024)
+  vi.advanceTimersByTime(10_000)
+  vi.useRealTimers()
+  await until('left', () => channel.sockets === 0)
+  slow.close()
+  const next = await Events.open(url, KEY)
+  await until('everything', () => {
+    serve()
+    return next.heard.length === MESSAGES
+  })
+  expect(next.ids).toEqual(rows.map((row) => row.id))
 })

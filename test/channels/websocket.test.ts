@@ -1,7 +1,8 @@
 /** The WebSocket channel alone, with wires that do as they are told: order, slow readers, bounds (rule 13). */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Receipt, Undelivered } from '../../src/features/sessions/effect-rows.ts'
-import { type SocketOptions, WebSocketChannel, type Wire } from '../../src/kernel/websocket.ts'
+import type { Wire } from '../../src/kernel/frames.ts'
+import { type SocketOptions, WebSocketChannel } from '../../src/kernel/websocket.ts'
 import { ref } from '../setup/worlds.ts'
 
 const KEY = 'ann:bot:t'

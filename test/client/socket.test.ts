@@ -101,6 +101,34 @@ async function connect(
 
 const last = () => FakeSocket.made.at(-1) as FakeSocket
 
+describe('what is being written', () => {
+  const delta = (text: string, turn = 1) => ({ type: 'delta', turn, text })
+
+  it('is handed on until its message comes; a retract takes it back, and so does a new connection', async () => {
+    const seen: unknown[] = []
+    const { socket } = await connect({
+      onMessage: ({ content }) => void seen.push(content),
+      onDelta: ({ turn, text }) => seen.push([turn, text]),
+      onRetract: (turn) => seen.push(`retract ${turn}`),
+      onTyping: () => seen.push('typing'),
+    })
+    await last().open()
+    await last().hear({ type: 'typing' }, delta('a'), { type: 'retract', turn: 1 }, delta('b'))
+    await last().hear(message('m1'), { type: 'retract', turn: 1 }, delta('c', 2))
+    const before = last()
+    before.close(1006)
+    await before.hear(delta('too late', 2))
+    await vi.advanceTimersByTimeAsync(1_000)
+    await last().open()
+    await last().hear(delta('c again', 2), message('m2'))
+    expect(seen).toEqual([
+      ...['typing', [1, 'a'], 'retract 1', [1, 'b'], 'm1', [2, 'c'], 'retract 2'],
+      ...[[2, 'c again'], 'm2'],
+    ])
+    socket.close()
+  })
+})
+
 describe('what is said', () => {
   it('waits while the socket is away, then goes out in order, one at a time', async () => {
     const { socket } = await connect()

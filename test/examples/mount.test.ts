@@ -9,6 +9,7 @@ import { ROOT } from '../../src/root.ts'
 import { folder, Server } from '../process/server.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { until } from '../setup/until.ts'
+import { Events } from '../streaming/events.ts'
 
 const closing: (() => unknown)[] = []
 afterEachTest(async () => {
@@ -167,6 +168,31 @@ describe('a mounted app', () => {
     await expect(
       wakeful({ database: 'memory:', basePath: 'w/', agents, env: ENV }),
     ).rejects.toThrow('basePath: got "w/"')
+  })
+
+  it('serves event streams below its path, to requests of Node and of the web, and lets go who leaves', async () => {
+    const { app, url } = await mounted({})
+    const path = '/v1/sessions/ann:echo:main/stream'
+    const events = await Events.open(url, 'ann:echo:main')
+    const given = new AbortController()
+    const asked = new Request(`http://localhost/w${path}`, { signal: given.signal })
+    const answers = [asked, new Request(`http://localhost/w${path}`)].map((each) => app.fetch(each))
+    const [aborted, cancelled] = await Promise.all(answers)
+    expect(cancelled?.headers.get('content-type')).toContain('text/event-stream')
+    const reader = cancelled?.body?.getReader()
+    await sayHi(url)
+    expect(await events.hears(1)).toMatchObject([{ content: 'You said: hi' }])
+    let text = ''
+    while (!text.includes('"You said: hi"'))
+      text += new TextDecoder().decode((await reader?.read())?.value)
+    expect(text).toMatch(/^retry: 1000\n\ndata: \{"type":"ready"/)
+    await reader?.cancel()
+    given.abort()
+    await aborted?.text().catch(() => undefined)
+    events.close()
+    const sockets = async () =>
+      /^wakeful_sockets\S* (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]
+    await until('nobody listens', async () => (await sockets()) === '0')
   })
 
   it('leaves sockets of other paths to the host', async () => {

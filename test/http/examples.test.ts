@@ -122,7 +122,8 @@ async function sessions() {
   await ask('list_sessions', '/v1/sessions')
   await ask('get_session', SESSION)
   await ask('list_events', `${SESSION}/events`)
-  await ask('list_effects', `${SESSION}/effects`)
+  const { data } = await ask('list_effects', `${SESSION}/effects`)
+  await ask('ack_messages', `${SESSION}/acks`, { ids: [data[0].id] })
   await ask('list_turns', `${SESSION}/turns`)
 }
 

@@ -67,6 +67,13 @@ const ATTEMPTS: Record<string, readonly Attempt[]> = {
       gives: 'not_found',
     },
   ],
+  ack_messages: [
+    {
+      path: session('/acks'),
+      body: { ids: ['0195f5a0-0000-7000-8000-000000000000'] },
+      gives: 'not_found',
+    },
+  ],
   list_sessions: [{ gives: 'nothing of bot' }],
   get_session: [{ path: session(''), gives: 'not_found' }],
   list_events: [{ path: session('/events'), gives: 'not_found' }],

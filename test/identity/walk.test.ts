@@ -57,6 +57,7 @@ const BODIES: Record<string, object> = {
   create_work: { task: PLANTED, agent_type: 'reporting', frequency: 'daily at 9am' },
   update_work: { task: PLANTED },
   register_agent: { id: 'elsewhere-2', url: 'https://agents.example/turn' },
+  ack_messages: { ids: [newId()] },
   update_agent: { enabled: false },
   create_telegram_link: { session_key: 'ann:bot:t' },
   create_langgraph_cron: {
@@ -181,6 +182,7 @@ const NOT_SHARED: Record<string, string> = {
 
 /** Routes whose rightful request is not made here, and why. */
 const NOT_TRIED: Record<string, string> = {
+  ack_messages: 'needs a message: see test/streaming/sse.test.ts',
   verify_challenge: 'needs a signature: see did.test.ts',
   create_telegram_link: 'needs a bot: see test/telegram',
   subscribe: 'needs a receiver that answers: see test/subscriptions',

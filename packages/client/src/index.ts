@@ -21,6 +21,8 @@ export type { AnswerOf, InputOf, OperationName } from './call.ts'
 export { WakefulError } from './error.ts'
 export type {
   AgentMessage,
+  AskedQuestion,
+  Delta,
   SessionEvent,
   SessionSocket,
   SocketHandlers,

@@ -7,6 +7,7 @@ import type { OperationName } from './call.ts'
 export const ROUTES: Readonly<Record<OperationName, string> & Record<string, string>> = {
   post_message: 'POST /v1/sessions/{session_key}/messages creates',
   post_tool_result: 'POST /v1/sessions/{session_key}/tool-results creates',
+  ack_messages: 'POST /v1/sessions/{session_key}/acks',
   list_sessions: 'GET /v1/sessions',
   get_session: 'GET /v1/sessions/{session_key}',
   list_events: 'GET /v1/sessions/{session_key}/events',

@@ -36,6 +36,20 @@ export interface AgentMessage {
   /** What an unasked message was born of. */
   readonly origin: { readonly kind: string; readonly id?: string } | null
   readonly createdAt: string
+  /** It is a question: any of the options answers it, as a message or by `answer_question`. */
+  readonly question: AskedQuestion | null
+}
+
+export interface AskedQuestion {
+  readonly id: string
+  readonly options: readonly string[]
+  readonly until?: string
+}
+
+/** Text of a message that is still being written. The message whose `inReplyTo` is the turn replaces it. */
+export interface Delta {
+  readonly turn: number
+  readonly text: string
 }
 
 export interface SocketHandlers {
@@ -43,6 +57,12 @@ export interface SocketHandlers {
   readonly onMessage: (message: AgentMessage) => void | Promise<void>
   /** Every event of the session from now on, in order and without a gap across reconnects. */
   readonly onEvent?: (event: SessionEvent) => unknown
+  /** What is being written; nothing of it is stored, and none may come. */
+  readonly onDelta?: (delta: Delta) => void
+  /** What was written as this turn is withdrawn. Also after a lost connection: it comes again from its beginning. */
+  readonly onRetract?: (turn: number) => void
+  /** The agent is at work on a message; again every five seconds. */
+  readonly onTyping?: () => void
   /** `waiting`: cut off, and about to try again. `closed`: for good. */
   readonly onState?: (state: 'open' | 'waiting' | 'closed') => void
   readonly onError?: (error: unknown) => void
@@ -109,6 +129,8 @@ export class Connection implements SessionSocket {
   #attempt = 0
   #closed = false
   #lastSeq: number | null = null
+  /** Of which text was handed on and no message yet. */
+  readonly #writing = new Set<number>()
   #reconnecting: ReturnType<typeof setTimeout> | undefined
   #heartbeat: ReturnType<typeof setTimeout> | undefined
   /** One frame after the other, also when a handler takes its time. */
@@ -256,6 +278,12 @@ export class Connection implements SessionSocket {
         return this.#refused(frame, current)
       case 'event':
         return this.#event(frame.event as SessionEvent)
+      case 'typing':
+        return current ? this.#handlers.onTyping?.() : undefined
+      case 'delta':
+        return current ? this.#delta(Number(frame.turn), String(frame.text)) : undefined
+      case 'retract':
+        return this.#retract(Number(frame.turn))
       case 'message':
       case 'agent_follow_up':
         return this.#message(frame)
@@ -264,6 +292,7 @@ export class Connection implements SessionSocket {
 
   async #resume(lastSeq: number): Promise<void> {
     this.#attempt = 0
+    for (const turn of this.#writing) this.#retract(turn)
     this.#handlers.onState?.('open')
     this.#sendNext()
     if (this.#handlers.onEvent === undefined) return
@@ -305,9 +334,19 @@ export class Connection implements SessionSocket {
     this.#lastSeq = event.seq
   }
 
+  #delta(turn: number, text: string): void {
+    this.#writing.add(turn)
+    this.#handlers.onDelta?.({ turn, text })
+  }
+
+  #retract(turn: number): void {
+    if (this.#writing.delete(turn)) this.#handlers.onRetract?.(turn)
+  }
+
   async #message(frame: Record<string, unknown>): Promise<void> {
     const id = String(frame.id)
     if (!this.#seen.has(id)) {
+      if (typeof frame.in_reply_to === 'number') this.#writing.delete(frame.in_reply_to)
       await this.#handlers.onMessage({
         id,
         content: String(frame.content),
@@ -315,6 +354,7 @@ export class Connection implements SessionSocket {
         inReplyTo: typeof frame.in_reply_to === 'number' ? frame.in_reply_to : null,
         origin: (frame.origin ?? null) as AgentMessage['origin'],
         createdAt: String(frame.created_at),
+        question: (frame.question ?? null) as AskedQuestion | null,
       })
       this.#remember(id)
     }

@@ -144,6 +144,20 @@ export async function positionOf(db: Db, session: SessionRef, id: string): Promi
   return row?.position ?? null
 }
 
+/** Which of these ids are messages of this session. */
+export async function messagesAmong(
+  db: Db,
+  session: SessionRef,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  const found = await db.query<{ id: string }>(
+    `select id from wakeful.effects
+     where bucket = $1 and session_key = $2 and id = any($3::uuid[]) and type = 'send_message'`,
+    [session.bucket, session.key, ids],
+  )
+  return new Set(found.map(({ id }) => id))
+}
+
 /** A message that was sent in vain. */
 export type Unheard = Omit<Undelivered, 'payload' | 'completed'> & {
   readonly channel: string

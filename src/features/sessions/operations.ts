@@ -21,6 +21,7 @@ import { both } from '../../store/db.ts'
 import { rememberZone } from '../people/rows.ts'
 import { timerView, timerViewSchema } from '../timers/operations.ts'
 import { listTimers, type TimerRow } from '../timers/rows.ts'
+import { messagesAmong } from './effect-rows.ts'
 import type { Appended, NewEvent } from './event-rows.ts'
 import { GATE_REASONS, gateOf } from './gate-operations.ts'
 import { eventSchema, eventView, sessionLists } from './list-operations.ts'
@@ -153,6 +154,43 @@ const postToolResult = operation({
   },
 })
 
+const ACKS_MAX = 1_000
+
+const ackMessages = operation({
+  name: 'ack_messages',
+  method: 'POST',
+  path: '/v1/sessions/{session_key}/acks',
+  tag: 'Sessions',
+  summary: 'Acknowledge messages that a stream has shown',
+  description:
+    'As an ack over the socket: the messages count as delivered, and no later connection gets them. Acknowledging one again does no harm; if an id is not a message of this session, none is acknowledged.',
+  params: sessionParams,
+  body: z.object({ ids: z.array(z.uuid()).min(1).max(ACKS_MAX) }),
+  owner: 'path',
+  audit: 'none',
+  roles: ['admin', 'service', 'agent', 'user'],
+  output: z.object({ acknowledged: z.int() }),
+  async run(ctx, { params, body }) {
+    const session = sessionOf(ctx.actor, params.session_key)
+    const ids = [...new Set(body.ids)]
+    const known = await messagesAmong(ctx.db, session, ids)
+    const unknown = ids.filter((id) => !known.has(id))
+    if (unknown.length > 0)
+      throw new Refusal(
+        'not_found',
+        unknown.map((id) => `no message ${id} in this session`),
+      )
+    const answer = { body: { acknowledged: ids.length } }
+    const { sockets } = ctx.kernel.app
+    // After this transaction: receipts are written in groups, over a connection of their own.
+    const later = async () => {
+      await Promise.all(ids.map((id) => sockets.acknowledge(session, id)))
+      return answer
+    }
+    return { ...answer, later }
+  },
+})
+
 const gateSchema = z
   .object({
     allowed: z.boolean(),
@@ -267,4 +305,11 @@ const listSessionsOp = operation({
   },
 })
 
-export const sessions = [postMessage, postToolResult, listSessionsOp, getSessionOp, ...sessionLists]
+export const sessions = [
+  postMessage,
+  postToolResult,
+  ackMessages,
+  listSessionsOp,
+  getSessionOp,
+  ...sessionLists,
+]
