@@ -1,4 +1,4 @@
-/** Ruling 46: watching a session shows what its sockets are sent, and acknowledges nothing. */
+/** Watching a session shows what its sockets are sent, and changes nothing. */
 import { expect, it } from 'vitest'
 import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'
