@@ -94,7 +94,7 @@ export function serve(app: App, loopback?: boolean): Served {
     context: (actor) =>
       app.context(actor, { requestId: newId(), signal: new AbortController().signal }),
     stores: app.stores.all.map(({ db }) => db),
-    hints: app.kernels.all.map(({ hints }) => hints),
+    onHint: (listener) => onHints(app, listener),
     onError: (error) => app.meter.trouble('changes', error),
   })
   const both: SocketDoor = {
@@ -110,6 +110,18 @@ export function serve(app: App, loopback?: boolean): Served {
     },
   }
   return { server, sockets: both, close: closing(server) }
+}
+
+const CHANGING = ['clock', 'turns', 'outbox', 'stops'] as const
+
+/** Until what it answers is called. */
+function onHints({ kernels }: App, listener: () => void): () => void {
+  const leave = kernels.all.flatMap(({ hints }) =>
+    CHANGING.map((topic) => hints.on(topic, () => listener())),
+  )
+  return () => {
+    for (const each of leave) each()
+  }
 }
 
 /** Null if no channel or package of that name takes calls. */

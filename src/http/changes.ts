@@ -11,7 +11,6 @@ import type { Actor, Context } from '../api/contract.ts'
 import { contextOf } from '../api/shards.ts'
 import { Refusal } from '../core/errors.ts'
 import { changesOf, writesSoFar } from '../features/ledger/change-rows.ts'
-import type { LocalHints } from '../kernel/hints.ts'
 import type { Db } from '../store/db.ts'
 import { type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
 import { refuseRest } from './methods.ts'
@@ -26,7 +25,6 @@ const APART_MS = 500
 const LOOK_MS = 750
 const HEARTBEAT_MS = 15_000
 const STREAMS_MAX = 1_000
-const HINTS = ['clock', 'turns', 'outbox', 'stops'] as const
 
 export interface ChangesOptions {
   readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Standing>
@@ -34,7 +32,8 @@ export interface ChangesOptions {
   readonly visitors: Omit<VisitorsOptions, 'onError'>
   readonly context: (actor: Actor) => Context
   readonly stores: readonly Db[]
-  readonly hints: readonly LocalHints[]
+  /** Calls it when something may have changed, until what it answers is called. */
+  readonly onHint: (listener: () => void) => () => void
   readonly onError: (error: unknown) => void
 }
 
@@ -74,7 +73,7 @@ export class ChangeStreams {
   readonly #options: ChangesOptions
   readonly #visitors: Visitors
   readonly #open = new Set<Listener>()
-  readonly #leave: (() => void)[] = []
+  #leave: (() => void) | null = null
   #writes = ''
   #timer: NodeJS.Timeout | null = null
   #dueMs = Number.POSITIVE_INFINITY
@@ -120,8 +119,7 @@ export class ChangeStreams {
   }
 
   #begin(): void {
-    for (const hints of this.#options.hints)
-      for (const topic of HINTS) this.#leave.push(hints.on(topic, () => this.#plan(0)))
+    this.#leave = this.#options.onHint(() => this.#plan(0))
     this.#heartbeat = setInterval(() => {
       for (const listener of this.#open) listener.write(':\n\n')
     }, HEARTBEAT_MS).unref()
@@ -129,7 +127,8 @@ export class ChangeStreams {
   }
 
   #rest(): void {
-    for (const leave of this.#leave.splice(0)) leave()
+    this.#leave?.()
+    this.#leave = null
     if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
