@@ -2,11 +2,8 @@
  * `GET /v1/changes`: one stream of Server-Sent Events says that something has changed, so that a console need not poll. It says what kind
  * of thing may have changed, never more: whoever listens reads it again with their own rights.
  */
-import { EventEmitter } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { PassThrough } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { WebSocket } from 'ws'
 import type { Actor, Context } from '../api/contract.ts'
 import { contextOf } from '../api/shards.ts'
 import { Refusal } from '../core/errors.ts'
@@ -14,6 +11,7 @@ import { changesOf, writesSoFar } from '../features/ledger/change-rows.ts'
 import type { Db } from '../store/db.ts'
 import { type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
 import { refuseRest } from './methods.ts'
+import { EVENT_STREAM_HEADERS, EventStream, type OpenedStream } from './stream.ts'
 
 const PATH = '/v1/changes'
 export const CHANGE_TOPICS = [
@@ -23,8 +21,8 @@ export const CHANGE_TOPICS = [
 const APART_MS = 500
 /** What no hint tells of, such as what another process has written, is seen by then. */
 const LOOK_MS = 750
-const HEARTBEAT_MS = 15_000
 const STREAMS_MAX = 1_000
+const GOING_AWAY = 1001
 
 export interface ChangesOptions {
   readonly authenticate: (request: IncomingMessage, query: URLSearchParams) => Promise<Standing>
@@ -37,9 +35,7 @@ export interface ChangesOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A client, where the watch over credentials expects a socket. */
-class Listener extends EventEmitter {
-  readonly body = new PassThrough()
+class Listener extends EventStream {
   readonly ctx: Context
   /** Of one person: what was theirs at the last look. */
   seen: string | null = null
@@ -47,25 +43,11 @@ class Listener extends EventEmitter {
   constructor(ctx: Context) {
     super()
     this.ctx = ctx
-    this.body.once('close', () => this.emit('close'))
-    this.body.on('error', () => undefined)
   }
 
+  /** Who does not read gets no more of it: the next one says the same. */
   tell(topics: readonly string[]): void {
-    this.write(`data: ${JSON.stringify({ topics })}\n\n`)
-  }
-
-  write(text: string): void {
-    // Who does not read gets no more of it: the next one says the same.
-    if (this.body.writable && !this.body.writableNeedDrain) this.body.write(text)
-  }
-
-  close(): void {
-    this.body.end()
-  }
-
-  terminate(): void {
-    this.body.destroy()
+    if (!this.body.writableNeedDrain) this.send(JSON.stringify({ topics }))
   }
 }
 
@@ -79,14 +61,13 @@ export class ChangeStreams {
   #dueMs = Number.POSITIVE_INFINITY
   #toldMs = Number.NEGATIVE_INFINITY
   #looking = false
-  #heartbeat: NodeJS.Timeout | null = null
 
   constructor(options: ChangesOptions) {
     this.#options = options
     this.#visitors = new Visitors({ ...options.visitors, onError: options.onError })
   }
 
-  async open(request: IncomingMessage, local: boolean): Promise<PassThrough> {
+  async open(request: IncomingMessage, local: boolean): Promise<OpenedStream> {
     const { check, authenticate, context } = this.#options
     check(request, local)
     const query = new URL(request.url ?? '', 'http://local').searchParams
@@ -97,15 +78,17 @@ export class ChangeStreams {
       throw new Refusal('rate_limited', 'there are too many streams of changes')
     const listener = new Listener(context(standing.actor))
     this.#open.add(listener)
-    this.#visitors.add(listener as unknown as WebSocket, standing)
+    this.#visitors.add(listener, standing)
     listener.on('close', () => {
       this.#open.delete(listener)
       if (this.#open.size === 0) this.#rest()
     })
+    // Before the first word: what changes after that is told.
+    listener.seen = await seenBy(listener.ctx)
     // Whatever was missed before.
     listener.tell(CHANGE_TOPICS)
     if (this.#open.size === 1) this.#begin()
-    return listener.body
+    return { body: listener.body, origin: request.headers.origin ?? null }
   }
 
   dismiss(keyIds: readonly string[] | null): void {
@@ -115,21 +98,17 @@ export class ChangeStreams {
   close(): void {
     this.#visitors.close()
     this.#rest()
-    for (const listener of this.#open) listener.close()
+    for (const listener of this.#open) listener.close(GOING_AWAY)
   }
 
   #begin(): void {
     this.#leave = this.#options.onHint(() => this.#plan(0))
-    this.#heartbeat = setInterval(() => {
-      for (const listener of this.#open) listener.write(':\n\n')
-    }, HEARTBEAT_MS).unref()
     this.#plan(0)
   }
 
   #rest(): void {
     this.#leave?.()
     this.#leave = null
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     this.#dueMs = Number.POSITIVE_INFINITY
@@ -167,32 +146,28 @@ export class ChangeStreams {
 
   /** Who stands for one person hears nothing of what others do. */
   async #tell(listener: Listener): Promise<void> {
-    const { userId } = listener.ctx.actor
-    if (userId === null) return listener.tell(CHANGE_TOPICS)
-    const { db } = contextOf(listener.ctx, userId)
-    const seen = await changesOf(db, userId)
-    const first = listener.seen === null
-    const changed = seen !== listener.seen
+    const seen = await seenBy(listener.ctx)
+    if (seen !== null && seen === listener.seen) return
     listener.seen = seen
-    if (changed && !first) listener.tell(CHANGE_TOPICS)
+    listener.tell(CHANGE_TOPICS)
   }
 }
 
-export type ChangesDoor = (request: IncomingMessage) => Promise<PassThrough>
+/** Of one person; null for who sees everybody. */
+async function seenBy(ctx: Context): Promise<string | null> {
+  const { userId } = ctx.actor
+  return userId === null ? null : changesOf(contextOf(ctx, userId).db, userId)
+}
+
+export type ChangesDoor = (request: IncomingMessage) => Promise<OpenedStream>
 
 export function addChangesRoute(app: FastifyInstance, open: ChangesDoor): void {
   app.get(PATH, {
     exposeHeadRoute: false,
     handler: async (request, reply) => {
-      const body = await open(request.raw)
-      return reply
-        .headers({
-          'content-type': 'text/event-stream; charset=utf-8',
-          'cache-control': 'no-cache, no-transform',
-          // A proxy that gathers answers would keep everything back.
-          'x-accel-buffering': 'no',
-        })
-        .send(body)
+      const { body, origin } = await open(request.raw)
+      if (origin !== null) reply.headers({ 'access-control-allow-origin': origin, vary: 'origin' })
+      return reply.headers(EVENT_STREAM_HEADERS).send(body)
     },
   })
   refuseRest(app, PATH, new Set(['GET']))
