@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { wallClock } from '../clock.ts'
 import { newId } from '../core/ids.ts'
 import { claimKey, completeKey, keptAnswer } from '../features/identity/idempotency-rows.ts'
+import { ChangeStreams } from '../http/changes.ts'
 import { closing } from '../http/closing.ts'
 import { createServer } from '../http/server.ts'
 import { isLocal, openSockets, type SocketDoor } from '../http/socket.ts'
@@ -65,6 +66,7 @@ export function serve(app: App, loopback?: boolean): Served {
       return app.packs.hooks?.(name, asked(app, request)) ?? null
     },
     stream: (request) => sockets.stream(request, loopback ?? isLocal(server.server)),
+    changes: (request) => changes.open(request, loopback ?? isLocal(server.server)),
     tracer,
     onAnswer: (operation, status, ms) => metering.answered(operation, status, ms),
     files: app.runtime.files,
@@ -87,7 +89,39 @@ export function serve(app: App, loopback?: boolean): Served {
     onError: (error) => app.meter.trouble('socket', error),
     tracer,
   })
-  return { server, sockets, close: closing(server) }
+  const changes = new ChangeStreams({
+    ...identity.sockets,
+    context: (actor) =>
+      app.context(actor, { requestId: newId(), signal: new AbortController().signal }),
+    stores: app.stores.all.map(({ db }) => db),
+    onHint: (listener) => onHints(app, listener),
+    onError: (error) => app.meter.trouble('changes', error),
+  })
+  const both: SocketDoor = {
+    upgrade: sockets.upgrade,
+    stream: sockets.stream,
+    dismiss(keyIds) {
+      sockets.dismiss(keyIds)
+      changes.dismiss(keyIds)
+    },
+    close() {
+      sockets.close()
+      changes.close()
+    },
+  }
+  return { server, sockets: both, close: closing(server) }
+}
+
+const CHANGING = ['clock', 'turns', 'outbox', 'stops'] as const
+
+/** Until what it answers is called. */
+function onHints({ kernels }: App, listener: () => void): () => void {
+  const leave = kernels.all.flatMap(({ hints }) =>
+    CHANGING.map((topic) => hints.on(topic, () => listener())),
+  )
+  return () => {
+    for (const each of leave) each()
+  }
 }
 
 /** Null if no channel or package of that name takes calls. */

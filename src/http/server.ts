@@ -23,6 +23,7 @@ import { isLoopback, plainAddress, type Trusts } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Span, Tracer } from '../core/trace/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
+import { addChangesRoute, type ChangesDoor } from './changes.ts'
 import { addChannelRoute, type ChannelDoor, HOOK_PATH } from './channels.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
@@ -101,6 +102,8 @@ export interface ServerOptions extends MetaOptions {
   readonly tracer?: Tracer
   /** Told of each answer of an operation. */
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
+  /** Opens a stream of changes; there is no such address without it. */
+  readonly changes?: ChangesDoor
   /** Where files of runs are kept. */
   readonly files?: FileKeeper
   /** Opens the stream of a session; there is no such address without it. */
@@ -154,6 +157,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
   addMetaRoutes(app, options, admitLater)
   if (options.stream !== undefined) addStreamRoute(app, options.stream)
+  if (options.changes !== undefined) addChangesRoute(app, options.changes)
   if (files !== undefined) addFileRoute(app, { files, authenticate: admitLater, context })
   const limitStrangers = (address: string) => options.limitStrangers?.(address) ?? null
   if (options.channels !== undefined)

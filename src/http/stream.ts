@@ -15,6 +15,13 @@ const TOO_SLOW = 1013
 const OPEN = 1
 const CLOSED = 3
 
+export const EVENT_STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  // A proxy that gathers answers would keep everything back.
+  'x-accel-buffering': 'no',
+}
+
 /** The stream of one client, where the channel and the watch over credentials expect a socket. */
 export class EventStream extends EventEmitter implements Visitor {
   readonly body = new PassThrough()
@@ -77,14 +84,7 @@ export function addStreamRoute(app: FastifyInstance, open: StreamDoor): void {
     handler: async (request, reply) => {
       const { body, origin } = await open(request.raw)
       if (origin !== null) reply.headers({ 'access-control-allow-origin': origin, vary: 'origin' })
-      return reply
-        .headers({
-          'content-type': 'text/event-stream; charset=utf-8',
-          'cache-control': 'no-cache, no-transform',
-          // A proxy that gathers answers would keep everything back.
-          'x-accel-buffering': 'no',
-        })
-        .send(body)
+      return reply.headers(EVENT_STREAM_HEADERS).send(body)
     },
   })
   refuseRest(app, url, new Set(['GET']))

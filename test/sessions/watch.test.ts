@@ -1,4 +1,4 @@
-/** Watching a session shows what its sockets are sent, and changes nothing. */
+/** Reading never changes what it shows: watching a session shows what its sockets are sent, and acknowledges nothing. */
 import { expect, it } from 'vitest'
 import type { Loose } from '../setup/http.ts'
 import { eachStore } from '../setup/stores.ts'

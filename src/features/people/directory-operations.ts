@@ -114,7 +114,7 @@ async function own({ db }: Context, userId: string, q: string | null): Promise<A
 
 async function read(db: Db, asked: Asked): Promise<Read> {
   const { q, order, after, limit } = asked
-  if (order === 'name') return byName(db, asked, () => true)
+  if (order === 'name') return byName(db, asked, limit, () => true)
   if (q !== null) return matches(db, asked)
   const timed = order === 'next' ? byNext : bySeen
   const { people: first, end } =
@@ -123,6 +123,7 @@ async function read(db: Db, asked: Asked): Promise<Read> {
   const rest = await byName(
     db,
     { ...asked, after: after?.[0] === '' ? after : null, limit: limit - first.length },
+    STEP,
     (one) => (order === 'next' ? one.next_at : one.last_seen_at) === null,
   )
   return { people: [...first, ...rest.people], end: rest.end }
@@ -132,12 +133,12 @@ async function read(db: Db, asked: Asked): Promise<Read> {
 async function byName(
   db: Db,
   { q, after, limit }: Asked,
+  size: number,
   wanted: (person: Person) => boolean,
 ): Promise<Read> {
   const people: At[] = []
   let last = after?.[1] ?? ''
   for (let step = 0; step < STEPS_MAX; step++) {
-    const size = Math.max(limit, STEP)
     const found = await peopleByName(db, { after: last, q, limit: size })
     const facts = await personFacts(db, ids(found))
     for (const { user_id } of found) {
@@ -175,20 +176,26 @@ async function byNext(db: Db, { after, limit }: Asked): Promise<Read> {
     const soonest = new Map<string, string>()
     for (const { user_id, place } of sure.sort((a, b) => compare(a.place, b.place)))
       if (!soonest.has(user_id)) soonest.set(user_id, place)
-    const seen = [...soonest].filter(([id, at]) => isBehind([at, id])).slice(0, size)
-    const facts = await personFacts(
-      db,
-      seen.map(([id]) => id),
-    )
-    const people = seen.flatMap(([id, at]): At[] => {
-      const one = facts.get(id)
-      // Somebody whose soonest lies before this page has been on an earlier one.
-      return one?.next_text === at ? [{ ...one, at: [at, id] }] : []
-    })
+    const seen = [...soonest].filter(([id, at]) => isBehind([at, id]))
+    const people: At[] = []
+    for (let from = 0; from < seen.length && people.length < limit; from += limit)
+      people.push(...(await atTheirSoonest(db, seen.slice(from, from + limit))))
     const ordered = people.sort((a, b) => inOrder('next')(a.at, b.at)).slice(0, limit)
     if (ordered.length >= limit || floor === undefined) return { people: ordered, end: null }
     if (size >= WINDOW_MAX) return { people: ordered, end: [floor, ''] }
   }
+}
+
+/** Somebody whose soonest lies before has been on an earlier page. */
+async function atTheirSoonest(db: Db, seen: readonly (readonly [string, string])[]): Promise<At[]> {
+  const facts = await personFacts(
+    db,
+    seen.map(([id]) => id),
+  )
+  return seen.flatMap(([id, at]): At[] => {
+    const one = facts.get(id)
+    return one?.next_text === at ? [{ ...one, at: [at, id] }] : []
+  })
 }
 
 /** A search, ordered as a whole. */
