@@ -7,28 +7,27 @@
  * resumes it, and `interrupt()` returns that event, in the shape of the channel `event`. Of several open
  * interrupts the first is asked and answered first, then the next.
  */
-import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { AIMessage, AIMessageChunk, type BaseMessage, HumanMessage } from '@langchain/core/messages'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { Annotation, Command, INTERRUPT, type Interrupt } from '@langchain/langgraph'
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import {
   type Agent,
   type AgentLimits,
+  type LiveText,
   limitsOf,
   type TurnEvent,
   type TurnInput,
   type TurnResult,
 } from '../../../src/agents/agent.ts'
-import * as commands from '../../../src/agents/commands.ts'
 import { Turn } from '../../../src/agents/function.ts'
-import type { QuestionRequest } from '../../../src/agents/messages.ts'
 import { digestDefault } from '../../../src/agents/reads.ts'
 import { TerminalError } from '../../../src/core/errors.ts'
 import type { EventType } from '../../../src/core/session.ts'
-import type { ScheduleSpec } from '../../../src/features/schedules/spec.ts'
 import { type FrameworkOptions, passes } from '../../tools/src/framework-agent.ts'
 import { promptOf, wordsOf } from '../../tools/src/prompt.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
+import { ask, type GraphEffect, shown, strictly } from './effects.ts'
 import { GraphSaver } from './saver.ts'
 import { TURN } from './tools.ts'
 
@@ -51,30 +50,6 @@ export interface GraphEvent {
   /** Set when the turn runs again before anything is written: what was wrong with the first answer. */
   readonly remark?: string
 }
-
-/** What a graph returns in channel `effects`. */
-export type GraphEffect =
-  | { readonly type: 'send_message'; readonly payload: { readonly content: string } }
-  | {
-      readonly type: 'schedule_timer'
-      readonly payload: {
-        readonly timer_id: string
-        /** An instant; or `delay_seconds`. */
-        readonly fire_at?: string
-        readonly delay_seconds?: number
-        /** Comes back in the timer's event. */
-        readonly payload?: unknown
-      }
-    }
-  /** As `turn.schedule` and `turn.cancel`: set or removed with the turn. */
-  | { readonly type: 'schedule'; readonly payload: ScheduleSpec & { readonly name: string } }
-  | { readonly type: 'cancel'; readonly payload: { readonly name: string } }
-  /** In a turn that no user message began: nothing is sent, and the reason is recorded. */
-  | { readonly type: 'stay_silent'; readonly payload?: { readonly reason?: string } }
-  /** A question to the person; its answer comes as `question` in the payload of an event. */
-  | { readonly type: 'ask'; readonly payload: QuestionRequest & { readonly content: string } }
-
-const EFFECT_TYPES = ['send_message', 'stay_silent', 'schedule', 'cancel', 'ask', 'schedule_timer']
 
 /** For the graph's state: nodes append to it; each turn starts with an empty list. */
 export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
@@ -100,15 +75,18 @@ export interface LangGraphOptions extends AgentLimits {
   readonly before?: FrameworkOptions['before']
 }
 
+type RunConfig = RunnableConfig & { durability: 'exit'; context?: unknown }
+
 /** What we use of a compiled graph, with the types its generics hide. */
 interface Graph {
   readonly channels: Readonly<Record<string, unknown>>
   checkpointer: unknown
   withConfig(config: RunnableConfig): Graph
-  invoke(
+  invoke(input: unknown, config: RunConfig): Promise<unknown>
+  stream(
     input: unknown,
-    config: RunnableConfig & { durability: 'exit'; context?: unknown },
-  ): Promise<unknown>
+    config: RunConfig & { streamMode: 'messages' },
+  ): Promise<AsyncIterable<[BaseMessage, unknown]>>
   getState(
     config: RunnableConfig,
   ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
@@ -175,19 +153,43 @@ async function runTurn(
   graph.checkpointer = saver
   const before = await look(graph, saver, key, input.checkpointId)
   const cron = cronRunOf(input.event)
-  await graph.invoke(inputOf(graph, input, before, cron, await promptOf(input)), {
+  const config: RunConfig = {
     ...cron.config,
     configurable: { ...cron.config.configurable, thread_id: key, [TURN]: turn },
     durability: 'exit',
     signal: input.signal,
-  })
+  }
+  const live = MESSAGES in graph.channels && !(EFFECTS in graph.channels) ? Turn.live(turn) : null
+  await runGraph(graph, inputOf(graph, input, before, cron, await promptOf(input)), config, live)
   const { bytes, ...rows } = saver.take()
   if (bytes > SAVED_MAX_BYTES)
     throw new TerminalError(
       `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
     )
   const after = await look(graph, saver, key, rows.checkpointId)
+  live?.settle(newReply(messagesOf(before), messagesOf(after)) ?? '')
   return spending({ ...rows, wishes: wishesOf(turn, input, before, after) }, before, after)
+}
+
+/**
+ * Where somebody looks, the text of models is shown as they write it; those tagged `nostream` are left out, as in LangGraph itself. The
+ * answer is the last message, so a new one withdraws what was written.
+ */
+async function runGraph(
+  graph: Graph,
+  input: unknown,
+  config: RunConfig,
+  live: LiveText | null,
+): Promise<void> {
+  if (live === null) return void (await graph.invoke(input, config))
+  live.retract()
+  let id: string | undefined
+  for await (const [message] of await graph.stream(input, { ...config, streamMode: 'messages' })) {
+    if (!AIMessage.isInstance(message) && !AIMessageChunk.isInstance(message)) continue
+    if (message.id !== id) live.retract()
+    id = message.id
+    live.write(message.text)
+  }
 }
 
 /** Includes the usage that models report on new messages. */
@@ -337,65 +339,6 @@ function recordText(turn: Turn, text: string): void {
   const hasChosen = asked.some(({ type }) => type === 'send_message' || type === 'silence')
   if (!asked.some((wish) => wish.type === 'send_message' && wish.content === text))
     Turn.record(turn, hasChosen ? 'not_delivered' : 'undecided', text)
-}
-
-function ask(turn: Turn, effect: unknown): void {
-  const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
-  const wanted = (payload ?? {}) as Record<string, unknown>
-  if (type === 'send_message') {
-    turn.say(wanted.content as string)
-    return
-  }
-  if (type === 'stay_silent') {
-    turn.silent(wanted.reason as string | undefined)
-    return
-  }
-  if (type === 'schedule') {
-    const { name, ...spec } = wanted
-    turn.schedule(name as string, given(spec))
-    return
-  }
-  if (type === 'cancel') {
-    turn.cancel(wanted.name as string)
-    return
-  }
-  if (type === 'ask') {
-    const { content, ...request } = wanted
-    turn.ask(content as string, given(request))
-    return
-  }
-  if (type !== 'schedule_timer') throw new TypeError(`type takes ${EFFECT_TYPES.join(', ')}`)
-  const { timer_id: timerId, payload: own } = wanted
-  // Null is absent: models fill in every field of a tool.
-  const at = wanted.fire_at ?? undefined
-  const inSeconds = wanted.delay_seconds ?? undefined
-  if ((at === undefined) === (inSeconds === undefined))
-    throw new TypeError('payload takes exactly one of fire_at and delay_seconds')
-  commands.followUp(turn, timerId as string, {
-    ...(at === undefined ? { inSeconds: inSeconds as number } : { at: at as string }),
-    ...(own === undefined ? {} : { payload: own }),
-  })
-}
-
-/** Null is absent: models fill in every field of a tool. */
-function given<T extends object>(wanted: object): T {
-  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== null)) as T
-}
-
-/** Not retried: the same graph would return the same effect. */
-function strictly(effect: unknown, work: () => void): void {
-  try {
-    work()
-  } catch (error) {
-    throw new TerminalError(
-      `effect ${shown((effect as { type?: unknown } | null)?.type ?? effect)}: ${(error as Error).message}`,
-    )
-  }
-}
-
-const SHOWN_MAX = 200
-function shown(value: unknown): string {
-  return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_MAX)
 }
 
 /** An interrupt's value is shown to the person: a text, or an object with one in `content`. */

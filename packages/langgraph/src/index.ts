@@ -4,11 +4,11 @@ export {
   type CompiledGraph,
   effectsChannel,
   type GraphBuilder,
-  type GraphEffect,
   type GraphEvent,
   type LangGraphOptions,
   langGraphAgent,
 } from './agent.ts'
+export type { GraphEffect } from './effects.ts'
 export {
   graphSaver,
   METADATA_VERSION,
