@@ -8,7 +8,7 @@ import { claudeAgent } from 'wakeful/claude-agent-sdk'
 const TURNS_MAX = 10
 
 async function* query({ prompt, options }) {
-  const { abortController, mcpServers } = options
+  const { abortController, mcpServers, includePartialMessages } = options
   const request = await connect(mcpServers.wakeful.instance)
   const { tools } = await request('tools/list', {})
   const messages = [{ role: 'user', content: prompt }]
@@ -22,6 +22,7 @@ async function* query({ prompt, options }) {
     usage.input_tokens += answer.usage.prompt_tokens
     usage.output_tokens += answer.usage.completion_tokens
     const [{ message }] = answer.choices
+    if (includePartialMessages) yield* events(message.content ?? '')
     yield { type: 'assistant' }
     if (!message.tool_calls?.length) {
       const result = { result: message.content ?? '', usage, num_turns: turns }
@@ -35,6 +36,19 @@ async function* query({ prompt, options }) {
     }
   }
   yield { type: 'result', subtype: 'error_max_turns', is_error: true, errors: ['too many turns'] }
+}
+
+/** As the model's own stream has them; what a subagent writes has a parent. */
+function* events(text) {
+  const event = (of, parent_tool_use_id = null) => ({
+    type: 'stream_event',
+    event: of,
+    parent_tool_use_id,
+  })
+  yield event({ type: 'message_start' })
+  yield event({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'no' } }, 'sub')
+  for (const each of text.match(/.{1,4}/gsu) ?? [])
+    yield event({ type: 'content_block_delta', delta: { type: 'text_delta', text: each } })
 }
 
 /** A number is the status of a refusal. */

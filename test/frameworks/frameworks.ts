@@ -1,5 +1,6 @@
 /** The examples of other frameworks, and a model that says what it is told to. */
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Agent } from '../../src/index.ts'
@@ -21,23 +22,45 @@ export async function exampleOf(name: string): Promise<[string, Agent]> {
   return [name, Object.values(made.default.agents)[0] as Agent]
 }
 
-const answering = (message: object, finish_reason: string): Say =>
-  json(200, {
-    id: 'answer',
-    object: 'chat.completion',
-    created: 1,
-    model: 'fake-1',
-    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }],
-    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-  })
+interface Answer {
+  readonly content: string | null
+  readonly tool_calls?: readonly object[]
+}
+
+const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+const ANSWER = { id: 'answer', created: 1, model: 'fake-1' }
+
+/** Streamed where that is asked for, a few characters at a time. */
+const answering =
+  (message: Answer, finish_reason: string): Say =>
+  (response, asked) => {
+    if (asked.body.stream) return stream(response, message, finish_reason)
+    const choices = [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }]
+    json(200, { ...ANSWER, object: 'chat.completion', choices, usage })(response, asked)
+  }
+
+function stream(response: ServerResponse, { content, tool_calls = [] }: Answer, end: string): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const send = (delta: object, finish_reason: string | null = null) => {
+    const choices = [{ index: 0, delta, finish_reason }]
+    const chunk = { ...ANSWER, object: 'chat.completion.chunk', choices, usage }
+    response.write(`data: ${JSON.stringify(chunk)}\n\n`)
+  }
+  send({ role: 'assistant' })
+  for (const text of content?.match(/.{1,4}/gsu) ?? []) send({ content: text })
+  for (const [index, call] of tool_calls.entries()) send({ tool_calls: [{ index, ...call }] })
+  send({}, end)
+  response.end('data: [DONE]\n\n')
+}
 
 export const saying = (content: string): Say => answering({ content }, 'stop')
 
 let calls = 0
-export const using = (name: string, args: object): Say => {
+/** `content`: what it says beside. */
+export const using = (name: string, args: object, content: string | null = null): Say => {
   const id = `call-${++calls}`
   const call = { id, type: 'function', function: { name, arguments: JSON.stringify(args) } }
-  return answering({ content: null, tool_calls: [call] }, 'tool_calls')
+  return answering({ content, tool_calls: [call] }, 'tool_calls')
 }
 
 /** The example as a process finds it: Mastra's with what stands in for the package. */

@@ -7,13 +7,28 @@ import {
   type Ran,
   type Runs,
 } from '../../tools/src/framework-agent.ts'
+import { streaming, type Writing } from '../../tools/src/streaming.ts'
+
+interface AiSdkCall {
+  readonly messages: never[]
+  readonly abortSignal: AbortSignal
+}
 
 /** What we use of an agent of the AI SDK. */
 export interface AiSdkAgent {
-  generate(options: {
-    readonly messages: never[]
-    readonly abortSignal: AbortSignal
-  }): PromiseLike<AiSdkResult>
+  generate(options: AiSdkCall): PromiseLike<AiSdkResult>
+  /** Without it the person sees the answer when it is whole. */
+  stream?(options: AiSdkCall): PromiseLike<AiSdkStream>
+}
+
+/** What we use of its stream. */
+export interface AiSdkStream {
+  readonly fullStream: AsyncIterable<{ readonly type: string }>
+  readonly text: PromiseLike<AiSdkResult['text']>
+  readonly content: PromiseLike<AiSdkResult['content']>
+  readonly response: PromiseLike<AiSdkResult['response']>
+  readonly totalUsage: PromiseLike<AiSdkResult['totalUsage']>
+  readonly steps?: PromiseLike<AiSdkResult['steps']> | undefined
 }
 
 export interface AiSdkResult {
@@ -44,21 +59,56 @@ export function generating(
 }
 
 function runsOf(agent: AiSdkAgent, abortSignal: AbortSignal): Runs {
-  const run = async (messages: readonly unknown[]): Promise<Ran> => {
-    const result = await agent.generate({ messages: messages as never[], abortSignal })
+  const run: Runs['run'] = async (messages, live) => {
+    const call: AiSdkCall = { messages: messages as never[], abortSignal }
+    const result = await streaming(
+      agent.stream === undefined ? null : live,
+      (writing) => streamed(agent, call, writing),
+      async () => agent.generate(call),
+    )
     return ranOf(messages, result)
   }
   return {
     run,
-    resume: (messages, pending, approved) => {
+    resume: (messages, pending, approved, live) => {
       const ids = Array.isArray(pending) ? pending : []
       const answers = ids.map((approvalId) => ({
         ...{ type: 'tool-approval-response', approvalId, approved },
         ...(approved ? {} : { reason: 'the user did not approve' }),
       }))
-      return run([...messages, { role: 'tool', content: answers }])
+      return run([...messages, { role: 'tool', content: answers }], live)
     },
   }
+}
+
+async function streamed(
+  agent: AiSdkAgent,
+  call: AiSdkCall,
+  writing: Writing,
+): Promise<AiSdkResult | null> {
+  const result = await agent.stream?.(call)
+  if (result === undefined) return null
+  for await (const part of result.fullStream as AsyncIterable<StreamPart>) {
+    if (part.type === 'error') throw part.error
+    if (part.type === 'start-step') writing.step()
+    else if (part.type === 'text-delta') writing.text(part.text ?? '')
+    else if (part.type.startsWith('tool-')) writing.answered()
+  }
+  call.abortSignal.throwIfAborted()
+  const { text, content, response, totalUsage, steps } = result
+  return {
+    text: await text,
+    content: await content,
+    response: await response,
+    totalUsage: await totalUsage,
+    steps: await steps,
+  }
+}
+
+interface StreamPart {
+  readonly type: string
+  readonly text?: string
+  readonly error?: unknown
 }
 
 function ranOf(messages: readonly unknown[], result: AiSdkResult): Ran {

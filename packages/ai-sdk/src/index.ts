@@ -7,7 +7,7 @@ import { turnTools } from '../../tools/src/index.ts'
 import { type AiSdkAgent, generating } from './agent.ts'
 
 export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
-export type { AiSdkAgent, AiSdkResult } from './agent.ts'
+export type { AiSdkAgent, AiSdkResult, AiSdkStream } from './agent.ts'
 
 /** What an agent is made with, again for each turn. */
 export interface AiSdkTurn {

@@ -3,7 +3,7 @@
  * commit with the turn, so the conversation is kept in `turn.state` and handed over as text.
  */
 import { Server } from '@modelcontextprotocol/server'
-import type { Agent } from '../../../src/agents/agent.ts'
+import type { Agent, LiveText } from '../../../src/agents/agent.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import {
   type FrameworkOptions,
@@ -100,14 +100,14 @@ interface Said {
 
 function runsOf(query: ClaudeQuery, options: object, signal: AbortSignal): Runs {
   return {
-    async run(messages) {
+    async run(messages, live) {
       const ending = new AbortController()
       const end = () => ending.abort(signal.reason)
       signal.addEventListener('abort', end, { once: true })
       try {
-        const asked = { ...options, abortController: ending } as never
-        const answers = query({ prompt: promptOf(messages as readonly Said[]), options: asked })
-        return ranOf(messages, await resultOf(answers))
+        const asked = { ...options, abortController: ending, includePartialMessages: live !== null }
+        const prompt = promptOf(messages as readonly Said[])
+        return ranOf(messages, await resultOf(query({ prompt, options: asked as never }), live))
       } finally {
         signal.removeEventListener('abort', end)
       }
@@ -126,15 +126,35 @@ function promptOf(messages: readonly Said[]): string {
   return `The conversation so far:\n${before.join('\n')}\n\nNow:\n${last}`
 }
 
-async function resultOf(answers: AsyncIterable<object>): Promise<ClaudeMessage> {
+async function resultOf(
+  answers: AsyncIterable<object>,
+  live: LiveText | null,
+): Promise<ClaudeMessage> {
   let result: ClaudeMessage | undefined
-  for await (const message of answers as AsyncIterable<ClaudeMessage>)
+  for await (const message of answers as AsyncIterable<ClaudeMessage & Partial>)
     if (message.type === 'result') result = message
+    else if (message.type === 'stream_event' && live !== null) show(message, live)
   if (result === undefined) throw new Error('the Claude Agent SDK ended without a result')
   if (result.subtype === 'success' && result.is_error !== true) return result
   const why = result.errors?.join('; ') || result.result || result.subtype
   const status = result.api_error_status ?? undefined
   throw Object.assign(new Error(`the Claude Agent SDK failed: ${why}`), { status })
+}
+
+/** An event of the model's own stream; of a subagent where it has a parent. */
+interface Partial {
+  readonly event?: {
+    readonly type: string
+    readonly delta?: { readonly type: string; readonly text?: string }
+  }
+  readonly parent_tool_use_id?: string | null
+}
+
+/** The answer is the text of the last message, so a new message withdraws what the last one wrote. */
+function show({ event, parent_tool_use_id: parent }: Partial, live: LiveText): void {
+  if (parent) return
+  if (event?.type === 'message_start') live.retract()
+  if (event?.delta?.type === 'text_delta') live.write(event.delta.text ?? '')
 }
 
 function ranOf(messages: readonly unknown[], result: ClaudeMessage): Ran {

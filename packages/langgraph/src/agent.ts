@@ -7,13 +7,14 @@
  * resumes it, and `interrupt()` returns that event, in the shape of the channel `event`. Of several open
  * interrupts the first is asked and answered first, then the next.
  */
-import { AIMessage, type BaseMessage, HumanMessage } from '@langchain/core/messages'
+import { AIMessage, AIMessageChunk, type BaseMessage, HumanMessage } from '@langchain/core/messages'
 import type { RunnableConfig } from '@langchain/core/runnables'
-import { Command, INTERRUPT, type Interrupt } from '@langchain/langgraph'
+import { Annotation, Command, INTERRUPT, type Interrupt } from '@langchain/langgraph'
 import { WRITES_IDX_MAP } from '@langchain/langgraph-checkpoint'
 import {
   type Agent,
   type AgentLimits,
+  type LiveText,
   limitsOf,
   type TurnEvent,
   type TurnInput,
@@ -26,7 +27,7 @@ import type { EventType } from '../../../src/core/session.ts'
 import { type FrameworkOptions, passes } from '../../tools/src/framework-agent.ts'
 import { promptOf, wordsOf } from '../../tools/src/prompt.ts'
 import { type CronRun, cronRunOf } from './cron-run.ts'
-import { applyEffect, shown, strictly } from './effects.ts'
+import { ask, type GraphEffect, shown, strictly } from './effects.ts'
 import { GraphSaver } from './saver.ts'
 import { TURN } from './tools.ts'
 
@@ -50,6 +51,12 @@ export interface GraphEvent {
   readonly remark?: string
 }
 
+/** For the graph's state: nodes append to it; each turn starts with an empty list. */
+export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
+  reducer: (before, more) => before.concat(more),
+  default: () => [],
+})
+
 /** A compiled `StateGraph` with any state. */
 export interface CompiledGraph {
   readonly channels: object
@@ -68,15 +75,18 @@ export interface LangGraphOptions extends AgentLimits {
   readonly before?: FrameworkOptions['before']
 }
 
+type RunConfig = RunnableConfig & { durability: 'exit'; context?: unknown }
+
 /** What we use of a compiled graph, with the types its generics hide. */
 interface Graph {
   readonly channels: Readonly<Record<string, unknown>>
   checkpointer: unknown
   withConfig(config: RunnableConfig): Graph
-  invoke(
+  invoke(input: unknown, config: RunConfig): Promise<unknown>
+  stream(
     input: unknown,
-    config: RunnableConfig & { durability: 'exit'; context?: unknown },
-  ): Promise<unknown>
+    config: RunConfig & { streamMode: 'messages' },
+  ): Promise<AsyncIterable<[BaseMessage, unknown]>>
   getState(
     config: RunnableConfig,
   ): Promise<{ readonly values: Record<string, unknown>; readonly next: readonly string[] }>
@@ -143,19 +153,43 @@ async function runTurn(
   graph.checkpointer = saver
   const before = await look(graph, saver, key, input.checkpointId)
   const cron = cronRunOf(input.event)
-  await graph.invoke(inputOf(graph, input, before, cron, await promptOf(input)), {
+  const config: RunConfig = {
     ...cron.config,
     configurable: { ...cron.config.configurable, thread_id: key, [TURN]: turn },
     durability: 'exit',
     signal: input.signal,
-  })
+  }
+  const live = MESSAGES in graph.channels && !(EFFECTS in graph.channels) ? Turn.live(turn) : null
+  await runGraph(graph, inputOf(graph, input, before, cron, await promptOf(input)), config, live)
   const { bytes, ...rows } = saver.take()
   if (bytes > SAVED_MAX_BYTES)
     throw new TerminalError(
       `the graph's state takes at most ${SAVED_MAX_BYTES} bytes a turn, got ${bytes}`,
     )
   const after = await look(graph, saver, key, rows.checkpointId)
+  live?.settle(newReply(messagesOf(before), messagesOf(after)) ?? '')
   return spending({ ...rows, wishes: wishesOf(turn, input, before, after) }, before, after)
+}
+
+/**
+ * Where somebody looks, the text of models is shown as they write it; those tagged `nostream` are left out, as in LangGraph itself. The
+ * answer is the last message, so a new one withdraws what was written.
+ */
+async function runGraph(
+  graph: Graph,
+  input: unknown,
+  config: RunConfig,
+  live: LiveText | null,
+): Promise<void> {
+  if (live === null) return void (await graph.invoke(input, config))
+  live.retract()
+  let id: string | undefined
+  for await (const [message] of await graph.stream(input, { ...config, streamMode: 'messages' })) {
+    if (!AIMessage.isInstance(message) && !AIMessageChunk.isInstance(message)) continue
+    if (message.id !== id) live.retract()
+    id = message.id
+    live.write(message.text)
+  }
 }
 
 /** Includes the usage that models report on new messages. */
@@ -291,7 +325,7 @@ function wishesOf(
   const isPrompted = input.event.type === 'user_message'
   const reply = isPrompted && effects.length === 0 ? text : null
   const question = questionOf(after.interrupts[0]?.value)
-  for (const effect of effects) strictly(effect, () => applyEffect(turn, effect))
+  for (const effect of effects) strictly(effect, () => ask(turn, effect))
   if (reply !== null) strictly('reply', () => turn.say(reply))
   if (question !== null && question !== reply) strictly('interrupt', () => turn.say(question))
   if (!isPrompted && text !== null) recordText(turn, text)

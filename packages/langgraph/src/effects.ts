@@ -1,5 +1,4 @@
-/** What a graph asks for in channel `effects`: its types, and how each becomes a call of the turn, which validates it. */
-import { Annotation } from '@langchain/langgraph'
+/** What a graph asks for in its channel `effects`, as requests of its turn. */
 import * as commands from '../../../src/agents/commands.ts'
 import type { Turn } from '../../../src/agents/function.ts'
 import type { QuestionRequest } from '../../../src/agents/messages.ts'
@@ -30,13 +29,7 @@ export type GraphEffect =
 
 const EFFECT_TYPES = ['send_message', 'stay_silent', 'schedule', 'cancel', 'ask', 'schedule_timer']
 
-/** For the graph's state: nodes append to it; each turn starts with an empty list. */
-export const effectsChannel = Annotation<GraphEffect[], GraphEffect | readonly GraphEffect[]>({
-  reducer: (before, more) => before.concat(more),
-  default: () => [],
-})
-
-export function applyEffect(turn: Turn, effect: unknown): void {
+export function ask(turn: Turn, effect: unknown): void {
   const { type, payload } = (effect ?? {}) as { type?: unknown; payload?: unknown }
   const wanted = (payload ?? {}) as Record<string, unknown>
   if (type === 'send_message') {
@@ -91,7 +84,6 @@ export function strictly(effect: unknown, work: () => void): void {
 }
 
 const SHOWN_MAX = 200
-
 export function shown(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_MAX)
 }

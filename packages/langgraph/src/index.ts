@@ -2,12 +2,13 @@
 
 export {
   type CompiledGraph,
+  effectsChannel,
   type GraphBuilder,
   type GraphEvent,
   type LangGraphOptions,
   langGraphAgent,
 } from './agent.ts'
-export { effectsChannel, type GraphEffect } from './effects.ts'
+export type { GraphEffect } from './effects.ts'
 export {
   graphSaver,
   METADATA_VERSION,

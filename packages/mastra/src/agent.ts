@@ -10,12 +10,21 @@ import {
   type Ran,
   type Runs,
 } from '../../tools/src/framework-agent.ts'
+import { streaming, type Writing } from '../../tools/src/streaming.ts'
 
 /** What we use of an agent of Mastra. */
 export interface MastraAgent {
   generate(messages: never[], options: MastraCall): Promise<MastraResult>
+  /** Without it the person sees the answer when it is whole. */
+  stream?(messages: never[], options: MastraCall): Promise<MastraStream>
   approveToolCallGenerate?(options: MastraCall & MastraResume): Promise<MastraResult>
   declineToolCallGenerate?(options: MastraCall & MastraResume): Promise<MastraResult>
+}
+
+/** What we use of its stream. */
+export interface MastraStream {
+  readonly fullStream: AsyncIterable<unknown>
+  getFullOutput(): Promise<MastraResult>
 }
 
 interface MastraCall {
@@ -68,11 +77,17 @@ export function generating(
 const LOST = '[what you wanted leave for was forgotten: ask for it again if it is still wanted]'
 
 function runsOf(agent: MastraAgent, call: MastraCall): Runs {
-  const run = async (messages: readonly unknown[]) =>
-    ranOf(messages, await agent.generate(messages as never[], call))
+  const run: Runs['run'] = async (messages, live) => {
+    const result = await streaming(
+      agent.stream === undefined ? null : live,
+      (writing) => streamed(agent, messages as never[], call, writing),
+      () => agent.generate(messages as never[], call),
+    )
+    return ranOf(messages, result)
+  }
   return {
     run,
-    async resume(messages, pending, approved) {
+    async resume(messages, pending, approved, live) {
       const { calls = 0, ...resume } = pending as Pending
       const asked = { ...call, ...resume }
       const result = await (approved
@@ -80,9 +95,31 @@ function runsOf(agent: MastraAgent, call: MastraCall): Runs {
         : agent.declineToolCallGenerate?.(asked)
       )?.catch(orForgotten)
       if (result !== undefined) return ranOf(messages, result, calls)
-      return run([...messages, { role: 'user', content: LOST }])
+      return run([...messages, { role: 'user', content: LOST }], live)
     },
   }
+}
+
+async function streamed(
+  agent: MastraAgent,
+  messages: never[],
+  call: MastraCall,
+  writing: Writing,
+): Promise<MastraResult | null> {
+  const output = await agent.stream?.(messages, call)
+  if (output === undefined) return null
+  for await (const { type, payload } of output.fullStream as AsyncIterable<Chunk>) {
+    if (type === 'error') throw payload?.error
+    if (type === 'step-start') writing.step()
+    else if (type === 'text-delta') writing.text(payload?.text ?? '')
+    else if (type.startsWith('tool-')) writing.answered()
+  }
+  return output.getFullOutput()
+}
+
+interface Chunk {
+  readonly type: string
+  readonly payload?: { readonly text?: string; readonly error?: unknown }
 }
 
 function orForgotten(error: unknown): undefined {

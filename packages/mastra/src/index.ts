@@ -6,7 +6,7 @@ import { turnTools } from '../../tools/src/index.ts'
 import { generating, type MastraAgent } from './agent.ts'
 
 export type { AskedCall, FrameworkOptions, Usage } from '../../tools/src/framework-agent.ts'
-export type { MastraAgent, MastraResult } from './agent.ts'
+export type { MastraAgent, MastraResult, MastraStream } from './agent.ts'
 
 /** `mastraAgent(agent)`: it is offered Wakeful's own tools beside its own, as the toolset `wakeful`, bound to each turn. */
 export function mastraAgent(

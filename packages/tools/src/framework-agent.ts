@@ -7,7 +7,7 @@
  * If a tool needs approval, the turn ends with the question; "yes" approves it, anything else does not.
  */
 
-import type { Agent } from '../../../src/agents/agent.ts'
+import type { Agent, LiveText } from '../../../src/agents/agent.ts'
 import {
   agent,
   type FunctionAgentOptions,
@@ -76,11 +76,16 @@ export interface Ran {
   readonly pending?: unknown
 }
 
-/** A framework's agent, for one turn. */
+/** A framework's agent, for one turn. `live`: where the text of the answer is shown while the model writes it; null for nowhere. */
 export interface Runs {
-  run(messages: readonly unknown[]): Promise<Ran>
+  run(messages: readonly unknown[], live: LiveText | null): Promise<Ran>
   /** Continues after the approval question. */
-  resume(messages: readonly unknown[], pending: unknown, approved: boolean): Promise<Ran>
+  resume(
+    messages: readonly unknown[],
+    pending: unknown,
+    approved: boolean,
+    live: LiveText | null,
+  ): Promise<Ran>
 }
 
 /** The framework's agent, made for one turn. */
@@ -112,17 +117,21 @@ async function converse(turn: Turn, start: Start, options: FrameworkOptions): Pr
     return ran
   }
   const told = { role: 'user', content: await promptFor(turn, words) }
-  if (pending === undefined) return keep(turn, spend(await runs.run([...messages, told])), options)
+  const live = Turn.live(turn)
+  // An earlier run over the same event may have written.
+  live?.retract()
+  if (pending === undefined)
+    return keep(turn, spend(await runs.run([...messages, told], live)), options, live)
   const answer = turn.event.type === 'user_message' ? yesOrNo(words) : null
-  let ran = spend(await runs.resume(messages, pending, answer === 'yes'))
-  if (answer !== null) return keep(turn, ran, options)
+  let ran = spend(await runs.resume(messages, pending, answer === 'yes', live))
+  if (answer !== null) return keep(turn, ran, options, live)
   // Another event came first: decline the tool calls and continue the conversation.
   for (let refused = 1; ran.asks.length > 0; refused++) {
     if (refused === REFUSED_MAX)
       throw new TerminalError(`the agent asked for leave ${refused} times and was not given it`)
-    ran = spend(await runs.resume(ran.messages, ran.pending, false))
+    ran = spend(await runs.resume(ran.messages, ran.pending, false, live))
   }
-  return keep(turn, spend(await runs.run([...ran.messages, told])), options)
+  return keep(turn, spend(await runs.run([...ran.messages, told], live)), options, live)
 }
 
 /** What `before` allows. It may have said why not. */
@@ -143,8 +152,9 @@ async function shownOf(turn: Turn, options: FrameworkOptions): Promise<readonly 
   )
 }
 
-function keep(turn: Turn, ran: Ran, options: FrameworkOptions): void {
+function keep(turn: Turn, ran: Ran, options: FrameworkOptions, live: LiveText | null): void {
   const { text, messages, asks, pending } = ran
+  live?.settle(sayable(text))
   turn.state.messages = newest(keepable([...messages]), KEPT_TOKENS)
   if (asks.length > 0) turn.state.pending = keepable(pending ?? true)
   else delete turn.state.pending

@@ -52,6 +52,23 @@ export class Agent {
     )
   }
 
+  /** The text of each step comes in pieces when the step has ended. */
+  async stream(messages, options = {}) {
+    const chunks = []
+    const onStep = ({ text, toolCalls }) => {
+      chunks.push({ type: 'step-start', payload: {} })
+      for (const each of text.match(/.{1,4}/gsu) ?? [])
+        chunks.push({ type: 'text-delta', payload: { text: each } })
+      for (const payload of toolCalls) chunks.push({ type: 'tool-call', payload })
+    }
+    const output = this.generate(messages, { ...options, onStep })
+    async function* fullStream() {
+      await output
+      yield* chunks
+    }
+    return { fullStream: fullStream(), getFullOutput: () => output }
+  }
+
   approveToolCallGenerate(options) {
     return this.#resume(options, true)
   }
@@ -101,6 +118,7 @@ export class Agent {
       run.made.push({ role: 'assistant', content: [...said, ...calls] })
       const { runId, made, steps, inputTokens, outputTokens } = run
       steps.push({ text, toolCalls: calls })
+      options.onStep?.(steps.at(-1))
       if (calls.length === 0) {
         const totalUsage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
         const response = { messages: made }
