@@ -1,19 +1,17 @@
 /**
  * `GET /v1/changes`: one stream of Server-Sent Events says that something has changed, so that a console need not poll. It says what kind
- * of thing may have changed, never more: whoever listens reads it again with their own rights.
+ * of thing may have changed, never more: listeners read it again with their own rights.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
 import type { Actor, Context } from '../api/contract.ts'
 import { contextOf } from '../api/shards.ts'
 import { Refusal } from '../core/errors.ts'
 import { changesOf, writesSoFar } from '../features/ledger/change-rows.ts'
 import type { Db } from '../store/db.ts'
 import { type Standing, Visitors, type VisitorsOptions } from './address-limits.ts'
-import { refuseRest } from './methods.ts'
-import { EVENT_STREAM_HEADERS, EventStream, type OpenedStream } from './stream.ts'
+import { EventStream, type OpenedStream } from './stream.ts'
 
-const PATH = '/v1/changes'
+export const CHANGES_PATH = '/v1/changes'
 export const CHANGE_TOPICS = [
   ...(['ledger', 'schedules', 'sessions', 'questions', 'stops', 'people'] as const),
 ]
@@ -157,18 +155,4 @@ export class ChangeStreams {
 async function seenBy(ctx: Context): Promise<string | null> {
   const { userId } = ctx.actor
   return userId === null ? null : changesOf(contextOf(ctx, userId).db, userId)
-}
-
-export type ChangesDoor = (request: IncomingMessage) => Promise<OpenedStream>
-
-export function addChangesRoute(app: FastifyInstance, open: ChangesDoor): void {
-  app.get(PATH, {
-    exposeHeadRoute: false,
-    handler: async (request, reply) => {
-      const { body, origin } = await open(request.raw)
-      if (origin !== null) reply.headers({ 'access-control-allow-origin': origin, vary: 'origin' })
-      return reply.headers(EVENT_STREAM_HEADERS).send(body)
-    },
-  })
-  refuseRest(app, PATH, new Set(['GET']))
 }

@@ -23,7 +23,7 @@ import { isLoopback, plainAddress, type Trusts } from '../core/calls/address.ts'
 import { Refusal } from '../core/errors.ts'
 import type { Span, Tracer } from '../core/trace/trace.ts'
 import type { FileKeeper } from '../files/keeper.ts'
-import { addChangesRoute, type ChangesDoor } from './changes.ts'
+import { CHANGES_PATH } from './changes.ts'
 import { addChannelRoute, type ChannelDoor, HOOK_PATH } from './channels.ts'
 import { addFileRoute } from './files.ts'
 import { checkLocal } from './guard.ts'
@@ -35,7 +35,7 @@ import { addOauthRoutes, type OauthResource } from './oauth.ts'
 import { operationRoutes } from './operation.ts'
 import { endWithProblem, requestRefusal, sendProblem } from './problem.ts'
 import { BODY_BYTES_MAX, checkUrl, parseQuery, type Query, requestId } from './reading.ts'
-import { addStreamRoute, type StreamDoor } from './stream.ts'
+import { addStreamRoute, SESSION_STREAM_PATH, type StreamDoor } from './stream.ts'
 
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
@@ -103,7 +103,7 @@ export interface ServerOptions extends MetaOptions {
   /** Told of each answer of an operation. */
   readonly onAnswer?: (operation: string, status: number, ms: number) => void
   /** Opens a stream of changes; there is no such address without it. */
-  readonly changes?: ChangesDoor
+  readonly changes?: StreamDoor
   /** Where files of runs are kept. */
   readonly files?: FileKeeper
   /** Opens the stream of a session; there is no such address without it. */
@@ -156,8 +156,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   for (const op of options.operations) app.route(routeOf(op))
   if (mcp !== undefined) addMcpRoute(app, mcp, admitLater)
   addMetaRoutes(app, options, admitLater)
-  if (options.stream !== undefined) addStreamRoute(app, options.stream)
-  if (options.changes !== undefined) addChangesRoute(app, options.changes)
+  if (options.stream !== undefined) addStreamRoute(app, SESSION_STREAM_PATH, options.stream)
+  if (options.changes !== undefined) addStreamRoute(app, CHANGES_PATH, options.changes)
   if (files !== undefined) addFileRoute(app, { files, authenticate: admitLater, context })
   const limitStrangers = (address: string) => options.limitStrangers?.(address) ?? null
   if (options.channels !== undefined)

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { GOODBYE_MS, type Visitor } from './address-limits.ts'
 import { refuseRest, routePath } from './methods.ts'
 
-const PATH = '/v1/sessions/{session_key}/stream'
+export const SESSION_STREAM_PATH = '/v1/sessions/{session_key}/stream'
 /** Proxies close connections that are silent for longer. */
 const HEARTBEAT_MS = 15_000
 /** How long browsers wait before they connect again. */
@@ -15,7 +15,7 @@ const TOO_SLOW = 1013
 const OPEN = 1
 const CLOSED = 3
 
-export const EVENT_STREAM_HEADERS = {
+const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
   // A proxy that gathers answers would keep everything back.
@@ -77,8 +77,8 @@ export interface OpenedStream {
 
 export type StreamDoor = (request: IncomingMessage) => Promise<OpenedStream>
 
-export function addStreamRoute(app: FastifyInstance, open: StreamDoor): void {
-  const url = routePath(PATH)
+export function addStreamRoute(app: FastifyInstance, path: string, open: StreamDoor): void {
+  const url = routePath(path)
   app.get(url, {
     exposeHeadRoute: false,
     handler: async (request, reply) => {
