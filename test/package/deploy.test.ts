@@ -21,8 +21,10 @@ const seconds = (text: string, pattern: RegExp) =>
 const settings = new Set(
   [...read('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \|/gm)].map(([, name]) => name),
 )
-/** Of the database's image and of Node. */
-const OTHERS = new Set(['POSTGRES_USER', 'POSTGRES_DB', 'POSTGRES_PASSWORD', 'NODE_ENV'])
+/** Of the database's image, of its client and of Node. */
+const OTHERS = new Set([
+  ...['POSTGRES_USER', 'POSTGRES_DB', 'POSTGRES_PASSWORD', 'PGPASSWORD', 'NODE_ENV'],
+])
 
 it.each([
   ['Dockerfile', image],
@@ -58,6 +60,12 @@ describe('the image', () => {
     expect(stages).toHaveLength(2)
     expect(stages[1]).not.toMatch(/^RUN|^COPY \. /m)
   })
+
+  it('installs before it copies the sources, so that a change of them installs nothing again', () => {
+    const install = image.indexOf('RUN node scripts/prepare.mjs install')
+    expect(install).toBeGreaterThan(image.indexOf('COPY package.json package-lock.json .npmrc ./'))
+    expect(install).toBeLessThan(image.indexOf('COPY . .'))
+  })
 })
 
 describe('compose.yaml', () => {
@@ -70,6 +78,8 @@ describe('compose.yaml', () => {
       'condition: service_healthy',
     ])
       expect(compose).toContain(part)
+    // A password may hold what is special in an address.
+    expect(compose).not.toMatch(/postgres:.*POSTGRES_PASSWORD/)
     const graces = seconds(compose, /stop_grace_period: (\d+)s/g)
     expect(Math.min(...graces)).toBeGreaterThan(STOP_SECONDS)
   })
@@ -114,6 +124,18 @@ describe('the manifests of Kubernetes', () => {
       expect(grace - before).toBeGreaterThan(STOP_SECONDS)
     },
   )
+
+  it('name a version, share the files of work, lead in by TLS, and scale agents', () => {
+    const { version } = JSON.parse(read('package.json')) as { version: string }
+    for (const text of deployments) {
+      expect(text).toContain(`image: wakeful:${version}`)
+      expect(text).toContain('persistentVolumeClaim: { claimName: wakeful-files }')
+    }
+    expect(ofKind('PersistentVolumeClaim')[0]).toContain('accessModes: [ReadWriteMany]')
+    expect(kubernetes).toContain('WAKEFUL_FILES: /data/files')
+    expect(ofKind('Ingress')[0]).toMatch(/tls:[\s\S]+service: { name: wakeful,/)
+    expect(ofKind('HorizontalPodAutoscaler')[0]).toContain('name: wakeful-turns }')
+  })
 
   it('send requests to the doors alone', () => {
     const [service = ''] = ofKind('Service')
