@@ -7,7 +7,7 @@ import {
   leftMs,
   topOf,
   weekOf,
-} from '../../packages/console/src/trends/columns.ts'
+} from '../../packages/console/src/system/columns.ts'
 
 const HOUR = 3_600_000
 const NOW = '2026-03-08T10:40:00.000Z'

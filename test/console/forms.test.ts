@@ -1,8 +1,8 @@
 /** What forms make of the server's errors, and of what was typed. */
 import { describe, expect, test } from 'vitest'
 import { faultsOf } from '../../packages/console/src/forms/faults.ts'
-import { conditionOf, NO_WAITS, scheduleOf } from '../../packages/console/src/intents/draft.ts'
-import { seenWords, waitsFor } from '../../packages/console/src/intents/shapes.ts'
+import { NO_WAITS, nameFor, timeOf, whenOf } from '../../packages/console/src/schedule/draft.ts'
+import { isMarked } from '../../packages/console/src/session/marked.ts'
 
 function refused(...errors: string[]): Error {
   return Object.assign(new Error('refused'), { errors })
@@ -34,42 +34,43 @@ describe('errors', () => {
   })
 })
 
-describe('an intent', () => {
-  const preview = { description: '', timezone: 'UTC' }
-
-  test('of a phrase is of the type that the phrase means', () => {
-    const next = ['2030-01-01T00:00:00.000Z', '2030-01-01T00:15:00.000Z']
-    expect(scheduleOf({ ...preview, kind: 'every', canonical: '@every 15m', next })).toEqual({
-      trigger_type: 'interval',
-      trigger_schedule: { interval_minutes: 15 },
+describe('a schedule', () => {
+  test('of a phrase is for once or recurs, as the phrase means', () => {
+    expect(timeOf({ kind: 'once' }, ' tomorrow at 9am ')).toEqual({ at: 'tomorrow at 9am' })
+    expect(timeOf({ kind: 'cron' }, 'every weekday at 8:30')).toEqual({
+      every: 'every weekday at 8:30',
     })
-    expect(scheduleOf({ ...preview, kind: 'cron', canonical: '30 8 * * 1-5', next })).toEqual({
-      trigger_type: 'cron',
-      trigger_schedule: { cron: '30 8 * * 1-5' },
-    })
-    const once = { ...preview, kind: 'once' as const, canonical: next[0] ?? '' }
-    expect(scheduleOf({ ...once, next: next.slice(0, 1) })).toEqual({
-      trigger_type: 'once',
-      trigger_schedule: { datetime: next[0] },
-    })
+    expect(timeOf({ kind: 'every' }, 'every 6 hours')).toEqual({ every: 'every 6 hours' })
   })
 
-  test('of a condition has its fields, and no number where none was typed', () => {
+  test('of a condition has its fields, and the typed text where a number is wanted', () => {
     const price = { ...NO_WAITS, ticker: ' NVDA ', value: '129,5' }
-    expect(conditionOf('price', price)).toEqual({ ticker: 'NVDA', operator: '<', value: 129.5 })
-    expect(conditionOf('price', { ...price, value: 'much' })).toMatchObject({ value: undefined })
-    expect(conditionOf('news', { ...NO_WAITS, keywords: 'rate cut,, ECB ' })).toEqual({
-      keywords: ['rate cut', 'ECB'],
+    expect(whenOf('price', price)).toEqual({ price: 'NVDA', below: 129.5 })
+    expect(whenOf('price', { ...price, side: 'above', value: 'much' })).toEqual({
+      ...{ price: 'NVDA', above: 'much' },
     })
+    expect(whenOf('news', { ...NO_WAITS, keywords: 'rate cut,, ECB ' })).toEqual({
+      news: ['rate cut', 'ECB'],
+    })
+    expect(whenOf('silence', NO_WAITS)).toEqual({ silent_for: '48 hours' })
+    expect(whenOf('calendar', NO_WAITS)).toEqual({ calendar: true, before: '15 minutes' })
   })
 
-  test('is told in words, and so is what a look saw', () => {
-    const base = { trigger_condition: { ticker: 'NVDA', operator: '<', value: 130 } }
-    const intent = { ...base, trigger_type: 'price', user_id: 'ann' } as never
-    expect(waitsFor(intent)).toBe('when NVDA < 130')
-    expect(seenWords({ reason: 'stale', price: 131, ticker: 'NVDA' })).toBe(
-      'what is known of it is too old · price 131 · ticker NVDA',
-    )
-    for (const odd of [null, 7, 'text', []]) expect(seenWords(odd)).toBe('')
+  test('is called by its words, and never by a name that another one has', () => {
+    expect(nameFor(' Stretch\nyour legs', [])).toBe('Stretch')
+    expect(nameFor('Stretch', ['Stretch', 'Stretch 2'])).toBe('Stretch 3')
+    expect(nameFor('', [])).toBe('Schedule')
   })
+})
+
+test('a message is drawn as Markdown where it holds some', () => {
+  for (const text of [
+    '| a | b |\n| --- | --- |',
+    '**now**',
+    '- one\n- two',
+    'see [it](https://x.y)',
+  ])
+    expect(isMarked(text)).toBe(true)
+  for (const text of ['You said: “hello”', 'It is 5 - 3 = 2', 'a_b and c|d'])
+    expect(isMarked(text)).toBe(false)
 })

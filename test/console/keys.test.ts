@@ -49,7 +49,7 @@ async function post<T>(key: string, path: string, body: object): Promise<T> {
 }
 
 test('a wrong key is refused with what to do, a right one leads to the page asked for', async () => {
-  await page.goto(`${stage.url}/#/rules`)
+  await page.goto(`${stage.url}/#/system/settings`)
   await page.getByRole('heading', { name: 'Sign in with a key' }).waitFor()
   expect(await barriers(page)).toEqual([])
   await page.getByLabel('Key', { exact: true }).fill('wk_admin_wrong')
@@ -69,7 +69,7 @@ test('a wrong key is refused with what to do, a right one leads to the page aske
 })
 
 test('a key is made, shown once, used and revoked after a question', async () => {
-  await comeIn(ADMIN_KEY, '/keys')
+  await comeIn(ADMIN_KEY, '/system/keys')
   await page.getByText('No keys yet').waitFor()
   await page.getByLabel('Role').selectOption('agent')
   await page.getByRole('button', { name: 'Make key' }).click()
@@ -86,7 +86,7 @@ test('a key is made, shown once, used and revoked after a question', async () =>
   await page.getByRole('button', { name: 'I have it' }).click()
   await shown.waitFor({ state: 'detached' })
   expect(await page.content()).not.toContain(key)
-  const row = page.getByRole('list', { name: 'Keys' }).getByRole('listitem')
+  const row = page.getByRole('table', { name: 'Keys' }).getByRole('row').filter({ hasText: 'ann' })
   await row.getByRole('button', { name: 'Revoke the key of ann' }).click()
   const dialog = page.getByRole('dialog', { name: 'Revoke this key?' })
   expect(await barriers(page)).toEqual([])
@@ -105,14 +105,14 @@ test('a person sees their own, is told what is for admins, and talks live', asyn
   await post(key, 'sessions/bea:companion:home/messages', { text: 'green bananas' })
   await leave()
   await enter({ viewport: { width: 380, height: 800 } })
-  await comeIn(key, '/keys')
+  await comeIn(key, '/system/keys')
   await page.getByText('Keys are for admins').waitFor()
   await page.getByText('a key for bea').last().waitFor()
   expect(await barriers(page)).toEqual([])
   expect(await overflow(page)).toBe(0)
-  await page.getByRole('link', { name: 'Why' }).click()
-  await page.getByRole('heading', { name: 'Why' }).waitFor()
-  await page.getByLabel('When').waitFor()
+  await page.getByRole('link', { name: 'Activity' }).click()
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
+  await page.getByLabel('Outcome').waitFor()
   expect(await page.getByLabel('Person').count()).toBe(0)
   await page.goto(`${stage.url}/#/sessions/bea:companion:home`)
   // By a ticket, since a browser sends no header with a socket.

@@ -61,16 +61,14 @@ test('what is deferred is shown with its rule and moment, and comes when it is r
 test('preferences are changed on a phone, refused where they are wrong, and a pause begins and ends', async () => {
   const visit = await stage.visit({ viewport: { width: 380, height: 800 }, colorScheme: 'dark' })
   const { page } = visit
-  await page.goto(`${stage.url}/#/people`)
-  await page.getByLabel('Person').fill('bea')
-  await page.getByRole('button', { name: 'Show' }).click()
+  await page.goto(`${stage.url}/#/people/bea`)
   await page.getByRole('heading', { name: 'bea' }).waitFor()
   await page.getByRole('img', { name: 'Quiet hours of the week: none' }).waitFor()
   await page.getByRole('button', { name: 'Add quiet hours' }).click()
   await page.getByLabel('To', { exact: true }).fill('7:30')
   await page.getByRole('button', { name: 'Sun', exact: true }).click()
   await page.getByRole('img', { name: '22:00 to 7:30 on Mon, Tue, Wed, Thu, Fri, Sat' }).waitFor()
-  await page.getByLabel('Most unasked messages a day').fill('5')
+  await page.getByLabel('Most unprompted messages a day').fill('5')
   await page.getByRole('checkbox', { name: 'companion' }).check()
   await page.getByLabel('Time zone').fill('Mars/Base')
   await page.getByRole('button', { name: 'Save' }).click()

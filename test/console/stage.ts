@@ -21,8 +21,7 @@ export interface Visit {
   close(): Promise<void>
 }
 
-/** `tour`: as on a first visit; else the tour is closed already. */
-type VisitOptions = Parameters<Browser['newContext']>[0] & { readonly tour?: boolean }
+type VisitOptions = Parameters<Browser['newContext']>[0]
 
 export interface Stage {
   readonly url: string
@@ -45,14 +44,13 @@ export async function openStage(
     return {
       url,
       query: (text, values) => app.store.db.query(text, values),
-      visit: async ({ tour = false, ...options } = {}) => {
+      visit: async (options = {}) => {
         // Without fading in: what arrives while it is judged would have less contrast than it will have.
         const context = await browser.newContext({
           timezoneId: 'Europe/Berlin',
           reducedMotion: 'reduce',
           ...options,
         })
-        if (!tour) await context.addInitScript(`localStorage.setItem('wakeful.tour', 'closed')`)
         return watched(context, url)
       },
       async close() {
@@ -94,15 +92,15 @@ async function watched(context: BrowserContext, url: string): Promise<Visit> {
   return { page, complaints, strangers, close: () => context.close() }
 }
 
-/** Whatever keeps people out, as axe sees it. */
+/** Everything that axe finds wrong, however small. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const found = (await page.evaluate('axe.run()')) as {
-    violations: { id: string; impact: string; nodes: { html: string }[] }[]
+    violations: { id: string; nodes: { html: string }[] }[]
   }
-  return found.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+  return found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`,
+  )
 }
 
 /** By how many pixels the page is wider than its window. */

@@ -32,6 +32,10 @@ describe('words', () => {
     expect(verdictWords(cooling)).toMatch(/^held back: cooling down until /)
     expect(verdictWords({ allowed: true, rule: 'promised' })).toBe('let through: it was promised')
     expect(verdictWords({ allowed: false, rule: 'quiet_hours' })).toBe('held back: quiet hours')
+    const quiet = { allowed: false, rule: 'quiet_hours', until: at(9) }
+    expect(verdictWords({ ...quiet, deferred: true })).toMatch(/^deferred: quiet hours; comes at /)
+    const dropped = verdictWords({ ...quiet, deferred: false })
+    expect(dropped).toBe('held back: quiet hours; it is not sent later')
   })
 
   test('say whether the agent may speak, and open a gate whose time has come', () => {
@@ -41,6 +45,11 @@ describe('words', () => {
     expect(gateWords(cooling, 1, Date.parse(at(12))).state).toBe('open')
     const closed = { allowed: false, reason: 'hard_cap_reached' }
     expect(gateWords(closed, 3, NOW)).toMatchObject({ state: 'closed' })
+    const quiet = gateWords({ allowed: false, reason: 'quiet_hours', until: at(12) }, 0, NOW)
+    expect(quiet).toMatchObject({ state: 'quiet hours', tone: 'own' })
+    expect(quiet.text).toContain('The person has quiet hours now until ')
+    const stopped = gateWords({ allowed: false, reason: 'stopped' }, 0, NOW)
+    expect(stopped).toMatchObject({ state: 'stopped', tone: 'bad' })
   })
 
   test('say what became of a turn', () => {
@@ -83,7 +92,8 @@ describe('a conversation', () => {
     const rows = { turns: [turn(1, { effect_ids: ['a'] })], effects: [message('a', 4, 'hi')] }
     const passages = passagesOf({ doneSeq: 1, events: [hello, again], ...rows })
     const told = conversationOf(passages).map((saying) => saying.text)
-    expect(told).toEqual(['hello', 'and?', 'hi', 'The agent is at work …'])
+    expect(told).toEqual(['hello', 'and?', 'hi', 'The agent is working …'])
+    expect(conversationOf(passages, true).at(-1)?.text).toContain('Stopped')
   })
 
   test('says that an attempt failed and that the agent gave up', () => {

@@ -1,4 +1,4 @@
-/** The tour on a first visit, and the demo agent as a stranger meets it: three unanswered follow-ups, the gate, and why. */
+/** The first screen of an empty install, its tour, and the demo agent as a stranger meets it: three unanswered follow-ups, the gate, and why. */
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
@@ -29,28 +29,40 @@ async function enter(options: Parameters<Stage['visit']>[0]): Promise<void> {
   )
 }
 
+/** By the palette: the first screen is only for an empty install. */
+async function begin(): Promise<void> {
+  await page.goto(stage.url)
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('option', { name: 'Start the demo conversation' }).click()
+}
+
 const tour = () => page.getByRole('region', { name: 'Tour' })
 const messages = () => page.getByRole('log', { name: 'Messages' })
 
 test('leads through five steps by keyboard, remembers where it was, and stays closed', async () => {
-  await enter({ viewport: WIDE, tour: true })
+  await enter({ viewport: WIDE })
   await page.goto(stage.url)
+  await page.getByText('Your agents can now speak first').first().waitFor()
+  await page.getByRole('img', { name: /^The loop/ }).waitFor()
+  expect(await barriers(page)).toEqual([])
+  await page.getByRole('button', { name: 'Start the demo conversation' }).click()
   await tour().getByText('It writes first').waitFor()
   await tour().getByText('remind me in 10 seconds to stretch').waitFor()
   expect(await barriers(page)).toEqual([])
-  for (const title of ['It stops by itself', 'It keeps standing wishes']) {
+  for (const title of ['It stops by itself', 'It watches conditions']) {
     await tour().getByRole('button', { name: 'Next' }).press('Enter')
     // The heading has the focus, so that the step is read out.
     await tour().locator('h2:focus', { hasText: title }).waitFor()
   }
   await page.reload()
-  await tour().getByText('It keeps standing wishes').waitFor()
+  await tour().getByText('It watches conditions').waitFor()
   await tour().getByRole('button', { name: 'Back' }).click()
   await tour().getByText('It stops by itself').waitFor()
   for (let step = 0; step < 3; step++) await tour().getByRole('button', { name: 'Next' }).click()
   await tour().getByText('It can say why').waitFor()
   await tour().getByRole('button', { name: 'Show the reasons' }).click()
-  expect(page.url()).toContain('#/why')
+  expect(page.url()).toContain('#/activity')
   await tour().getByRole('button', { name: 'Done' }).click()
   expect(await tour().count()).toBe(0)
   await page.reload()
@@ -59,9 +71,8 @@ test('leads through five steps by keyboard, remembers where it was, and stays cl
 })
 
 test('writes its sentences into one conversation, plays the market, and never hides what is to be typed', async () => {
-  await enter({ viewport: WIDE, tour: true })
-  await page.goto(stage.url)
-  await tour().getByRole('button', { name: 'Open a conversation' }).click()
+  await enter({ viewport: WIDE })
+  await begin()
   const composer = page.getByLabel('Message to the agent')
   await expect.poll(() => composer.inputValue()).toBe('remind me in 10 seconds to stretch')
   expect(await page.evaluate('document.activeElement.id')).toBe('composer')
@@ -73,7 +84,7 @@ test('writes its sentences into one conversation, plays the market, and never hi
   const address = page.url()
   await tour().getByRole('button', { name: 'Next' }).click()
   await tour().getByRole('button', { name: 'Next' }).click()
-  await page.getByRole('link', { name: 'Alarms' }).click()
+  await page.getByRole('link', { name: 'Schedule' }).first().click()
   await tour().getByRole('button', { name: 'Write it' }).click()
   expect(page.url()).toBe(address)
   await expect.poll(() => composer.inputValue()).toBe('tell me when NVDA is below 130')
@@ -86,11 +97,10 @@ test('writes its sentences into one conversation, plays the market, and never hi
 })
 
 test('fits a narrow screen, closes with Escape, and opens a conversation', async () => {
-  await enter({ viewport: NARROW, colorScheme: 'dark', tour: true })
-  await page.goto(stage.url)
-  await tour().getByRole('button', { name: 'Open a conversation' }).click()
+  await enter({ viewport: NARROW, colorScheme: 'dark' })
+  await begin()
   await page.getByLabel('Message to the agent').waitFor()
-  expect(page.url()).toMatch(/#\/sessions\/me:companion:[a-z0-9]{6}$/)
+  expect(page.url()).toMatch(/#\/sessions\/local:companion:[a-z0-9]{6}\?act=1$/)
   expect(await barriers(page)).toEqual([])
   expect(await overflow(page)).toBe(0)
   await tour().getByRole('button', { name: 'Next' }).focus()
@@ -100,9 +110,9 @@ test('fits a narrow screen, closes with Escape, and opens a conversation', async
 
 test('three unanswered follow-ups, then the gate, explained by the page and by the agent', async () => {
   await enter({ viewport: WIDE })
-  const key = 'me:companion:gate'
+  const key = 'local:companion:gate'
   await send('POST', `${key}/messages`, { text: 'good morning' })
-  await page.goto(`${stage.url}/#/sessions/${key}`)
+  await page.goto(`${stage.url}/#/sessions/${key}?act=1`)
   const say = async (text: string) => {
     await page.getByLabel('Message to the agent').fill(text)
     await page.keyboard.press('Enter')

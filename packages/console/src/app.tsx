@@ -2,36 +2,34 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link, Route, Router, Switch } from 'wouter'
-import { useHashLocation } from 'wouter/use-hash-location'
+import { useFilters, useHashAddress, useHashSearch } from './frame/address.ts'
 import { PageBoundary } from './frame/boundary.tsx'
 import { Frame } from './frame/frame.tsx'
 import { Later, later } from './frame/later.tsx'
-import { NowPage } from './now/now-page.tsx'
+import { HomePage } from './home/home-page.tsx'
 import { Heading } from './parts/parts.tsx'
+import { useShownZone } from './parts/use-zone.ts'
 import { keyIn, partIn, SESSION_KEY_FORM } from './session/key.ts'
 import { sessionQuery } from './session/session-query.ts'
 
-const SessionsPage = later(async () => (await import('./sessions/sessions-page.tsx')).SessionsPage)
-const SessionPage = later(async () => (await import('./session/session-page.tsx')).SessionPage)
-const AlarmsPage = later(async () => (await import('./alarms/alarms-page.tsx')).AlarmsPage)
-const IntentsPage = later(async () => (await import('./intents/intents-page.tsx')).IntentsPage)
-const WorkPage = later(async () => (await import('./work/work-page.tsx')).WorkPage)
-const WhyPage = later(async () => (await import('./why/why-page.tsx')).WhyPage)
-const TrendsPage = later(async () => (await import('./trends/trends-page.tsx')).TrendsPage)
-const RulesPage = later(async () => (await import('./rules/rules-page.tsx')).RulesPage)
+const SchedulePage = later(async () => (await import('./schedule/schedule-page.tsx')).SchedulePage)
+const ActivityPage = later(async () => (await import('./activity/activity-page.tsx')).ActivityPage)
+const EntryPage = later(async () => (await import('./activity/entry-page.tsx')).EntryPage)
 const PeoplePage = later(async () => (await import('./people/people-page.tsx')).PeoplePage)
-const ForecastPage = later(async () => (await import('./forecast/forecast-page.tsx')).ForecastPage)
-const LinksPage = later(async () => (await import('./links/links-page.tsx')).LinksPage)
-const KeysPage = later(async () => (await import('./keys/keys-page.tsx')).KeysPage)
-const HealthPage = later(async () => (await import('./health/health-page.tsx')).HealthPage)
-const TryPage = later(async () => (await import('./phrases/try-page.tsx')).TryPage)
+const PersonPage = later(async () => (await import('./people/person-page.tsx')).PersonPage)
+const AgentsPage = later(async () => (await import('./agents/agents-page.tsx')).AgentsPage)
+const AgentPage = later(async () => (await import('./agents/agent-page.tsx')).AgentPage)
+const SystemPage = later(async () => (await import('./system/system-page.tsx')).SystemPage)
+const SessionPage = later(async () => (await import('./session/session-page.tsx')).SessionPage)
 
 export function App() {
+  const zone = useShownZone()
   return (
-    <Router hook={useHashLocation}>
+    <Router hook={useHashAddress} searchHook={useHashSearch}>
       <Frame>
         <PageBoundary>
-          <Pages />
+          {/* Drawn again as a whole: times stand in many words. */}
+          <Pages key={zone} />
         </PageBoundary>
       </Frame>
     </Router>
@@ -41,48 +39,32 @@ export function App() {
 function Pages() {
   return (
     <Switch>
-      <Route path="/" component={NowPage} />
-      <Route path="/sessions">
-        <Later page={SessionsPage} props={{}} />
+      <Route path="/" component={HomePage} />
+      <Route path="/schedule/*?">
+        {({ '*': ref }) => <Later page={SchedulePage} props={{ open: partIn(ref ?? '') }} />}
       </Route>
-      <Route path="/sessions/:key/watch">{({ key }) => <OneSession part={key} watching />}</Route>
-      <Route path="/sessions/:key">{({ key }) => <OneSession part={key} watching={false} />}</Route>
-      <Route path="/alarms/*?">
-        <Later page={AlarmsPage} props={{}} />
+      <Route path="/activity">
+        <Later page={ActivityPage} props={{}} />
       </Route>
-      <Route path="/intents/*?">
-        <Later page={IntentsPage} props={{}} />
+      <Route path="/activity/:id">
+        {({ id }) => <Later key={id} page={EntryPage} props={{ id: partIn(id) }} />}
       </Route>
-      <Route path="/work/*?">
-        <Later page={WorkPage} props={{}} />
+      <Route path="/people">
+        <Later page={PeoplePage} props={{}} />
       </Route>
-      <Route path="/why/:outcome?">
-        {({ outcome }) => <Later key={outcome} page={WhyPage} props={{ outcome }} />}
+      <Route path="/people/*">
+        {({ '*': id }) => <Later key={id} page={PersonPage} props={{ id: partIn(id) }} />}
       </Route>
-      <Route path="/trends">
-        <Later page={TrendsPage} props={{}} />
+      <Route path="/agents">
+        <Later page={AgentsPage} props={{}} />
       </Route>
-      <Route path="/rules">
-        <Later page={RulesPage} props={{}} />
+      <Route path="/agents/:id">
+        {({ id }) => <Later key={id} page={AgentPage} props={{ id: partIn(id) }} />}
       </Route>
-      <Route path="/people/*?">
-        {({ '*': user }) => <Later page={PeoplePage} props={{ named: partIn(user ?? '') }} />}
+      <Route path="/system/:part?">
+        {({ part }) => <Later page={SystemPage} props={{ part: part ?? 'health' }} />}
       </Route>
-      <Route path="/forecast">
-        <Later page={ForecastPage} props={{}} />
-      </Route>
-      <Route path="/links">
-        <Later page={LinksPage} props={{}} />
-      </Route>
-      <Route path="/keys">
-        <Later page={KeysPage} props={{}} />
-      </Route>
-      <Route path="/health">
-        <Later page={HealthPage} props={{}} />
-      </Route>
-      <Route path="/try">
-        <Later page={TryPage} props={{}} />
-      </Route>
+      <Route path="/sessions/:key">{({ key }) => <OneSession part={key} />}</Route>
       <Route>
         <Nowhere>This address leads nowhere.</Nowhere>
       </Route>
@@ -90,15 +72,16 @@ function Pages() {
   )
 }
 
-function OneSession({ part, watching }: { part: string; watching: boolean }) {
+function OneSession({ part }: { part: string }) {
   const key = keyIn(part)
+  const acting = useFilters().get('act') !== ''
   const client = useQueryClient()
   // The session is read while the code of its page is still on its way.
   useEffect(() => {
     if (key !== null) void client.prefetchQuery(sessionQuery(client, key))
   }, [client, key])
   if (key !== null)
-    return <Later key={key} page={SessionPage} props={{ sessionKey: key, watching }} />
+    return <Later key={key} page={SessionPage} props={{ sessionKey: key, acting }} />
   return <Nowhere>{`This is no session’s key. ${SESSION_KEY_FORM}.`}</Nowhere>
 }
 
@@ -107,7 +90,7 @@ function Nowhere({ children }: { children: string }) {
     <Heading title="Nothing here">
       {children}{' '}
       <Link href="/" className="text-accent underline">
-        Go to what happens now
+        Go to Home
       </Link>
     </Heading>
   )

@@ -15,6 +15,7 @@ const client = new QueryClient({
       retry: (count, error) =>
         count < RETRIES && !(error instanceof Problem && error.status > 0 && error.status < 500),
       staleTime: 1_000,
+      refetchOnWindowFocus: 'always',
       // Asked even when the browser believes itself offline: the server is often on this machine.
       networkMode: 'always',
     },

@@ -1,5 +1,4 @@
 /** How the last day and the last week went. */
-import { request } from './http.ts'
 import type { Kind } from './ledger.ts'
 
 export interface Activity {
@@ -28,8 +27,4 @@ export interface Run {
   readonly progress: number | null
   readonly progress_note: string | null
   readonly started_at: string | null
-}
-
-export function readActivity(signal: AbortSignal): Promise<Activity> {
-  return request('v1/activity', { signal })
 }

@@ -1,6 +1,7 @@
-/** The ledger: every slot with its outcome, as far as the console reads it. */
-import { request } from './http.ts'
-import type { Page, Reason, Verdict } from './shapes.ts'
+/** The ledger: every occurrence with its outcome, as far as the console reads it. */
+import { shownZone } from '../parts/zone.ts'
+import { address } from './address.ts'
+import type { Reason, Verdict } from './shapes.ts'
 
 export const OUTCOMES = [
   'delivered',
@@ -61,6 +62,7 @@ export interface LedgerEntry {
     readonly preview?: string
     readonly error?: string
   }[]
+  readonly dismissed?: { readonly at: string; readonly by: string }
   readonly receipt?: { readonly at: string; readonly channel?: string }
   readonly reply?: { readonly seq: number; readonly at: string }
   readonly output?: {
@@ -70,26 +72,13 @@ export interface LedgerEntry {
   }
 }
 
-export interface LedgerQuery {
-  readonly user_id?: string | undefined
-  readonly session_key?: string | undefined
-  readonly trigger?: LedgerKind | undefined
-  readonly trigger_id?: string | undefined
-  readonly outcome?: Outcome | undefined
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-  readonly limit: number
-  readonly cursor?: string | undefined
+/** The words of its entries are told in the zone that every time is shown in. */
+export function ledgerPath(query: Parameters<typeof address>[1]): string {
+  return address('v1/ledger', { ...query, timezone: shownZone() })
 }
 
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
-
-export function readLedger(query: LedgerQuery, signal: AbortSignal): Promise<Page<LedgerEntry>> {
-  const search = new URLSearchParams({ timezone: HERE })
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== '') search.set(name, String(value))
-  }
-  return request(`v1/ledger?${search}`, { signal })
+export function entryPath(id: string): string {
+  return `v1/ledger/${encodeURIComponent(id)}`
 }
 
 /** How long after its time a slot was taken up. Zero for what was looked at early, such as a cancelled one. */

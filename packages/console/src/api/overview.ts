@@ -1,32 +1,22 @@
-/** What is to come and what waits. */
-import { request } from './http.ts'
+/** What is to come, and the figures of what waits: one answer that Home and System both show. */
+
+import { address } from './address.ts'
 import type { Kind } from './ledger.ts'
 
-export interface UpcomingSlot {
+interface UpcomingSlot {
   readonly trigger_id: string
   readonly name: string
   readonly at: string
   readonly user_id: string
-  readonly session_key?: string
   readonly by: string | null
-  readonly repeats: boolean
+  /** It only looks whether a condition holds. */
   readonly checks?: boolean
-  readonly attempt?: number
 }
 
 export interface Overview {
   readonly now: string
   readonly to: string
-  readonly lanes: Readonly<
-    Record<
-      Kind,
-      {
-        readonly slots: readonly UpcomingSlot[]
-        readonly triggers: number
-        readonly more: boolean
-      }
-    >
-  >
+  readonly lanes: Readonly<Record<Kind, { readonly slots: readonly UpcomingSlot[] }>>
   readonly figures: {
     readonly due_lag_ms: number
     readonly undelivered: number
@@ -35,17 +25,6 @@ export interface Overview {
   }
 }
 
-export function readOverview(to: string, signal: AbortSignal): Promise<Overview> {
-  return request(`v1/overview?to=${to}`, { signal })
-}
-
-export interface Rules {
-  readonly autonomy_enabled: boolean
-  readonly max_consecutive: number
-  readonly cooldown_ms: number
-  readonly intents_max: number
-}
-
-export function readRules(signal: AbortSignal): Promise<Rules> {
-  return request('v1/rules', { signal })
+export function overviewPath(to: string, person = ''): string {
+  return address('v1/overview', { to, user_id: person })
 }

@@ -27,6 +27,7 @@ export interface ListedSession {
   readonly gate: Gate
   readonly created_at: string
   readonly updated_at: string
+  readonly last_activity_at?: string
 }
 
 export interface SessionHead extends ListedSession {
@@ -47,6 +48,8 @@ export interface Verdict {
   readonly count?: number
   readonly max?: number
   readonly until?: string
+  /** Of a preference: whether it comes later. */
+  readonly deferred?: boolean
   /** Of silence: why, and what was written without being sent. */
   readonly reason?: string
   readonly text?: string
@@ -90,7 +93,6 @@ export interface Health {
   readonly version: string
   readonly database: string
   readonly tz_data: string
-  readonly due_lag_ms?: Readonly<Record<string, number>>
   readonly services?: readonly string[]
 }
 

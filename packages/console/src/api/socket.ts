@@ -19,8 +19,8 @@ export type Line =
 interface Listener {
   readonly onFrame: (frame: Frame) => void
   readonly onLine: (line: Line) => void
-  /** False for watchers: what they see stays undelivered for the session's own reader. */
-  readonly acknowledges: boolean
+  /** Reads without acknowledging: what is seen stays undelivered for the session's own reader. */
+  readonly watches: boolean
 }
 
 const RETRY_MIN_MS = 500
@@ -49,7 +49,7 @@ export function openLine(key: string, listener: Listener): () => void {
     }, again)
   }
   const open = (ticket: string | null) => {
-    const opened = new WebSocket(addressOf(key, ticket))
+    const opened = new WebSocket(addressOf(key, ticket, listener.watches))
     socket = opened
     opened.onmessage = ({ data }) => {
       heard = true
@@ -58,7 +58,7 @@ export function openLine(key: string, listener: Listener): () => void {
         wait = RETRY_MIN_MS
         listener.onLine({ state: 'live' })
       }
-      if (isMessage(frame) && listener.acknowledges) {
+      if (isMessage(frame) && !listener.watches) {
         opened.send(JSON.stringify({ type: 'ack', id: frame.id }))
       }
       listener.onFrame(frame)
@@ -92,8 +92,9 @@ async function ticketed(): Promise<string | null> {
   return (await request<{ ticket: string }>('v1/tickets', { method: 'POST' })).ticket
 }
 
-function addressOf(key: string, ticket: string | null): string {
+function addressOf(key: string, ticket: string | null, watches: boolean): string {
   const url = new URL(`v1/sessions/${encodeURIComponent(key)}/socket?events=1`, document.baseURI)
+  if (watches) url.searchParams.set('watch', '1')
   if (ticket !== null) url.searchParams.set('ticket', ticket)
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
   url.hash = ''

@@ -1,9 +1,9 @@
 /** What can be chosen on this server: agents, executors of work, people. */
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { request } from '../api/http.ts'
-import type { ListedSession, Page } from '../api/shapes.ts'
-import { KEY_PART } from '../session/key.ts'
+import { useRead } from '../api/query.ts'
+import type { Page } from '../api/shapes.ts'
+import { seesAll, useMe } from '../frame/me.ts'
 
 interface Capabilities {
   readonly agents: readonly string[]
@@ -25,32 +25,18 @@ export function useCapabilities(): Capabilities {
 
 /** Who owns what nobody is named for. */
 export const LOCAL_PERSON = 'local'
-const KEPT = 'wakeful.person'
-
-/** For whom one is looking and making; kept between visits. */
-export function usePerson(): readonly [string, (person: string) => void] {
-  const [person, setPerson] = useState(() => localStorage.getItem(KEPT) ?? LOCAL_PERSON)
-  return [
-    person,
-    (next) => {
-      setPerson(next)
-      if (KEY_PART.test(next)) localStorage.setItem(KEPT, next)
-    },
-  ]
-}
-
 /** Only callers that may act for others can name a person. */
 export function actFor(person: string): string | undefined {
   return person === LOCAL_PERSON || person === '' ? undefined : person
 }
 
-/** Those who spoke lately. */
+/** Those who were seen last. */
 export function usePeople(): readonly string[] {
-  const { data } = useQuery({
-    queryKey: ['people'],
-    queryFn: ({ signal }) => request<Page<ListedSession>>('v1/sessions?limit=100', { signal }),
-    staleTime: FRESH_MS,
-  })
-  const users = (data?.data ?? []).map(({ session_key: key }) => key.split(':')[0] ?? '')
-  return [...new Set([LOCAL_PERSON, ...users])]
+  const all = seesAll(useMe())
+  const { data } = useRead<Page<{ user_id: string }>>(
+    'v1/people?order=last_seen&limit=50',
+    ['people'],
+    all,
+  )
+  return (data?.data ?? []).map(({ user_id }) => user_id)
 }

@@ -4,12 +4,7 @@ import { FIELD, Field } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 import type { Faults } from './faults.ts'
 
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 const ZONES = ['UTC', ...Intl.supportedValuesOf('timeZone')]
-
-export function ownZone(): string {
-  return HERE
-}
 
 export function hintOf(fault: string | undefined, hint?: ReactNode): ReactNode {
   if (fault === undefined) return hint
@@ -58,12 +53,12 @@ function Labelled({ id, label, hint, fault, children }: Around & { children: Rea
   const words = hintOf(fault, hint)
   return (
     <div>
-      <label htmlFor={id} className="mb-1 block text-sm font-medium">
+      <label htmlFor={id} className="mb-1 block text-[13px] font-medium">
         {label}
       </label>
       {children}
       {words !== undefined && (
-        <p id={`${id}-hint`} className="mt-1 text-sm text-muted">
+        <p id={`${id}-hint`} className="mt-1 text-[13px] text-muted">
           {words}
         </p>
       )}
@@ -114,7 +109,7 @@ export function SelectField<T extends string>(props: SelectProps<T>) {
         {...described(around)}
         aria-invalid={fault !== undefined}
         onChange={(event) => onChange(event.target.value as T)}
-        className={`${FIELD} min-h-10.5`}
+        className={`${FIELD} min-h-9`}
       >
         {choices.map(([value, words]) => (
           <option key={value} value={value}>
@@ -151,7 +146,7 @@ export function FormTrouble({ error, faults }: { error: Error | null; faults: Fa
   const shown = 'errors' in error && (error.errors as readonly string[]).length > 0
   if (shown && faults.rest.length === 0)
     return (
-      <p role="alert" className="text-sm text-bad">
+      <p role="alert" className="text-[13px] text-bad">
         Not saved: change what is marked above.
       </p>
     )

@@ -6,8 +6,8 @@ import { useNow, useSettled } from '../parts/clock.ts'
 import { Badge, Button } from '../parts/parts.tsx'
 import { fromNow, whenIn } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
-import { reasonsIn, suggestionsIn } from '../phrases/suggestions.ts'
 import { TextField, ZoneField } from './fields.tsx'
+import { reasonsIn, suggestionsIn } from './suggestions.ts'
 
 const DEBOUNCE_MS = 180
 
@@ -95,7 +95,7 @@ function Times({ preview }: { preview: Preview }) {
   const now = useNow()
   const { description, canonical, timezone, next, notes = [] } = preview
   return (
-    <section aria-label="Meaning" className="rounded-lg bg-sunk px-4 py-3 text-sm">
+    <section aria-label="Meaning" className="rounded-lg bg-sunk px-4 py-3 text-[13px]">
       <p className="flex flex-wrap items-center gap-2">
         <span className="font-medium first-letter:uppercase">{description}</span>
         <Badge>{canonical}</Badge>
@@ -126,7 +126,7 @@ interface SuggestionProps {
 function Suggestions({ title, phrases, onPick }: SuggestionProps) {
   if (phrases.length === 0) return null
   return (
-    <div className="flex flex-wrap items-center gap-2 text-sm">
+    <div className="flex flex-wrap items-center gap-2 text-[13px]">
       <span className="text-muted">{title}</span>
       {phrases.map((phrase) => (
         <Button key={phrase} className="min-h-8 px-2.5" onClick={() => onPick(phrase)}>

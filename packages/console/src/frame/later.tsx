@@ -1,6 +1,7 @@
 /** Pages whose code is read when they are first gone to. */
 import { type ComponentType, useEffect, useReducer, useState } from 'react'
 import { answerOf, Problem } from '../api/http.ts'
+import { Skeleton } from '../parts/skeleton.tsx'
 import { Trouble } from '../parts/trouble.tsx'
 
 const AGAIN_MS = 3_000
@@ -15,11 +16,18 @@ export function later<P>(load: () => Promise<ComponentType<P>>): LaterPage<P> {
   return { load, known: null }
 }
 
+interface Props<P> {
+  readonly page: LaterPage<P>
+  readonly props: P
+  /** Nothing in its place meanwhile: it lies over the page. */
+  readonly quiet?: boolean
+}
+
 /**
  * Not by React's `lazy`: it holds back whatever follows its fallback for 300 ms, requests included, and a page whose code does
  * not come would take the whole console with it.
  */
-export function Later<P extends object>({ page, props }: { page: LaterPage<P>; props: P }) {
+export function Later<P extends object>({ page, props, quiet = false }: Props<P>) {
   const [, drawAgain] = useReducer((times: number) => times + 1, 0)
   const [missing, setMissing] = useState<LaterPage<P> | null>(null)
   useEffect(() => {
@@ -34,7 +42,8 @@ export function Later<P extends object>({ page, props }: { page: LaterPage<P>; p
   }, [page])
   const Known = page.known
   if (Known !== null) return <Known {...props} />
-  return missing === page ? <NotLoaded /> : <p className="text-muted">Loading …</p>
+  if (missing === page) return <NotLoaded />
+  return quiet ? null : <Skeleton rows={6} />
 }
 
 /** The server is away, or was replaced by another version, whose pages are elsewhere: both are mended by beginning again. */

@@ -23,6 +23,11 @@ export function seesAll(me: Me | undefined): boolean {
   return me !== undefined && me.user_id === null
 }
 
+/** May set and change schedules. */
+export function mayChange(me: Me | undefined): boolean {
+  return me !== undefined && me.role !== 'user' && me.role !== 'worker'
+}
+
 export function useKey(): { readonly key: string | null; readonly wanted: boolean } {
   const key = useSyncExternalStore(onKeyChange, shownKey)
   const wanted = useSyncExternalStore(onKeyChange, isKeyWanted)

@@ -1,25 +1,20 @@
 /** The pages of the console: where each is, and the letter that leads there after `g`. */
+import type { IconName } from '../parts/icon-paths.ts'
 
 export interface PageEntry {
   readonly href: string
   readonly label: string
   readonly letter: string
+  readonly icon: IconName
 }
 
 export const PAGES: readonly PageEntry[] = [
-  { href: '/', label: 'Now', letter: 'n' },
-  { href: '/sessions', label: 'Sessions', letter: 's' },
-  { href: '/alarms', label: 'Alarms', letter: 'a' },
-  { href: '/intents', label: 'Intents', letter: 'i' },
-  { href: '/work', label: 'Work', letter: 'w' },
-  { href: '/why', label: 'Why', letter: 'y' },
-  { href: '/trends', label: 'Trends', letter: 't' },
-  { href: '/rules', label: 'Rules', letter: 'r' },
-  { href: '/people', label: 'People', letter: 'p' },
-  { href: '/forecast', label: 'Forecast', letter: 'e' },
-  { href: '/links', label: 'Links', letter: 'l' },
-  { href: '/keys', label: 'Keys', letter: 'k' },
-  { href: '/health', label: 'Health', letter: 'h' },
+  { href: '/', label: 'Home', letter: 'h', icon: 'home' },
+  { href: '/schedule', label: 'Schedule', letter: 's', icon: 'calendar' },
+  { href: '/activity', label: 'Activity', letter: 'a', icon: 'activity' },
+  { href: '/people', label: 'People', letter: 'p', icon: 'people' },
+  { href: '/agents', label: 'Agents', letter: 'e', icon: 'agent' },
+  { href: '/system', label: 'System', letter: 'y', icon: 'system' },
 ]
 
 export function isAt(page: PageEntry, path: string): boolean {

@@ -1,12 +1,17 @@
-/** Keys without a mouse: `g` and a letter goes to a page, `/` to the page's search. */
+/** Keys without a mouse: ⌘K searches, `n` makes something new, `g` and a letter goes to a page, `/` to the page's search. */
 import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { PAGES } from './pages.ts'
 
 const WAIT_MS = 2_000
 
+interface Deeds {
+  readonly onSearch: () => void
+  readonly onNew: () => void
+}
+
 /** True while `g` was pressed and the letter is awaited: the letters are shown then. */
-export function useShortcuts(): boolean {
+export function useShortcuts({ onSearch, onNew }: Deeds): boolean {
   const [, go] = useLocation()
   const [awaiting, setAwaiting] = useState(false)
   useEffect(() => {
@@ -15,27 +20,39 @@ export function useShortcuts(): boolean {
     return () => clearTimeout(giveUp)
   }, [awaiting])
   useEffect(() => {
+    const deedOf = (key: string): (() => void) | undefined => {
+      if (key === 'n') return onNew
+      if (key === 'g') return () => setAwaiting(true)
+      const search = document.querySelector<HTMLElement>('main [type=search]')
+      return key === '/' && search !== null ? () => search.focus() : undefined
+    }
     const onKey = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-      if (awaiting) {
-        setAwaiting(false)
-        const page = PAGES.find(({ letter }) => letter === event.key)
-        if (page !== undefined) go(page.href)
-      } else if (event.key === 'g') setAwaiting(true)
-      else if (event.key === '/') {
-        const search = document.querySelector<HTMLElement>('main [type=search]')
-        if (search === null) return
+      const { key, target, altKey } = event
+      const command = event.ctrlKey || event.metaKey
+      const isOpen = document.querySelector('dialog[open]') !== null
+      if (command && key === 'k') {
         event.preventDefault()
-        search.focus()
+        if (!isOpen) onSearch()
+      } else if (command && key === 'n') {
+        event.preventDefault()
+        if (!isOpen) onNew()
+      } else if (!command && !altKey && !isOpen && !isTyping(target)) {
+        const page = awaiting ? PAGES.find(({ letter }) => letter === key) : undefined
+        const deed = awaiting ? () => page !== undefined && go(page.href) : deedOf(key)
+        if (awaiting) setAwaiting(false)
+        if (deed === undefined) return
+        event.preventDefault()
+        deed()
       }
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
-  }, [awaiting, go])
+  }, [awaiting, go, onSearch, onNew])
   return awaiting
 }
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
+  if (target instanceof HTMLInputElement && target.type === 'checkbox') return false
   return target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName)
 }

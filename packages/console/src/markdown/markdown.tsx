@@ -11,16 +11,22 @@ const CHARACTERS_MAX = 200_000
 /** Deeper ones are shown as text. */
 const DEPTH_MAX = 24
 
-export function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => tokensOf(text), [text])
+interface Props {
+  readonly text: string
+  /** A new line in the text is one on the page, as in chats. */
+  readonly breaks?: boolean
+}
+
+export function Markdown({ text, breaks = false }: Props) {
+  const blocks = useMemo(() => tokensOf(text, breaks), [text, breaks])
   if (blocks === null) return <pre className="text-sm whitespace-pre-wrap">{text}</pre>
   return <div className="prose">{all(blocks, 0)}</div>
 }
 
-function tokensOf(text: string): Token[] | null {
+function tokensOf(text: string, breaks: boolean): Token[] | null {
   if (text.length > CHARACTERS_MAX) return null
   try {
-    return new Lexer({ gfm: true }).lex(text)
+    return new Lexer({ gfm: true, breaks }).lex(text)
   } catch {
     // Nested beyond what the reader takes: the text itself can still be read.
     return null

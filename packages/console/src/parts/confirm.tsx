@@ -9,12 +9,15 @@ interface Props {
   /** What the button says: the deed, not "OK". */
   readonly action: string
   readonly busy?: boolean
+  /** Nothing is destroyed by it. */
+  readonly plain?: boolean
   readonly onYes: () => void
   readonly onNo: () => void
 }
 
 /** Shown while it is mounted. Escape means no. */
-export function Confirm({ title, words, action, busy = false, onYes, onNo }: Props) {
+export function Confirm(props: Props) {
+  const { title, words, action, busy = false, plain = false, onYes, onNo } = props
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
@@ -37,8 +40,13 @@ export function Confirm({ title, words, action, busy = false, onYes, onNo }: Pro
         {words}
       </p>
       <div className="mt-4 flex justify-end gap-2">
-        <Button onClick={onNo}>Keep it</Button>
-        <Button onClick={onYes} disabled={busy} className="border-bad! bg-bad! text-panel!">
+        <Button onClick={onNo}>{plain ? 'Cancel' : 'Keep it'}</Button>
+        <Button
+          main={plain}
+          onClick={onYes}
+          disabled={busy}
+          className={plain ? '' : 'border-bad! bg-bad! text-panel!'}
+        >
           {action}
         </Button>
       </div>

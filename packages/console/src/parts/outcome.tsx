@@ -1,56 +1,83 @@
-/** What became of a slot, as a badge: the words for people, and whether it needs attention. */
+/** Kinds, outcomes and states: an icon and words for each, and colour for what needs attention. */
 import type { LedgerKind, Outcome } from '../api/ledger.ts'
-import { Badge, type Tone } from './parts.tsx'
+import { Icon } from './icon.tsx'
+import type { IconName } from './icon-paths.ts'
+import type { Tone } from './tone.ts'
 
-const LOOKS: Readonly<Record<Outcome, { readonly label: string; readonly tone: Tone }>> = {
-  delivered: { label: 'delivered', tone: 'good' },
-  sent: { label: 'sent, not read yet', tone: 'good' },
-  silent: { label: 'nothing to say', tone: 'plain' },
-  suppressed: { label: 'held back', tone: 'own' },
-  deferred: { label: 'comes later', tone: 'own' },
-  condition_false: { label: 'condition not met', tone: 'plain' },
-  postponed: { label: 'put off', tone: 'own' },
-  expired: { label: 'expired', tone: 'plain' },
-  failed: { label: 'failed', tone: 'bad' },
-  cancelled: { label: 'cancelled', tone: 'plain' },
-  pending: { label: 'under way', tone: 'plain' },
-  missed: { label: 'missed', tone: 'own' },
+interface Look {
+  readonly label: string
+  readonly icon: IconName
+  readonly tone: Tone
 }
 
-export function outcomeLabel(outcome: Outcome): string {
-  return LOOKS[outcome]?.label ?? outcome.replaceAll('_', ' ')
+const LOOKS: Readonly<Record<Outcome, Look>> = {
+  delivered: { label: 'delivered', icon: 'check', tone: 'good' },
+  sent: { label: 'sent, not read yet', icon: 'sent', tone: 'plain' },
+  silent: { label: 'nothing to say', icon: 'dash', tone: 'plain' },
+  suppressed: { label: 'held back', icon: 'hand', tone: 'own' },
+  deferred: { label: 'comes later', icon: 'later', tone: 'own' },
+  condition_false: { label: 'condition not met', icon: 'dash', tone: 'plain' },
+  postponed: { label: 'put off', icon: 'later', tone: 'own' },
+  expired: { label: 'expired', icon: 'dash', tone: 'plain' },
+  failed: { label: 'failed', icon: 'warning', tone: 'bad' },
+  cancelled: { label: 'cancelled', icon: 'cross', tone: 'plain' },
+  pending: { label: 'in progress', icon: 'dots', tone: 'plain' },
+  missed: { label: 'missed', icon: 'warning', tone: 'own' },
 }
 
-export function outcomeTone(outcome: Outcome): Tone {
-  return LOOKS[outcome]?.tone ?? 'plain'
+export function outcomeLabel(outcome: string): string {
+  return LOOKS[outcome as Outcome]?.label ?? outcome.replaceAll('_', ' ')
 }
 
-export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
-  return <Badge tone={outcomeTone(outcome)}>{outcomeLabel(outcome)}</Badge>
+const INKS: Readonly<Record<Tone, string>> = {
+  plain: 'text-muted',
+  good: 'text-good',
+  own: 'text-own',
+  bad: 'text-bad font-medium',
+}
+
+/** An icon and words, in one line of a table. */
+export function State({ icon, tone, children }: { icon: IconName; tone: Tone; children: string }) {
+  return (
+    <span className={`inline-flex max-w-full items-center gap-1.5 align-middle ${INKS[tone]}`}>
+      <Icon name={icon} className="size-3.5!" />
+      <span className="truncate">{children}</span>
+    </span>
+  )
+}
+
+/** What became of something, also by words that the console does not know. */
+export function OutcomeState({ outcome }: { outcome: string }) {
+  const { icon, tone } = LOOKS[outcome as Outcome] ?? lookOf(outcome)
+  return (
+    <State icon={icon} tone={tone}>
+      {outcomeLabel(outcome)}
+    </State>
+  )
+}
+
+function lookOf(outcome: string): Pick<Look, 'icon' | 'tone'> {
+  if (/fail/.test(outcome)) return LOOKS.failed
+  return /^(fired|completed|success|done)$/.test(outcome) ? LOOKS.delivered : LOOKS.silent
 }
 
 export const KIND_NAMES: Readonly<Record<LedgerKind, string>> = {
-  timer: 'Timers',
-  alarm: 'Alarms',
-  intent: 'Intents',
+  timer: 'Timer',
+  alarm: 'Alarm',
+  intent: 'Intent',
   work: 'Work',
-  question: 'Questions',
+  question: 'Question',
 }
 
-const KIND_DOTS: Readonly<Record<LedgerKind, string>> = {
-  question: 'bg-accent',
-  timer: 'bg-timer',
-  alarm: 'bg-alarm',
-  intent: 'bg-intent',
-  work: 'bg-work',
-}
-
-/** The lane's colour, beside its name: never the colour alone. */
-export function KindDot({ kind }: { kind: LedgerKind }) {
+/** What a schedule of this kind is, beside its icon or instead of it. */
+export function Kind({ kind, named = false }: { kind: LedgerKind; named?: boolean }) {
   return (
     <span
-      aria-hidden="true"
-      className={`inline-block size-2 shrink-0 rounded-full ${KIND_DOTS[kind]}`}
-    />
+      className="inline-flex items-center gap-1.5 align-middle text-muted"
+      title={KIND_NAMES[kind]}
+    >
+      <Icon name={kind} />
+      <span className={named ? '' : 'sr-only'}>{KIND_NAMES[kind]}</span>
+    </span>
   )
 }

@@ -1,13 +1,13 @@
 /** The few shapes that every page is made of. */
 import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from 'react'
+import type { Tone } from './tone.ts'
 
 const TONES = {
   plain: 'bg-sunk text-muted border-line',
   good: 'bg-good-soft text-good border-transparent',
   own: 'bg-own-soft text-own border-own-line',
   bad: 'bg-bad-soft text-bad border-transparent',
-} as const
-export type Tone = keyof typeof TONES
+} as const satisfies Record<Tone, string>
 
 export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) {
   return (
@@ -29,29 +29,29 @@ export function Panel({
   children: ReactNode
 }) {
   return (
-    <section aria-label={title} className="rounded-xl border border-line bg-panel">
-      <div className="flex items-center justify-between gap-3 px-4 pt-3">
-        <h2 className="text-sm font-semibold">{title}</h2>
+    <section aria-label={title} className="min-w-0 rounded-lg border border-line bg-panel">
+      <div className="flex min-h-11 items-center justify-between gap-3 px-4 pt-2">
+        <h2 className="text-[13px] font-semibold">{title}</h2>
         {aside}
       </div>
-      <div className="px-4 pt-2 pb-4">{children}</div>
+      <div className="px-4 pt-0.5 pb-4">{children}</div>
     </section>
   )
 }
 
 const BUTTON =
-  'inline-flex min-h-9 items-center justify-center rounded-lg px-3.5 text-sm font-medium disabled:opacity-60'
+  'inline-flex min-h-8 items-center justify-center gap-1.5 rounded-md px-3 text-[13px] font-medium whitespace-nowrap disabled:opacity-60'
 
 export function Button(props: ButtonHTMLAttributes<HTMLButtonElement> & { main?: boolean }) {
   const { main = false, className = '', type = 'button', ...rest } = props
   const look = main
     ? 'bg-accent text-on-accent hover:opacity-90'
-    : 'border border-edge bg-panel text-ink hover:bg-sunk'
+    : 'border border-line bg-panel text-ink hover:border-edge hover:bg-sunk'
   return <button type={type} className={`${BUTTON} ${look} ${className}`} {...rest} />
 }
 
 export const FIELD =
-  'w-full min-w-0 rounded-lg border border-edge bg-panel px-3 py-2 text-ink aria-invalid:border-bad'
+  'w-full min-w-0 rounded-md border border-edge bg-panel px-2.5 py-1.5 text-ink aria-invalid:border-bad'
 
 export function Field(
   props: InputHTMLAttributes<HTMLInputElement> & { id: string; label: string; hint?: ReactNode },
@@ -60,7 +60,7 @@ export function Field(
   const hintId = `${rest.id}-hint`
   return (
     <div>
-      <label htmlFor={rest.id} className="mb-1 block text-sm font-medium">
+      <label htmlFor={rest.id} className="mb-1 block text-[13px] font-medium">
         {label}
       </label>
       <input
@@ -69,7 +69,7 @@ export function Field(
         {...rest}
       />
       {hint !== undefined && (
-        <p id={hintId} className="mt-1 text-sm text-muted">
+        <p id={hintId} className="mt-1 text-[13px] text-muted">
           {hint}
         </p>
       )}
@@ -77,13 +77,21 @@ export function Field(
   )
 }
 
-export function Heading({ title, children }: { title: string; children?: ReactNode }) {
+interface HeadingProps {
+  readonly title: string
+  /** Beside it: what one can do here. */
+  readonly aside?: ReactNode
+  readonly children?: ReactNode
+}
+
+export function Heading({ title, aside, children }: HeadingProps) {
   return (
-    <div className="mb-5">
+    <div className="mb-4 flex flex-wrap items-center gap-x-4 gap-y-2">
       <title>{`${title} · Wakeful`}</title>
-      <h1 className="text-2xl font-semibold tracking-tight">{title}</h1>
-      {children !== undefined && (
-        <p className="mt-1 max-w-prose text-balance text-muted">{children}</p>
+      <h1 className="text-xl font-semibold tracking-tight wrap-anywhere">{title}</h1>
+      {children !== undefined && <div className="text-[13px] text-muted">{children}</div>}
+      {aside !== undefined && (
+        <div className="ml-auto flex flex-wrap items-center gap-2">{aside}</div>
       )}
     </div>
   )
@@ -92,7 +100,7 @@ export function Heading({ title, children }: { title: string; children?: ReactNo
 /** An empty place that says what will come here, and how. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <div className="rounded-xl border border-dashed border-edge px-5 py-8 text-center">
+    <div className="rounded-lg border border-dashed border-line px-5 py-8 text-center">
       <p className="font-medium">{title}</p>
       <div className="mx-auto mt-1 max-w-prose text-sm text-pretty text-muted">{children}</div>
     </div>

@@ -8,7 +8,7 @@ export function ProgressBar(props: { label: string; words: string; share: number
   const { label, words, share } = props
   return (
     <>
-      <p className="mb-1 flex justify-between gap-3 text-sm text-muted">
+      <p className="mb-1 flex justify-between gap-3 text-[13px] text-muted">
         <span className="wrap-anywhere">{words}</span>
         {share !== null && <span>{Math.round(share * 100)} %</span>}
       </p>

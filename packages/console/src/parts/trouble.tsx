@@ -29,7 +29,7 @@ export function Trouble({ error, onRetry, advice, spaced = false }: Props) {
   return (
     <div
       role="alert"
-      className={`rounded-xl bg-bad-soft px-4 py-3 text-sm ${spaced ? 'mb-4' : ''}`}
+      className={`rounded-lg bg-bad-soft px-4 py-3 text-[13px] ${spaced ? 'mb-4' : ''}`}
     >
       <p className="font-semibold text-bad">{problem.title}</p>
       {problem.errors.length > 0 && (

@@ -3,17 +3,13 @@ import { type FormEvent, useState } from 'react'
 import { useAct } from '../forms/act.ts'
 import { faultsOf } from '../forms/faults.ts'
 import { FormTrouble, TextField } from '../forms/fields.tsx'
-import { useNow } from '../parts/clock.ts'
 import { Button, Panel } from '../parts/parts.tsx'
-import { fromNow, whenIn } from '../parts/time.ts'
-import { PERSON, type Person, pathOf } from './shapes.ts'
-
-const MINUTE = 60_000
+import { When } from '../parts/when.tsx'
+import { type Person, pathOf } from './shapes.ts'
 
 export function PausePanel({ person }: { person: Person }) {
   const [until, setUntil] = useState('')
-  const now = useNow(MINUTE)
-  const act = useAct<Person>(PERSON, () => setUntil(''))
+  const act = useAct<Person>(['people'], () => setUntil(''))
   const path = `${pathOf(person.user_id)}/pause`
   const faults = faultsOf(act.error, ['until'])
   const onSubmit = (event: FormEvent) => {
@@ -23,12 +19,9 @@ export function PausePanel({ person }: { person: Person }) {
   if (person.paused_until !== null)
     return (
       <Panel title="Pause">
-        <p className="mb-3 text-sm">
-          Paused until{' '}
-          <time dateTime={person.paused_until} className="font-medium">
-            {whenIn(person.paused_until, person.timezone)}
-          </time>
-          , {fromNow(person.paused_until, now)}. Only answers and what is critical come before.
+        <p className="mb-3 text-[13px]">
+          Paused until <When at={person.paused_until} zone={person.timezone} as="both" />. Only
+          answers and what is critical come before.
         </p>
         <Button disabled={act.isPending} onClick={() => act.mutate({ method: 'DELETE', path })}>
           Resume

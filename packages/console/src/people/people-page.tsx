@@ -1,98 +1,139 @@
-/** One person: when, how often and by whom they want to be spoken to, and what waits for them. */
-import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
-import { useLocation } from 'wouter'
-import { request } from '../api/http.ts'
-import { usePeople, usePerson } from '../forms/choices.ts'
-import { TextField } from '../forms/fields.tsx'
+/** The directory of people: found by name, with when each was seen and what comes next for them. */
+import { useEffect } from 'react'
+import { address } from '../api/address.ts'
+import { usePages } from '../api/query.ts'
+import { navigate, useFilters } from '../frame/address.ts'
 import { seesAll, useMe } from '../frame/me.ts'
-import { Badge, Button, Heading } from '../parts/parts.tsx'
-import { whenIn } from '../parts/time.ts'
+import { ChoiceFilter, FilterBar, WordsFilter } from '../kit/filters.tsx'
+import { RowLink } from '../kit/links.tsx'
+import { type Column, Table } from '../kit/table.tsx'
+import { State } from '../parts/outcome.tsx'
+import { Empty, Heading } from '../parts/parts.tsx'
 import { Trouble } from '../parts/trouble.tsx'
-import { DeferredPanel } from './deferred-panel.tsx'
-import { PausePanel } from './pause-panel.tsx'
-import { PreferencesForm } from './preferences-form.tsx'
-import { LOOK_MS, PERSON, type Person, pathOf } from './shapes.ts'
+import { When } from '../parts/when.tsx'
 
-/** `named`: in the address. */
-export function PeoplePage({ named }: { named: string }) {
+const ROWS = 100
+
+interface ListedPerson {
+  readonly user_id: string
+  readonly timezone: string | null
+  readonly last_seen_at: string | null
+  readonly next_at: string | null
+  readonly sessions: number
+  readonly paused_until: string | null
+}
+
+const ORDERS = [
+  ['', 'Seen last'],
+  ['next', 'Next first'],
+  ['name', 'By name'],
+] as const
+
+export function PeoplePage() {
   const me = useMe()
-  const [kept] = usePerson()
   const all = seesAll(me)
-  const user = named || (all ? kept : me?.user_id) || ''
-  return (
-    <>
-      <Heading title={user === '' ? 'People' : user}>
-        When, how often and by whom this person wants to be spoken to, and what waits for a better
-        moment. It holds for all agents and channels.
-      </Heading>
-      {all && <Whom key={user} user={user} />}
-      {user !== '' && <OnePerson key={`of ${user}`} user={user} />}
-    </>
-  )
-}
-
-function Whom({ user }: { user: string }) {
-  const [name, setName] = useState(user)
-  const [, keep] = usePerson()
-  const [, go] = useLocation()
-  const people = usePeople()
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault()
-    keep(name.trim())
-    go(`/people/${encodeURIComponent(name.trim())}`)
-  }
-  return (
-    <form onSubmit={onSubmit} className="mb-5 flex max-w-md items-end gap-2">
-      <div className="flex-1">
-        <TextField
-          id="person"
-          label="Person"
-          value={name}
-          onChange={setName}
-          list="person-names"
-          maxLength={128}
-        />
-        <datalist id="person-names">
-          {people.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      </div>
-      <Button type="submit" className="min-h-10.5">
-        Show
-      </Button>
-    </form>
-  )
-}
-
-function OnePerson({ user }: { user: string }) {
-  const { data, error, refetch } = useQuery({
-    queryKey: [PERSON, user],
-    queryFn: ({ signal }) => request<Person>(pathOf(user), { signal }),
-    refetchInterval: LOOK_MS,
+  const own = me?.user_id
+  // A caller bound to one person has no directory.
+  useEffect(() => {
+    if (own) navigate(`/people/${encodeURIComponent(own)}`, { replace: true })
+  }, [own])
+  const filters = useFilters()
+  const path = address('v1/people', {
+    q: filters.get('q'),
+    order: filters.get('order') || 'last_seen',
+    limit: ROWS,
   })
-  if (data === undefined)
-    return error === null ? (
-      <p className="text-muted">Loading …</p>
-    ) : (
-      <Trouble error={error} onRetry={() => void refetch()} />
-    )
+  const list = usePages<ListedPerson>(path, ['people', 'sessions', 'schedules'], all)
+  const { rows, error } = list
   return (
     <>
-      {error !== null && <Trouble spaced error={error} onRetry={() => void refetch()} />}
-      {data.quiet_until !== null && (
-        <p className="mb-4">
-          <Badge>quiet now, until {whenIn(data.quiet_until, data.timezone)}</Badge>
-        </p>
+      <Heading title="People" />
+      <FilterBar>
+        <WordsFilter
+          main
+          filters={filters}
+          name="q"
+          label="Search people"
+          className="flex-1 basis-52 sm:max-w-sm"
+        />
+        <ChoiceFilter filters={filters} name="order" label="Order" choices={ORDERS} />
+      </FilterBar>
+      {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
+      {rows?.length === 0 ? (
+        <Empty title={filters.get('q') === '' ? 'Nobody yet' : 'Nobody fits'}>
+          A person appears here with their first message or schedule.
+        </Empty>
+      ) : (
+        (rows !== undefined || error === null) && (
+          <Table
+            label="People"
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ user_id }) => user_id}
+            more={list.hasNextPage}
+            loading={list.isFetchingNextPage}
+            onMore={() => void list.fetchNextPage()}
+          />
+        )
       )}
-      <div className="grid grid-cols-1 items-start gap-5 xl:grid-cols-2">
-        <PreferencesForm person={data} />
-        <div className="flex min-w-0 flex-col gap-5">
-          <DeferredPanel person={data} />
-          <PausePanel person={data} />
-        </div>
-      </div>
     </>
   )
 }
+
+const None = () => <span className="text-muted max-md:hidden">–</span>
+
+/** On a narrow screen the column has no header. */
+function Named({ word, at, zone }: { word: string; at: string; zone: string | null }) {
+  return (
+    <>
+      <span className="text-muted md:hidden">{word} </span>
+      <When at={at} zone={zone ?? undefined} as="both" />
+    </>
+  )
+}
+
+const COLUMNS: readonly Column<ListedPerson>[] = [
+  {
+    name: 'Person',
+    className: 'max-md:flex-1 max-md:basis-40',
+    cell: ({ user_id }) => (
+      <RowLink href={`/people/${encodeURIComponent(user_id)}`}>{user_id}</RowLink>
+    ),
+  },
+  {
+    name: 'Seen',
+    className: 'w-[11rem]',
+    cell: ({ last_seen_at: at, timezone }) =>
+      at === null ? <None /> : <Named word="seen" at={at} zone={timezone} />,
+  },
+  {
+    name: 'Next',
+    className: 'w-[11rem]',
+    cell: ({ next_at: at, timezone }) =>
+      at === null ? <None /> : <Named word="next" at={at} zone={timezone} />,
+  },
+  {
+    name: 'Sessions',
+    className: 'w-[6rem] text-right',
+    wide: true,
+    cell: ({ sessions }) => sessions.toLocaleString(),
+  },
+  {
+    name: 'Time zone',
+    className: 'w-[15%]',
+    wide: true,
+    cell: ({ timezone }) => timezone ?? <span className="text-muted">not known</span>,
+  },
+  {
+    name: 'State',
+    className: 'w-[10rem]',
+    cell: ({ paused_until }) =>
+      paused_until === null ? (
+        <None />
+      ) : (
+        <State icon="pause" tone="own">
+          paused
+        </State>
+      ),
+  },
+]

@@ -8,7 +8,7 @@ import { FormTrouble, TextField, ZoneField } from '../forms/fields.tsx'
 import { Button, Panel } from '../parts/parts.tsx'
 import { QuietFields } from './quiet-fields.tsx'
 import { QuietWeek } from './quiet-week.tsx'
-import { PERSON, type Person, pathOf, type QuietWindow } from './shapes.ts'
+import { type Person, pathOf, type QuietWindow } from './shapes.ts'
 
 interface Draft {
   readonly timezone: string
@@ -49,8 +49,8 @@ function bodyOf({ timezone, quiet, most, muted }: Draft): object {
 export function PreferencesForm({ person }: { person: Person }) {
   const [edited, setEdited] = useState<Draft | null>(null)
   const client = useQueryClient()
-  const save = useAct<Person>(PERSON, (answer) => {
-    client.setQueryData([PERSON, person.user_id], answer)
+  const save = useAct<Person>(['people'], (answer) => {
+    client.setQueryData([pathOf(person.user_id)], answer)
     setEdited(null)
   })
   const draft = edited ?? draftOf(person)
@@ -81,7 +81,7 @@ export function PreferencesForm({ person }: { person: Person }) {
           />
           <TextField
             id="person-most"
-            label="Most unasked messages a day"
+            label="Most unprompted messages a day"
             value={draft.most}
             onChange={(most) => change({ most })}
             fault={faults.of('most_unasked_per_day')}
@@ -111,7 +111,7 @@ export function PreferencesForm({ person }: { person: Person }) {
           )}
         </div>
         {edited === null && save.data !== undefined && (
-          <p role="status" className="text-sm text-good">
+          <p role="status" className="text-[13px] text-good">
             Saved. {save.data.notes?.join('; ')}
           </p>
         )}
@@ -131,10 +131,10 @@ function MutedFields({ muted, onChange }: MutedProps) {
   const all = [...new Set([...agents, ...muted])].sort()
   return (
     <fieldset>
-      <legend className="mb-1 text-sm font-medium">Muted agents</legend>
+      <legend className="mb-1 text-[13px] font-medium">Muted agents</legend>
       <div className="flex flex-wrap gap-x-5 gap-y-2">
         {all.map((name) => (
-          <label key={name} className="flex min-h-6 items-center gap-2 text-sm wrap-anywhere">
+          <label key={name} className="flex min-h-6 items-center gap-2 text-[13px] wrap-anywhere">
             <input
               type="checkbox"
               className="size-4 accent-accent"
@@ -147,7 +147,9 @@ function MutedFields({ muted, onChange }: MutedProps) {
           </label>
         ))}
       </div>
-      <p className="mt-1 text-sm text-muted">They answer, and say nothing of their own accord.</p>
+      <p className="mt-1 text-[13px] text-muted">
+        They answer, and say nothing of their own accord.
+      </p>
     </fieldset>
   )
 }

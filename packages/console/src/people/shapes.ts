@@ -1,10 +1,5 @@
 /** What the server says of a person and of what waits for them. */
 
-/** What the keys of its queries begin with. */
-export const PERSON = 'person'
-
-export const LOOK_MS = 5_000
-
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 export type Weekday = (typeof WEEKDAYS)[number]
 

@@ -25,11 +25,13 @@ interface Message {
 interface Props {
   readonly sessionKey: string
   readonly watching: boolean
+  /** The person one acts as, where that is somebody else. */
+  readonly actAs: string | undefined
   /** Just created, so the text field gets the focus. */
   readonly fresh: boolean
 }
 
-export function Composer({ sessionKey, watching, fresh }: Props) {
+export function Composer({ sessionKey, watching, actAs, fresh }: Props) {
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
     if (fresh) field.current?.focus()
@@ -45,6 +47,7 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
     mutationFn: (message: Message) =>
       request(`${pathOf(sessionKey)}/messages`, {
         method: 'POST',
+        actAs,
         body: { ...message, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone },
       }),
     onSuccess: (_answer, message) => {
@@ -52,14 +55,7 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
       return lookAgain(client, sessionKey)
     },
   })
-  if (watching) {
-    return (
-      <p className="border-t border-line px-4 py-3 text-sm text-muted">
-        You are watching. Nothing you see here counts as delivered, so that the session’s own app
-        still gets it.
-      </p>
-    )
-  }
+  if (watching) return null
 
   const submit = () => {
     if (text.trim() === '' || send.isPending) return
@@ -90,10 +86,12 @@ export function Composer({ sessionKey, watching, fresh }: Props) {
           value={text}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}
-          placeholder="Say something to the agent"
-          className={`${FIELD} field-sizing-content max-h-40 min-h-10.5 resize-none`}
+          placeholder={
+            actAs === undefined ? 'Say something to the agent' : `Say something as ${actAs}`
+          }
+          className={`${FIELD} field-sizing-content max-h-40 min-h-9 resize-none`}
         />
-        <Button main type="submit" disabled={send.isPending} className="min-h-10.5">
+        <Button main type="submit" disabled={send.isPending} className="min-h-9">
           Send
         </Button>
       </div>

@@ -1,8 +1,11 @@
 /** What was said, what was said unasked, and what was held back. */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
-import { timeOf } from '../parts/time.ts'
+import { Icon } from '../parts/icon.tsx'
+import { Skeleton } from '../parts/skeleton.tsx'
+import { everyClock, timeOf } from '../parts/time.ts'
 import { Options } from '../questions/options.tsx'
+import { MessageText } from './message-text.tsx'
 import type { Saying } from './story.ts'
 import type { Older } from './use-session.ts'
 
@@ -85,7 +88,11 @@ export function Conversation(props: Props) {
               <Said saying={saying} watching={watching} reading={reading} />
               {saying.kind === 'agent' && saying.question !== undefined && (
                 <div className="mt-2">
-                  <Options question={saying.question} sessionKey={sessionKey} />
+                  <Options
+                    question={saying.question}
+                    person={sessionKey.split(':')[0] ?? ''}
+                    sessionKey={sessionKey}
+                  />
                 </div>
               )}
             </li>
@@ -97,11 +104,11 @@ export function Conversation(props: Props) {
 }
 
 function Beginning({ loading, watching, agent }: Pick<Props, 'loading' | 'watching' | 'agent'>) {
-  if (loading) return <p className="text-sm text-muted">Loading …</p>
+  if (loading) return <Skeleton rows={5} />
   return (
     <div className="mx-auto max-w-md py-10 text-center">
       <p className="font-medium">Nothing was said yet</p>
-      <p className="mt-1 text-sm text-muted">
+      <p className="mt-1 text-[13px] text-muted">
         {watching
           ? 'Messages appear here as they come.'
           : agent === DEMO
@@ -117,7 +124,7 @@ function Said(props: { saying: Saying; watching: boolean; reading: boolean }) {
   if (saying.kind === 'unsaid') {
     return (
       <p
-        className={`self-start rounded-lg border border-dashed px-3 py-1.5 text-sm wrap-anywhere ${
+        className={`self-start rounded-lg border border-dashed px-3 py-1.5 text-[13px] wrap-anywhere ${
           saying.failed ? 'border-bad text-bad' : 'border-edge text-muted'
         }`}
       >
@@ -166,16 +173,25 @@ function Bubble(props: {
     <div className={`flex max-w-[85%] flex-col gap-1 ${look}`}>
       <p className="text-xs text-muted">
         {who} · <Time at={at} />
-        {mark !== null && <span className="font-medium text-own"> · {mark}</span>}
+        {mark !== null && (
+          <span className="font-medium text-own">
+            {' '}
+            · <Icon name="sent" className="size-3!" /> {mark}
+          </span>
+        )}
         {note !== null && <span> · {note}</span>}
       </p>
-      <p className={`rounded-2xl px-3.5 py-2 whitespace-pre-wrap wrap-anywhere ${tone}`}>
-        {children}
-      </p>
+      <div className={`max-w-full rounded-2xl px-3.5 py-2 wrap-anywhere ${tone}`}>
+        <MessageText text={children} formatted={who === 'Agent'} />
+      </div>
     </div>
   )
 }
 
 function Time({ at }: { at: string }) {
-  return <time dateTime={at}>{timeOf(at)}</time>
+  return (
+    <time dateTime={at} title={everyClock(at)}>
+      {timeOf(at)}
+    </time>
+  )
 }

@@ -3,12 +3,12 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { SessionHead } from '../api/shapes.ts'
 import { useNow } from '../parts/clock.ts'
-import { Badge, Panel, type Tone } from '../parts/parts.tsx'
+import { Badge, Panel } from '../parts/parts.tsx'
 import { PassageCard } from './passage-card.tsx'
 import type { Passage } from './story.ts'
 import { TimersPanel } from './timers-panel.tsx'
 import type { Older } from './use-session.ts'
-import { type GateWords, gateWords } from './words.ts'
+import { gateWords } from './words.ts'
 
 /** What a card is taken for until it is measured. */
 const CARD_PX = 110
@@ -31,10 +31,10 @@ export function Corridor({ head, passages, more, older }: Props) {
       <TimersPanel sessionKey={head.session_key} timers={head.timers} />
       <section
         aria-label="What happened"
-        className="flex min-h-72 flex-1 flex-col rounded-xl border border-line bg-panel max-lg:h-[70dvh] max-lg:flex-none lg:min-h-48"
+        className="flex min-h-72 flex-1 flex-col rounded-lg border border-line bg-panel max-lg:h-[70dvh] max-lg:flex-none lg:min-h-48"
       >
         <div className="flex items-center justify-between gap-3 px-4 py-3">
-          <h2 className="text-sm font-semibold">What happened</h2>
+          <h2 className="text-[13px] font-semibold">What happened</h2>
           <span className="text-xs text-muted">
             {head.done_seq} of {head.last_seq} {head.last_seq === 1 ? 'event' : 'events'} done
           </span>
@@ -85,19 +85,13 @@ function Cards({ passages, more, older }: Omit<Props, 'head'>) {
   )
 }
 
-const GATE_TONES: Readonly<Record<GateWords['state'], Tone>> = {
-  open: 'good',
-  closed: 'bad',
-  'cooling down': 'own',
-}
-
 function GatePanel({ head }: { head: SessionHead }) {
   const now = useNow()
-  const { state, text } = gateWords(head.gate, head.consecutive_autonomous_msgs, now)
+  const { state, tone, text } = gateWords(head.gate, head.consecutive_autonomous_msgs, now)
   return (
-    <Panel title="Gate" aside={<Badge tone={GATE_TONES[state]}>{state}</Badge>}>
+    <Panel title="May it follow up?" aside={<Badge tone={tone}>{state}</Badge>}>
       {/* Two lines in any state, so that what is below stays where it is. */}
-      <p className="min-h-10 text-sm text-muted">{text}</p>
+      <p className="min-h-10 text-[13px] text-muted">{text}</p>
     </Panel>
   )
 }

@@ -2,6 +2,7 @@
 import type { ReactNode } from 'react'
 import { type Effect, textIn } from '../api/shapes.ts'
 import { timeOf } from '../parts/time.ts'
+import { When } from '../parts/when.tsx'
 import type { Passage } from './story.ts'
 import {
   deliveryWords,
@@ -22,7 +23,7 @@ export function PassageCard({ passage: { event, stage, attempts } }: { passage: 
   const detail = eventDetail(event)
   const own = event.type !== 'user_message'
   return (
-    <div className="relative border-l-2 border-line pb-5 pl-4 text-sm">
+    <div className="relative border-l-2 border-line pb-5 pl-4 text-[13px]">
       <span
         aria-hidden="true"
         className={`absolute top-1 -left-[7px] size-3 rounded-full border-2 border-panel ${own ? 'bg-own-mark' : 'bg-accent'}`}
@@ -30,7 +31,7 @@ export function PassageCard({ passage: { event, stage, attempts } }: { passage: 
       <p className="flex items-baseline justify-between gap-2">
         <span className="font-semibold">{eventName(event.type)}</span>
         <span className="text-xs whitespace-nowrap text-muted">
-          #{event.seq} · <time dateTime={event.created_at}>{timeOf(event.created_at)}</time>
+          #{event.seq} · <When at={event.created_at} />
         </span>
       </p>
       {detail !== undefined && <p className="truncate text-muted">{detail}</p>}

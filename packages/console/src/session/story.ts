@@ -67,12 +67,12 @@ function stageOf(seq: number, doneSeq: number): Passage['stage'] {
   return seq === doneSeq + 1 ? 'next' : 'waiting'
 }
 
-/** By time: an answer may come after the next message was already written. */
-export function conversationOf(passages: readonly Passage[]): Saying[] {
+/** By time: an answer may come after the next message was already written. `stopped`: nothing runs now. */
+export function conversationOf(passages: readonly Passage[], stopped = false): Saying[] {
   const known = new Set(passages.flatMap(({ event }) => questionIn(event.payload)?.id ?? []))
   const sayings = passages.flatMap((passage) => [...asked(passage), ...answered(passage, known)])
   sayings.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
-  return [...sayings, ...passages.flatMap(underWay)]
+  return [...sayings, ...passages.flatMap((passage) => underWay(passage, stopped))]
 }
 
 function asked({ event }: Passage): Saying[] {
@@ -110,14 +110,16 @@ function answered({ event, attempts }: Passage, known: ReadonlySet<string>): Say
   })
 }
 
-/** What the agent is at, below everything said. */
-function underWay({ event, stage, attempts }: Passage): Saying[] {
+/** What the agent does now, below everything said. */
+function underWay({ event, stage, attempts }: Passage, stopped: boolean): Saying[] {
   if (stage !== 'next') return []
   const last = attempts.at(-1)?.turn
   const failed = last?.status === 'retrying'
   const text = failed
     ? `Attempt ${last.attempt} failed, trying again: ${last.error ?? 'no reason given'}`
-    : 'The agent is at work …'
+    : stopped
+      ? 'Stopped: this waits until it is resumed.'
+      : 'The agent is working …'
   return [{ kind: 'unsaid', id: `${event.id}.next`, at: event.created_at, text, failed }]
 }
 

@@ -4,8 +4,9 @@ import { request } from '../api/http.ts'
 import type { Timer } from '../api/shapes.ts'
 import { useNow } from '../parts/clock.ts'
 import { Button, Panel } from '../parts/parts.tsx'
-import { leftUntil, timeOf } from '../parts/time.ts'
+import { leftUntil } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { When } from '../parts/when.tsx'
 import { lookAgain } from './kept.ts'
 import { pathOf } from './session-query.ts'
 import { shareWaited } from './words.ts'
@@ -19,7 +20,7 @@ export function TimersPanel(props: { sessionKey: string; timers: readonly Timer[
   return (
     <Panel title="Pending timers">
       {timers.length === 0 ? (
-        <p className="min-h-13 text-sm text-muted">
+        <p className="min-h-13 text-[13px] text-muted">
           None. The agent sets one when it wants to come back on its own; a message from the user
           cancels it.
         </p>
@@ -30,7 +31,7 @@ export function TimersPanel(props: { sessionKey: string; timers: readonly Timer[
           ))}
         </ul>
       )}
-      {more > 0 && <p className="mt-2 text-sm text-muted">and {more} later ones</p>}
+      {more > 0 && <p className="mt-2 text-[13px] text-muted">and {more} later ones</p>}
     </Panel>
   )
 }
@@ -47,13 +48,13 @@ function Pending({ sessionKey, timer }: { sessionKey: string; timer: Timer }) {
   })
   const due = Date.parse(timer.fire_at) <= now
   return (
-    <li className="text-sm">
+    <li className="text-[13px]">
       <div className="flex items-center gap-2">
         <div className="min-w-0 flex-1">
           <p className="font-semibold wrap-anywhere">{timer.timer_id}</p>
           <p className="text-muted">
             {due ? 'firing now' : `fires in ${leftUntil(timer.fire_at, now)}`}, at{' '}
-            <time dateTime={timer.fire_at}>{timeOf(timer.fire_at)}</time>
+            <When at={timer.fire_at} />
           </p>
         </div>
         <Button

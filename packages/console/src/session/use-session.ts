@@ -58,7 +58,7 @@ function useLine(client: QueryClient, key: string, watching: boolean): Line {
   useEffect(() => {
     const look = coalesce(() => lookAgain(client, key), FRAMES)
     const end = openLine(key, {
-      acknowledges: !watching,
+      watches: watching,
       onLine: setLine,
       onFrame: (frame) => {
         if (frame.type === 'pong' || frame.type === 'error') return

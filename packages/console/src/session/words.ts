@@ -4,7 +4,7 @@ import { textIn } from '../api/shapes.ts'
 import { lasting, leftUntil, timeOf } from '../parts/time.ts'
 
 export function verdictWords(verdict: Verdict): string {
-  const { rule, count, max, until, reason, text } = verdict
+  const { rule, count, max, until, reason, text, deferred } = verdict
   const told = [reason, text && `it wrote, not delivered: ${text}`].filter(Boolean).join('; ')
   if (rule === 'silent' || rule === 'undecided' || rule === 'not_delivered')
     return [`recorded ${rule.replace('_', ' ')}`, told].filter(Boolean).join(': ')
@@ -18,31 +18,58 @@ export function verdictWords(verdict: Verdict): string {
     return `held back: ${unanswered(count ?? 0)} in a row, cap ${max}`
   if (rule === 'cooldown_active' && until !== undefined)
     return `held back: cooling down until ${timeOf(until)}`
-  return `held back: ${rule.replaceAll('_', ' ')}`
+  const why = rule.replaceAll('_', ' ')
+  if (deferred === true && until !== undefined) return `deferred: ${why}; comes at ${timeOf(until)}`
+  // Dropped: the end of the rule is no time at which it comes.
+  return deferred === false ? `held back: ${why}; it is not sent later` : `held back: ${why}`
 }
 
 export interface GateWords {
-  readonly state: 'open' | 'closed' | 'cooling down'
+  readonly state: string
+  readonly tone: 'good' | 'own' | 'bad'
   readonly text: string
 }
 
+/** Why it may not, each with what ends it. */
+const CLOSED: Readonly<Record<string, readonly [state: string, words: string]>> = {
+  quiet_hours: ['quiet hours', 'The person has quiet hours now'],
+  paused: ['paused', 'The person has paused messages'],
+  daily_limit: ['daily limit', 'The person heard as much today as they want to'],
+  day_limit: ['daily limit', 'The person heard as much today as they want to'],
+  muted: ['muted', 'The person has muted this agent'],
+  agent_muted: ['muted', 'The person has muted this agent'],
+}
+
+/** One verdict: the limits of follow-ups, the preferences of the person, and stops. */
 export function gateWords(gate: Gate, count: number, now: number): GateWords {
-  if (!gate.allowed && gate.reason === 'hard_cap_reached')
+  const { allowed, reason = '', until } = gate
+  const isOver = until !== undefined && Date.parse(until) <= now
+  if (allowed || isOver) return openWords(count)
+  if (reason === 'stopped')
     return {
-      state: 'closed',
+      ...{ state: 'stopped', tone: 'bad' },
+      text: 'It is stopped: nothing runs, and events wait until it is resumed.',
+    }
+  if (reason === 'hard_cap_reached')
+    return {
+      ...{ state: 'closed', tone: 'own' },
       text: `Closed after ${unanswered(count)} in a row, until the user writes. What was promised still comes.`,
     }
-  if (!gate.allowed && gate.until !== undefined && Date.parse(gate.until) > now)
+  if (reason === 'cooldown_active' && until !== undefined)
     return {
-      state: 'cooling down',
-      text: `The agent wrote unasked a moment ago and may follow up in ${leftUntil(gate.until, now)}.`,
+      ...{ state: 'cooling down', tone: 'own' },
+      text: `The agent wrote unprompted a moment ago and may follow up in ${leftUntil(until, now)}.`,
     }
+  const [state, words] = CLOSED[reason] ?? [reason.replaceAll('_', ' '), 'It may not follow up now']
+  const then = until === undefined ? '' : ` until ${timeOf(until, now)}`
+  return { state, tone: 'own', text: `${words}${then}. A follow-up would be dropped.` }
+}
+
+function openWords(count: number): GateWords {
+  const text = 'The agent may write on its own'
   return {
-    state: 'open',
-    text:
-      count === 0
-        ? 'The agent may write on its own.'
-        : `The agent may write on its own; ${unanswered(count)} so far.`,
+    ...{ state: 'open', tone: 'good' },
+    text: count === 0 ? `${text}.` : `${text}; ${unanswered(count)} so far.`,
   }
 }
 

@@ -24,9 +24,9 @@ export const STEPS: readonly Step[] = [
     sentence: 'hello',
   },
   {
-    title: 'It keeps standing wishes',
+    title: 'It watches conditions',
     words:
-      'Conditions work too, and survive a restart. Send this one, then play the market: it tells you at once. Rhythms go the same way: “every weekday at 8:30 plan the day”, “report daily at 6pm”.',
+      'Conditions work too, and survive a restart. Send this one, then let the price fall: it tells you at once. Recurring times work the same way: “every weekday at 8:30 plan the day”, “report daily at 6pm”.',
     sentence: 'tell me when NVDA is below 130',
     signal: {
       label: 'Let NVDA fall to 128',
@@ -36,14 +36,14 @@ export const STEPS: readonly Step[] = [
   {
     title: 'You see it coming',
     words:
-      'One page shows what is ahead and what has fired, live. Amber always means that an agent did it on its own.',
-    place: { label: 'Show what happens now', address: '/' },
+      'Home shows what needs you and what happens today, live. Amber always means that an agent did it on its own.',
+    place: { label: 'Show Home', address: '/' },
   },
   {
     title: 'It can say why',
     words:
       'Each time an agent could have written, the outcome and its reason are kept: written, held back, not met, failed. Ask the demo agent, or look it up.',
     sentence: 'why did you not write?',
-    place: { label: 'Show the reasons', address: '/why' },
+    place: { label: 'Show the reasons', address: '/activity' },
   },
 ]

@@ -1,42 +1,25 @@
-/** A short tour on the first visit. It lies above the page, never over it, and stays away once it is closed. */
+/** A short tour, begun from the first screen. It lies above the page, never over it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useEffect, useLayoutEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
 import { request } from '../api/http.ts'
+import { useFilters } from '../frame/address.ts'
 import { Button } from '../parts/parts.tsx'
-import { randomId } from '../parts/random.ts'
 import { Trouble } from '../parts/trouble.tsx'
 import { offerDraft } from '../session/draft.ts'
-import { beginEmpty } from '../session/kept.ts'
-import { keyIn, sessionAddress } from '../session/key.ts'
+import { keyIn } from '../session/key.ts'
+import { openConversation, reachedSession } from './conversation.ts'
+import { reachStep, useReachedStep } from './reached.ts'
 import { STEPS, type Step } from './steps.ts'
 
-const PLACE = 'wakeful.tour'
-const CLOSED = 'closed'
 /** Below the card. */
 const MARGIN_PX = 20
 
-/** The step that was reached; null once the tour was closed. */
-function reached(): number | null {
-  const kept = localStorage.getItem(PLACE)
-  if (kept === CLOSED) return null
-  const step = Number(kept ?? 0)
-  return Number.isInteger(step) && step >= 0 && step < STEPS.length ? step : 0
-}
-
 export function Tour() {
-  const [at, setAt] = useState(reached)
+  const at = useReachedStep()
   const step = at === null ? undefined : STEPS[at]
   if (at === null || step === undefined) return null
-  const go = (next: number) => {
-    localStorage.setItem(PLACE, String(next))
-    setAt(next)
-  }
-  const close = () => {
-    localStorage.setItem(PLACE, CLOSED)
-    setAt(null)
-  }
-  return <Card at={at} step={step} go={go} close={close} />
+  return <Card at={at} step={step} go={reachStep} close={() => reachStep(null)} />
 }
 
 interface CardProps {
@@ -77,17 +60,17 @@ function Card({ at, step, go, close }: CardProps) {
         <button
           type="button"
           onClick={close}
-          className="shrink-0 text-sm text-own underline underline-offset-4"
+          className="shrink-0 text-[13px] text-own underline underline-offset-4"
         >
           Close the tour
         </button>
       </div>
-      <p className="mt-1 max-w-prose text-sm text-balance lg:max-w-4xl">{step.words}</p>
+      <p className="mt-1 max-w-prose text-[13px] text-balance lg:max-w-4xl">{step.words}</p>
       <div className="mt-3 flex flex-wrap items-center gap-2">
         {step.sentence !== undefined && (
           // On a small screen it would take the room of the conversation it is written into.
           <code
-            className={`rounded-lg bg-panel px-3 py-1.5 font-mono text-sm wrap-anywhere max-sm:w-full ${talking ? 'max-sm:hidden' : ''}`}
+            className={`rounded-lg bg-panel px-3 py-1.5 font-mono text-[13px] wrap-anywhere max-sm:w-full ${talking ? 'max-sm:hidden' : ''}`}
           >
             {step.sentence}
           </code>
@@ -130,30 +113,19 @@ function Deeds({ step: { sentence, signal, place } }: { step: Step }) {
   )
 }
 
-const SESSION_PLACE = 'wakeful.tour.session'
-
-/** The conversation that the tour has opened. */
-function reachedSession(): string | null {
-  return keyIn(localStorage.getItem(SESSION_PLACE) ?? '')
-}
-
 /** The session that one can write in at an address. */
 function keyAt(path: string): string | null {
   return path.startsWith('/sessions/') ? keyIn(path.slice('/sessions/'.length)) : null
 }
 
-/** Puts a sentence into the composer: of the conversation in sight, of the tour's own, or of a new one that nobody has spoken in. */
-function useConversation(): (sentence: string) => Promise<void> {
+/** Puts a sentence into the composer of the conversation in sight, or of the tour's own. */
+function useConversation(): (sentence: string) => void {
   const client = useQueryClient()
-  const [path, visit] = useLocation()
-  return async (sentence) => {
-    offerDraft(sentence)
-    if (keyAt(path) !== null) return
-    const known = reachedSession()
-    const key = known ?? `me:companion:${randomId(6)}`
-    localStorage.setItem(SESSION_PLACE, key)
-    if (known === null) beginEmpty(client, key)
-    visit(sessionAddress(key))
+  const [path] = useLocation()
+  const isActing = useFilters().get('act') !== ''
+  return (sentence) => {
+    if (keyAt(path) !== null && isActing) offerDraft(sentence)
+    else openConversation(client, sentence)
   }
 }
 

@@ -15,7 +15,7 @@ export function Download({ work, output }: { work: Work; output: Output }) {
     },
   })
   return (
-    <div className="flex flex-wrap items-center gap-3 px-4 pb-3 text-sm">
+    <div className="flex flex-wrap items-center gap-3 px-4 pb-3 text-[13px]">
       <Button disabled={save.isPending} onClick={() => save.mutate()}>
         Download {name}
       </Button>

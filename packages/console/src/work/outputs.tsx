@@ -1,11 +1,12 @@
 /** What the runs of one work produced, newest first: read as Markdown, saved as files, watched while they run. */
 import { lazy, Suspense, useState } from 'react'
-import { usePages } from '../lists/pages.ts'
-import { useNow } from '../parts/clock.ts'
-import { Badge, Button, Empty } from '../parts/parts.tsx'
+import { address } from '../api/address.ts'
+import { usePages, useRead } from '../api/query.ts'
+import { Badge, Button } from '../parts/parts.tsx'
 import { ProgressBar } from '../parts/progress.tsx'
-import { fromNow, lasting, timeOf } from '../parts/time.ts'
+import { lasting } from '../parts/time.ts'
 import { Trouble } from '../parts/trouble.tsx'
+import { When } from '../parts/when.tsx'
 import { Download } from './download.tsx'
 import { isLive, OUTPUT_TONES, type Output, type Work } from './shapes.ts'
 
@@ -13,41 +14,27 @@ import { isLive, OUTPUT_TONES, type Output, type Work } from './shapes.ts'
 const Markdown = lazy(() =>
   import('../markdown/markdown.tsx').then((module) => ({ default: module.Markdown })),
 )
-/** As many as come with the work itself. */
-const NEWEST_ROWS = 20
-const OLDER_ROWS = 100
-const OLDER_LOOK_MS = 60_000
+const ROWS = 20
 
-/** `outputs` are the newest, looked at while they run; older ones are read when asked for. */
-export function Outputs({ work, outputs }: { work: Work; outputs: readonly Output[] }) {
-  const [back, setBack] = useState(false)
-  const older = usePages<Output>({
-    key: ['work', 'outputs', work.id],
-    path: `v1/work/${work.id}/outputs`,
-    rows: OLDER_ROWS,
-    everyMs: OLDER_LOOK_MS,
-    enabled: back,
-  })
-  const known = new Set(outputs.map(({ id }) => id))
-  const all = [...outputs, ...(older.rows ?? []).filter(({ id }) => !known.has(id))]
+export function WorkOutputs({ id }: { id: string }) {
+  const path = address(`v1/work/${encodeURIComponent(id)}/outputs`, { limit: ROWS })
+  const list = usePages<Output>(path, ['work', 'ledger'])
+  const { data } = useRead<{ work: Work }>(`v1/work/${encodeURIComponent(id)}`, ['schedules'])
+  const all = list.rows ?? []
   const newest = all.find(({ content }) => content !== null && content !== '')
-  const more = back ? older.hasNextPage : outputs.length >= NEWEST_ROWS
   return (
-    <section aria-label="Outputs" className="flex min-w-0 flex-col gap-4">
-      {all.length === 0 && (
-        <Empty title="No output yet">
-          Each run leaves one here. “Run now” does not wait for the next time.
-        </Empty>
+    <section aria-label="Outputs" className="flex min-w-0 flex-col gap-3">
+      <h3 className="text-[13px] font-semibold">Outputs</h3>
+      {list.rows?.length === 0 && (
+        <p className="text-[13px] text-muted">No output yet. Each run leaves one here.</p>
       )}
-      {all.map((output) => (
-        <OutputCard key={output.id} work={work} output={output} open={output === newest} />
-      ))}
-      {older.error !== null && <Trouble error={older.error} />}
-      {more && (
-        <Button
-          disabled={older.isFetching}
-          onClick={() => (back ? void older.fetchNextPage() : setBack(true))}
-        >
+      {data !== undefined &&
+        all.map((output) => (
+          <OutputCard key={output.id} work={data.work} output={output} open={output === newest} />
+        ))}
+      {list.error !== null && <Trouble error={list.error} />}
+      {list.hasNextPage && (
+        <Button disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
           Show older outputs
         </Button>
       )}
@@ -61,7 +48,7 @@ function OutputCard(props: { work: Work; output: Output; open: boolean }) {
   const open = chosen ?? props.open
   const name = output.title ?? `Run ${output.run_number}`
   return (
-    <article aria-label={name} className="rounded-xl border border-line bg-panel">
+    <article aria-label={name} className="rounded-lg border border-line bg-panel">
       <header className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3">
         <h2 className="min-w-0 flex-1 basis-52 font-semibold wrap-anywhere">{name}</h2>
         <Badge tone={OUTPUT_TONES[output.status]}>{output.status}</Badge>
@@ -79,12 +66,12 @@ function OutputCard(props: { work: Work; output: Output; open: boolean }) {
       </header>
       {isLive(output) && <Progress output={output} />}
       {output.error_message !== null && (
-        <p className="px-4 pb-3 text-sm text-bad wrap-anywhere">{output.error_message}</p>
+        <p className="px-4 pb-3 text-[13px] text-bad wrap-anywhere">{output.error_message}</p>
       )}
       {output.file_url !== null && <Download work={work} output={output} />}
       {open && output.content !== null && output.content !== '' && (
         <div className="border-t border-line px-4 py-4">
-          <Suspense fallback={<p className="text-sm text-muted">Loading …</p>}>
+          <Suspense fallback={<p className="text-[13px] text-muted">Loading …</p>}>
             <Markdown text={output.content} />
           </Suspense>
         </div>
@@ -94,17 +81,13 @@ function OutputCard(props: { work: Work; output: Output; open: boolean }) {
 }
 
 function Took({ output }: { output: Output }) {
-  const now = useNow()
   const { run_number: run, started_at: started, completed_at: ended, attempt } = output
   const took =
     started !== null && ended !== null ? Date.parse(ended) - Date.parse(started) : undefined
   const at = ended ?? started ?? output.created_at
   return (
-    <span className="text-sm text-muted">
-      run {run} ·{' '}
-      <time dateTime={at} title={timeOf(at, now)}>
-        {fromNow(at, now)}
-      </time>
+    <span className="text-[13px] text-muted">
+      run {run} · <When at={at} as="relative" />
       {took !== undefined && ` · took ${lasting(took)}`}
       {attempt > 1 && ` · attempt ${attempt}`}
     </span>

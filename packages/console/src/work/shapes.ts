@@ -1,22 +1,8 @@
 /** Work and what its runs produced, as the server shows them. */
-import type { Tone } from '../parts/parts.tsx'
+import type { Tone } from '../parts/tone.ts'
 
 export interface Work {
   readonly id: string
-  readonly task: string
-  readonly agent_type: string
-  readonly parameters: unknown
-  readonly project_id: string | null
-  readonly user_id: string
-  readonly frequency: string
-  readonly frequency_cron: string | null
-  readonly description: string
-  readonly timezone: string
-  readonly is_active: boolean
-  readonly next_run_at: string | null
-  readonly next_runs: readonly string[]
-  readonly last_run_at: string | null
-  readonly created_at: string
 }
 
 export interface Output {
@@ -51,13 +37,6 @@ export const OUTPUT_TONES: Readonly<Record<Output['status'], Tone>> = {
 
 export function isLive({ status }: Output): boolean {
   return status === 'pending' || status === 'running'
-}
-
-/** Whether it will run by itself again: "runs", "paused" or "once". */
-export function stateOf(work: Work): { readonly words: string; readonly tone: Tone } {
-  if (work.is_active) return { words: 'active', tone: 'good' }
-  if (work.frequency_cron === null) return { words: 'one-time', tone: 'plain' }
-  return { words: 'paused', tone: 'own' }
 }
 
 /** "4.2 kB" */
