@@ -95,8 +95,13 @@ const server = await build({
 // For browsers too, so without anything of Node's.
 const client = await build({
   ...shared,
-  entryPoints: [{ in: 'packages/client/src/index.ts', out: 'client' }],
+  entryPoints: [
+    { in: 'packages/client/src/index.ts', out: 'client' },
+    { in: 'packages/react/src/index.ts', out: 'react' },
+  ],
   platform: 'neutral',
+  // There may be one React in a page.
+  external: ['react'],
 })
 
 /** The embedded store looks for these beside its code; of the package's 26 MB, the 16 that are needed. */

@@ -4,10 +4,12 @@ import { spawn } from 'node:child_process'
 
 const FORMAT = ['format and lint', 'biome', ['check', '.'], 'npm run format mends most of it']
 const TYPES = ['types', 'tsc', ['-p', 'tsconfig.json'], 'mend the types']
+const REACT_TYPES = ['types of React', 'tsc', ['-p', 'packages/react'], 'mend the types']
 const LOCK_ADVICE = 'node scripts/complete-lock.mjs [folder] adds what is missing'
 const TIDY_ADVICE = 'the message says what to write instead'
 const ALL = [
   TYPES,
+  REACT_TYPES,
   FORMAT,
   [
     'unused code',

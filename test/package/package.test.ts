@@ -29,7 +29,7 @@ describe('the package', () => {
       expect(existsSync(join(own, code)), code).toBe(true)
     }
     // Those load a package that is an optional peer.
-    const peers = ['./langgraph', './openai-agents']
+    const peers = ['./langgraph', './openai-agents', './react']
     const names = ways.map(([way]) => way).filter((way) => !peers.includes(way))
     const loads = names.map((way) => `await import('${way.replace('.', 'wakeful')}')`).join('\n')
     const args = [...SHORT_LIVED, '--input-type=module', '-e', loads]

@@ -6,7 +6,7 @@ import { exportedFrom } from '../golden/surface.ts'
 import { type Installed, install, manifest, ROOT, run } from './installed.ts'
 
 /** Those that need no framework. */
-const BARE = ['.', './client', './testing', './tools']
+const BARE = ['.', './client', './react', './testing', './tools']
 const COMPILERS = ['typescript-5', 'typescript']
 
 const TURNS = `import { agent, wakeful } from 'wakeful'
@@ -27,10 +27,18 @@ await app.stop()
 `
 
 const FRAMEWORKS = `import type Anthropic from '@anthropic-ai/sdk'
-import { generateText, type LanguageModel, ToolLoopAgent, type ToolSet } from 'ai'
+import {
+  type ChatTransport,
+  generateText,
+  type LanguageModel,
+  ToolLoopAgent,
+  type ToolSet,
+  type UIMessage,
+} from 'ai'
 import type OpenAI from 'openai'
 import { agent, wakeful } from 'wakeful'
 import { aiSdkAgent } from 'wakeful/ai-sdk'
+import { wakefulTransport } from 'wakeful/react'
 import { aiTools, conclude, promptFor, toolsFor, turnTools } from 'wakeful/tools'
 
 declare const model: LanguageModel
@@ -65,6 +73,11 @@ const set: ToolSet = tools
 await generateText({ model, tools, prompt: 'x' })
 const answer = await tools.set_alarm?.execute({ schedule: 'tomorrow at 9am', wake_message: 'x' })
 if (answer?.ok === false) console.log(answer.problem.errors, set)
+export const transport: ChatTransport<UIMessage> = wakefulTransport({
+  url: '',
+  sessionKey: 'a:b:c',
+  onMessage: (message) => console.log([message satisfies UIMessage]),
+})
 `
 
 let installed: Installed

@@ -63,6 +63,8 @@ export interface SocketHandlers {
   readonly onRetract?: (turn: number) => void
   /** The agent is at work on a message; again every five seconds. */
   readonly onTyping?: () => void
+  /** Connected: the session's last seq. What is said from now on gets a later one. */
+  readonly onReady?: (lastSeq: number) => void
   /** `waiting`: cut off, and about to try again. `closed`: for good. */
   readonly onState?: (state: 'open' | 'waiting' | 'closed') => void
   readonly onError?: (error: unknown) => void
@@ -293,6 +295,7 @@ export class Connection implements SessionSocket {
   async #resume(lastSeq: number): Promise<void> {
     this.#attempt = 0
     for (const turn of this.#writing) this.#retract(turn)
+    this.#handlers.onReady?.(lastSeq)
     this.#handlers.onState?.('open')
     this.#sendNext()
     if (this.#handlers.onEvent === undefined) return
