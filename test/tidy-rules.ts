@@ -62,6 +62,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'testing.ts': ['app', 'index.ts', 'clock.ts'],
   // In browsers too: it imports only types, which test/client/routes.test.ts checks.
   'packages/client': ['app/operations.ts', 'api', ...RULES_LAYER],
+  'packages/react': ['packages/client'],
   'packages/ai-sdk': ['agents', 'packages/tools'],
   'packages/openai-agents': ['agents', 'core', 'packages/tools'],
   'packages/mastra': ['agents', 'packages/tools'],
@@ -203,7 +204,8 @@ export function portableSql(source: Source): string[] {
 }
 
 export function oneClock(source: Source): string[] {
-  if (source.path === 'src/clock.ts') return []
+  // In the browser there is no other.
+  if (source.path === 'src/clock.ts' || source.path.startsWith('packages/react/')) return []
   return each(
     source,
     /\bDate\.now\s*\(|new Date\(\s*\)/,

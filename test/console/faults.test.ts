@@ -75,7 +75,8 @@ test('2. a failure stays on Home until it is dismissed, and then for good', asyn
   await schedule(stage, 'Order tea', { in: 0, note: 'x', user_id: 'bea', agent_id: 'flaky' })
   const id = await outcomeOf(stage, 'bea', 'failed')
   // An hour is more than the quarter of an hour after which it once was gone.
-  await page.clock.install({ time: Date.now() + 3_600_000 })
+  const { at } = await call<{ at: string }>(stage, 'GET', `ledger/${id}`)
+  await page.clock.install({ time: Date.parse(at) + 3_600_000 })
   await go('/')
   await region('Failures').getByText('Order tea').waitFor()
   await page.getByRole('button', { name: 'Dismiss Order tea' }).click()
@@ -107,7 +108,8 @@ test('3. with everything stopped, every page and the session say so', async () =
 
 /** From an hour ago to in an hour, so that it is quiet whatever the time. */
 async function quietNow(user: string): Promise<void> {
-  const clock = (ms: number) => new Date(Date.now() + ms).toISOString().slice(11, 16)
+  const { now } = await call<{ now: string }>(stage, 'GET', 'overview')
+  const clock = (ms: number) => new Date(Date.parse(now) + ms).toISOString().slice(11, 16)
   const quiet_hours = [{ from: clock(-3_600_000), to: clock(3_600_000) }]
   await call(stage, 'PUT', `people/${user}`, { timezone: 'UTC', quiet_hours })
 }

@@ -187,6 +187,7 @@ const LEFT_OUT = [
     'link_codes',
     'links',
     'missed',
+    'slot_marks',
     'subscription_deliveries',
     'subscriptions',
   ],

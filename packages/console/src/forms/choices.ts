@@ -23,12 +23,8 @@ export function useCapabilities(): Capabilities {
   return data ?? NONE
 }
 
-/** Who owns what nobody is named for. */
+/** Who owns what names no person. */
 export const LOCAL_PERSON = 'local'
-/** Only callers that may act for others can name a person. */
-export function actFor(person: string): string | undefined {
-  return person === LOCAL_PERSON || person === '' ? undefined : person
-}
 
 /** Those who were seen last. */
 export function usePeople(): readonly string[] {
