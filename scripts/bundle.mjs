@@ -92,13 +92,13 @@ const server = await build({
     js: "import { createRequire as wakefulRequire } from 'node:module'\nconst require = wakefulRequire(import.meta.url)",
   },
 })
-// For browsers too, so without anything of Node's.
-const client = await build({
+// For browsers and workers too, so without anything of Node's.
+const anywhere = await build({
   ...shared,
-  entryPoints: [
-    { in: 'packages/client/src/index.ts', out: 'client' },
-    { in: 'packages/react/src/index.ts', out: 'react' },
-  ],
+  entryPoints: ['client', 'react', 'remote'].map((name) => ({
+    in: `packages/${name}/src/index.ts`,
+    out: name,
+  })),
   platform: 'neutral',
   // There may be one React in a page.
   external: ['react'],
@@ -113,7 +113,7 @@ for (const system of SYSTEMS)
   cpSync(`${NATIVE}/prebuilds/${system}/fs-native-extensions.node`, `dist/native/${system}.node`)
 
 /** What those whose code is inside ask to be passed on. */
-const insides = [server, client].flatMap(({ metafile }) => Object.keys(metafile.inputs))
+const insides = [server, anywhere].flatMap(({ metafile }) => Object.keys(metafile.inputs))
 const consoles = JSON.parse(readFileSync('packages/console/package.json', 'utf8')).dependencies
 const folders = new Set(Object.keys(consoles).map((name) => `node_modules/${name}`))
 for (const path of insides) {

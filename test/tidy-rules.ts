@@ -63,6 +63,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // In browsers too: it imports only types, which test/client/routes.test.ts checks.
   'packages/client': ['app/operations.ts', 'api', ...RULES_LAYER],
   'packages/react': ['packages/client'],
+  // The same, on any runtime: test/agents/handle-turn.test.ts checks it.
+  'packages/remote': ['agents', 'clock.ts', ...RULES_LAYER],
   'packages/ai-sdk': ['agents', 'packages/tools'],
   'packages/openai-agents': ['agents', 'core', 'packages/tools'],
   'packages/mastra': ['agents', 'packages/tools'],

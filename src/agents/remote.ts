@@ -15,21 +15,19 @@ import {
 import { localInstant } from '../../packages/schedule/src/index.ts'
 import type { RetryAfter } from '../core/backoff.ts'
 import { errorText, type Refusal, RetryableError, TerminalError } from '../core/errors.ts'
-import { DELAY_MAX_SECONDS, instant, opaqueJson, words } from '../core/fields.ts'
-import { isUuid } from '../core/ids.ts'
-import {
-  EFFECTS_PER_TURN_MAX,
-  type EventType,
-  TEXT_MAX_BYTES,
-  TIMER_ID_MAX,
-} from '../core/session.ts'
+import { EFFECTS_PER_TURN_MAX, type EventType } from '../core/session.ts'
+import { dayAndTime } from '../core/words.ts'
 import type { AgentRow } from '../features/identity/agent-rows.ts'
+import { turnPerson } from '../features/people/person.ts'
+import { specFromWire } from '../features/schedules/spec.ts'
 import type { EventRow } from '../features/sessions/event-rows.ts'
 import { setsTrigger, type TurnAction } from '../features/sessions/turn.ts'
-import { type Agent, stateResult, type TurnInput } from './agent.ts'
-import { promiseWish, questionWish } from './messages.ts'
+import { type Agent, type Spent, stateResult, type TurnInput } from './agent.ts'
+import { promiseWish, questionWish, silenceOf } from './messages.ts'
 import { history } from './reads.ts'
+import { type Effect, effectSchema } from './remote-effects.ts'
 import { type AlarmRequest, alarmDraft } from './requests.ts'
+import { cancelWishes, isAbout, planFor, scheduleWishes } from './schedules.ts'
 
 /** An answer, state included, is at most this long. */
 export const REMOTE_ANSWER_MAX_BYTES = 256 * 1024
@@ -90,8 +88,8 @@ export function remoteAgent(row: AgentRow, ask: Ask): Agent {
         },
         input.signal,
       )
-      const { state, wishes } = readAnswer(taken(reply, input), input)
-      return stateResult(input, wishes, state ?? input.state ?? '{}')
+      const { state, wishes, spent } = readAnswer(taken(reply, input), input)
+      return stateResult(input, wishes, state ?? input.state ?? '{}', spent)
     },
   }
 }
@@ -111,10 +109,22 @@ function turnBody(input: TurnInput, history: readonly EventRow[], timeoutMs: num
   const merged = earlier.length === 0 ? '' : `"merged":[${earlier.join(',')}],`
   const remark = input.remark === undefined ? '' : `"remark":${JSON.stringify(input.remark)},`
   const deadline = new Date(startedAt.getTime() + timeoutMs).toISOString()
+  const person = JSON.stringify(personOf(input))
   return (
-    `{"type":"turn",${remark}"session":${JSON.stringify(about)},"event":${now},${merged}"state":${input.state ?? '{}'},` +
+    `{"type":"turn",${remark}"session":${JSON.stringify(about)},"person":${person},"event":${now},${merged}"state":${input.state ?? '{}'},` +
     `"history":[${historyTexts(history).join(',')}],"attempt":${input.attempt},"deadline":"${deadline}"}`
   )
+}
+
+function personOf({ session, person, startedAt }: TurnInput) {
+  const { timezone, timezoneKnown } = person ?? turnPerson(null, 'UTC', startedAt)
+  return {
+    id: session.userId,
+    timezone,
+    timezone_known: timezoneKnown,
+    now: startedAt.toISOString(),
+    local_time: dayAndTime(startedAt.getTime(), timezone),
+  }
 }
 
 /** The newest that fit, oldest first. */
@@ -163,94 +173,64 @@ function waitMs(retryAfter: RetryAfter | null, now: Date): number {
 export interface RemoteAnswer {
   /** JSON text of an object; null leaves the state as it is. */
   readonly state: string | null
+  readonly spent: Spent | undefined
   readonly wishes: readonly TurnAction[]
 }
 
 const ERRORS_MAX = 20
-const FIELDS: ReadonlySet<string> = new Set(['state', 'effects'])
-const PAYLOAD: ReadonlySet<string> = new Set(['payload'])
-
-const payload = opaqueJson.optional()
-const timerId = z.string().min(1).max(TIMER_ID_MAX)
-const sendMessage = z.strictObject({
-  type: z.literal('send_message'),
-  content: words(TEXT_MAX_BYTES),
-})
-const scheduleTimer = z
-  .strictObject({
-    type: z.literal('schedule_timer'),
-    timer_id: timerId,
-    delay_seconds: z.number().min(0).max(DELAY_MAX_SECONDS).optional(),
-    fire_at: instant.optional(),
-    payload,
-  })
-  .refine((effect) => (effect.delay_seconds === undefined) !== (effect.fire_at === undefined), {
-    error: 'takes exactly one of delay_seconds and fire_at',
-  })
-const cancelTimer = z.strictObject({ type: z.literal('cancel_timer'), timer_id: timerId })
-/** What it may hold is checked where every alarm of a turn is. */
-const setAlarm = z.looseObject({ type: z.literal('set_alarm'), payload })
-const promise = z.looseObject({
-  type: z.literal('promise'),
-  content: words(TEXT_MAX_BYTES),
-  payload,
-})
-const ask = z.strictObject({
-  type: z.literal('ask'),
-  content: words(TEXT_MAX_BYTES),
-  options: z.array(z.string()).optional(),
-  default: z.string().optional(),
-  until: z.string().optional(),
-  payload,
-})
-const cancelQuestion = z.strictObject({
-  type: z.literal('cancel_question'),
-  id: z.string().refine(isUuid, 'must be the id of a question'),
-})
-const cancelAlarm = z.strictObject({
-  type: z.literal('cancel_alarm'),
-  id: z.string().refine(isUuid, 'must be the id of an alarm'),
-})
-const effectSchema = z.discriminatedUnion('type', [
-  sendMessage,
-  scheduleTimer,
-  cancelTimer,
-  setAlarm,
-  promise,
-  ask,
-  cancelQuestion,
-  cancelAlarm,
-])
-type Effect = z.output<typeof effectSchema>
+const FIELDS: ReadonlySet<string> = new Set(['state', 'effects', 'spent'])
+/** Kept as the text they are. */
+const VERBATIM: ReadonlySet<string> = new Set(['payload', 'data', 'with'])
 
 /** Throws one error that says everything that is wrong. */
 export function readAnswer(text: string, input: TurnInput): RemoteAnswer {
   const errors: string[] = []
-  const { state, effects } = membersOf(text, errors)
+  const { state, effects, spent: used } = membersOf(text, errors)
   const kept = stateOf(state, errors)
-  const wishes = effectsOf(effects, errors).flatMap((effect, index) =>
-    wishOf(effect, index, input, errors),
-  )
+  const spent = spentOf(used, errors)
+  const wishes = effectsOf(effects, errors).reduce<TurnAction[]>((before, effect, index) => {
+    const own = wishOf(effect, index, input, errors)
+    const named = effect?.type === 'schedule' || effect?.type === 'cancel' ? effect.name : null
+    // The same name again replaces what the answer asked for before.
+    return [...(named === null ? before : before.filter((each) => !isAbout(named, each))), ...own]
+  }, [])
   const refusal = wishes
     .filter(setsTrigger)
     .reduce<Refusal | null>((found) => found ?? input.refusal?.() ?? null, null)
   if (refusal !== null) throw refusal
-  if (errors.length === 0) return { state: kept, wishes }
+  if (errors.length === 0) return { state: kept, wishes, spent }
   const more = errors.length > ERRORS_MAX ? `; and ${errors.length - ERRORS_MAX} more` : ''
   throw new Error(`the agent's answer is wrong: ${errors.slice(0, ERRORS_MAX).join('; ')}${more}`)
 }
 
-function membersOf(text: string, errors: string[]): { state?: RawJson; effects?: RawJson } {
+type Members = { state?: RawJson; effects?: RawJson; spent?: RawJson }
+
+function membersOf(text: string, errors: string[]): Members {
   // An agent with nothing to say may answer with nothing.
   const level = text.trim() === '' ? {} : tried('answer', errors, () => readLevel(text))
   if (level === undefined) return {}
   if (typeof level !== 'object' || level === null || Array.isArray(level)) {
-    errors.push('answer: must be an object {state?, effects}')
+    errors.push('answer: must be an object {state?, effects, spent?}')
     return {}
   }
   for (const name of Object.keys(level))
     if (!FIELDS.has(name)) errors.push(`${JSON.stringify(name.slice(0, 64))}: is not a known field`)
-  return level as { state?: RawJson; effects?: RawJson }
+  return level as Members
+}
+
+const amount = z.number().min(0).default(0)
+const spending = z.strictObject({ tokens: amount, usd: amount, calls: amount.default(1) })
+
+function spentOf(spent: RawJson | undefined, errors: string[]): Spent | undefined {
+  if (spent === undefined) return undefined
+  const parsed = spending.safeParse(readJson(spent.text))
+  if (parsed.success) return parsed.data
+  errors.push(
+    ...parsed.error.issues.map(
+      ({ path, message }) => `${['spent', ...path].join('.')}: ${message}`,
+    ),
+  )
+  return undefined
 }
 
 function stateOf(state: RawJson | undefined, errors: string[]): string | null {
@@ -274,7 +254,7 @@ function effectsOf(effects: RawJson | undefined, errors: string[]): (Effect | nu
 }
 
 function effectOf(item: RawJson, where: string, errors: string[]): Effect | null {
-  const value = tried(where, errors, () => readJson(item.text, PAYLOAD))
+  const value = tried(where, errors, () => readJson(item.text, VERBATIM))
   if (value === undefined) return null
   const parsed = effectSchema.safeParse(value)
   if (parsed.success) return parsed.data
@@ -292,10 +272,23 @@ function wishOf(
   errors: string[],
 ): TurnAction[] {
   if (effect === null) return []
-  const payload = 'payload' in effect ? (effect.payload?.text ?? null) : null
+  const payload = effect.type === 'schedule_timer' ? (effect.payload?.text ?? null) : null
   switch (effect.type) {
     case 'send_message':
       return [{ type: 'send_message', content: effect.content }]
+    case 'silent': {
+      const { reason } = effect
+      return [{ type: 'silence', verdict: silenceOf('silent', { reason }) }]
+    }
+    case 'schedule': {
+      const { type: _, name, ...spec } = effect
+      const plan = tried(`effects[${index}]`, errors, () =>
+        planFor(name, specFromWire(spec), input),
+      )
+      return plan === undefined ? [] : scheduleWishes(name, plan)
+    }
+    case 'cancel':
+      return tried(`effects[${index}]`, errors, () => cancelWishes(effect.name)) ?? []
     case 'cancel_timer':
       return [{ type: 'cancel_timer', timerId: effect.timer_id }]
     case 'cancel_alarm':

@@ -1,21 +1,27 @@
-/** Remote agents between processes, and the example in Python, on the real clock. */
+/** Remote agents between processes, the example in Python, and one behind `handleTurn`, on the real clock. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { agent, handleTurn } from '../../packages/remote/src/index.ts'
 import { type Live, openLive } from '../sessions/live.ts'
 import { receiver } from '../setup/listening-app.ts'
 import { PYTHON } from '../setup/python.ts'
 import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
+import { type FetchServer, serveFetch } from './fetch-server.ts'
 
+const PACKAGE = fileURLToPath(new URL('../../clients/python/src', import.meta.url))
 const EXAMPLE = fileURLToPath(new URL('../../examples/remote-agent/agent.py', import.meta.url))
 const ENV = { WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true', WAKEFUL_LEASE_MS: '6000' }
 
 const running = new Set<Live>()
 const children = new Set<ChildProcess>()
+const servers = new Set<FetchServer>()
 afterEach(async () => {
   for (const child of children) child.kill()
   children.clear()
+  await Promise.all([...servers].map((each) => each.stop()))
+  servers.clear()
   await Promise.all([...running].map((each) => each.app.stop()))
   running.clear()
 })
@@ -68,26 +74,47 @@ describe('between processes', () => {
   })
 })
 
-describe.skipIf(PYTHON === '')('the example in Python', () => {
-  async function python(secret: string): Promise<string> {
-    const child = spawn(PYTHON, [EXAMPLE, '0'], {
-      env: { ...process.env, AGENT_SECRET: secret, AGENT_FOLLOW_UP_SECONDS: '0.1' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    children.add(child)
-    let text = ''
-    child.stdout.on('data', (chunk) => {
-      text += chunk
-    })
-    await until('it listens', () => text.includes('\n'))
-    return `${/http:\S+/.exec(text)?.[0]}/`
-  }
+/** Starts an agent that answers what it hears and comes back once; answers with its address. */
+type Starting = (secret: string) => Promise<string>
 
-  eachStore('example', (store) => {
+const python: Starting = async (secret) => {
+  const child = spawn(PYTHON, [EXAMPLE, '0'], {
+    env: {
+      ...process.env,
+      ...{ AGENT_SECRET: secret, AGENT_FOLLOW_UP_SECONDS: '0.1', PYTHONPATH: PACKAGE },
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.add(child)
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+  })
+  await until('it listens', () => text.includes('\n'))
+  return `${/http:\S+/.exec(text)?.[0]}/`
+}
+
+const echo = agent<{ said: string[] }>((turn) => {
+  const { event, state } = turn
+  if (event.type === 'user_message') {
+    state.said = [...(state.said ?? []), event.payload.text]
+    turn.say(`You said: ${event.payload.text}`)
+    turn.schedule('check-in', { in: 0.1, cancelOnReply: true })
+  } else if (event.type === 'timer') turn.say(`Still thinking about: ${state.said?.at(-1)}`)
+})
+const handled: Starting = async (secret) => {
+  const server = await serveFetch((request) => handleTurn(request, echo, { secret }))
+  servers.add(server)
+  return server.url
+}
+
+function keepsItsWord(start: Starting): void {
+  eachStore('it', (store) => {
     it('checks the signature, answers, remembers, and follows up', async () => {
       const one = await live(await store.database(), { AUTONOMY_COOLDOWN_MS: '0' })
       const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
-      const url = await python(secret)
+      const url = await start(secret)
       expect((await one.call('POST', '/v1/agents', { id: 'echo', url, secret })).status).toBe(201)
       await say(one, 'ann:echo:t', 'hello')
       await until('a follow-up', async () => (await said(one, 'ann:echo:t')).length >= 2)
@@ -104,4 +131,7 @@ describe.skipIf(PYTHON === '')('the example in Python', () => {
       expect((await turns())[0].error).toContain('HTTP 401')
     })
   })
-})
+}
+
+describe.skipIf(PYTHON === '')('the example in Python', () => keepsItsWord(python))
+describe('an agent behind handleTurn', () => keepsItsWord(handled))

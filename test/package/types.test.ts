@@ -6,7 +6,7 @@ import { exportedFrom } from '../golden/surface.ts'
 import { type Installed, install, manifest, ROOT, run } from './installed.ts'
 
 /** Those that need no framework. */
-const BARE = ['.', './client', './react', './testing', './tools']
+const BARE = ['.', './client', './react', './remote', './testing', './tools']
 const COMPILERS = ['typescript-5', 'typescript']
 
 const TURNS = `import { agent, wakeful } from 'wakeful'

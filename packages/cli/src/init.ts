@@ -132,6 +132,7 @@ function filesOf(wanted: Wanted, own: OwnManifest, range: string): Record<string
   if (agent === 'python')
     return {
       'agent.py': readFileSync(`${ROOT}examples/remote-agent/agent.py`, 'utf8'),
+      ...pythonPackage(),
       'agent.js': read('python/agent.js'),
       'main.js': read('python/main.js'),
       'agent.test.js': read('python/agent.test.js'),
@@ -143,6 +144,15 @@ function filesOf(wanted: Wanted, own: OwnManifest, range: string): Record<string
     ...(language === 'typescript' ? { 'tsconfig.json': read('tsconfig.json') } : {}),
     ...common,
   }
+}
+
+/** Beside the agent, as long as PyPI does not have it. */
+function pythonPackage(): Record<string, string> {
+  const home = `${ROOT}clients/python/src/wakeful/`
+  const names = readdirSync(home).filter((name) => name.endsWith('.py') || name === 'py.typed')
+  return Object.fromEntries(
+    names.map((name) => [`wakeful/${name}`, readFileSync(`${home}${name}`, 'utf8')]),
+  )
 }
 
 /**
