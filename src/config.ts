@@ -22,9 +22,13 @@ import {
   isHost,
   isHttpUrl,
   isOwner,
+  isSchema,
   isToken,
   Reader,
+  readUsd,
+  SCHEMA_FORM,
   shown,
+  USD_FORM,
 } from './core/variables.ts'
 import { ORIGINS } from './features/limits/lineage.ts'
 import { DEFAULT_LIMITS, type Limits } from './features/limits/rules.ts'
@@ -62,7 +66,6 @@ const OWNER_FORM = 'a user id or did:matrix:<user>:<16 hex digits>'
 const S3_PLACE =
   /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*))?\/?$/
 const FILES_FORM = 'a directory, or s3://<bucket> or s3://<bucket>/<prefix>'
-const USD_FORM = 'an amount above 0, such as 2.50'
 const ENDPOINT_FORM = 'an http:// or https:// URL without a query'
 
 /** A shorter lease could not be extended in time by its heartbeat. */
@@ -77,6 +80,7 @@ export interface Config {
   readonly databaseUrl: string
   /** Where each shard is, by its number. */
   readonly shards: readonly string[]
+  readonly schema: string
   readonly host: string
   readonly port: number
   readonly auth: 'open' | 'keys'
@@ -160,6 +164,7 @@ export function readVariables<S extends object>(
 function readOwn(read: Reader): Config {
   return {
     ...readShards(read),
+    schema: read.checked('WAKEFUL_SCHEMA', isSchema, SCHEMA_FORM) ?? 'wakeful',
     host: read.checked('HOST', isHost, 'an IP address or a host name') ?? HOST,
     port: read.whole('PORT', 0, 65_535, PORT),
     auth: readAuth(read),
@@ -226,11 +231,6 @@ function readLimits(read: Reader): Limits {
     usdMax: read.parsed('WAKEFUL_USD_A_DAY', readUsd, USD_FORM) ?? null,
     refusedOrigins,
   }
-}
-
-function readUsd(text: string): number | undefined {
-  const usd = /^\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text) : 0
-  return usd > 0 ? usd : undefined
 }
 
 /** Where this machine is said to be. A zone that is no name, such as an offset, is UTC. */

@@ -53,6 +53,8 @@ export type {
 export interface WakefulOptions {
   /** `pglite:<dir>`, `memory:` or `postgres://…`; default: `DATABASE_URL`, else `pglite:.wakeful/data`. */
   readonly database?: string
+  /** The schema of this installation there, so that several share a database; default: `WAKEFUL_SCHEMA`, else `wakeful`. */
+  readonly schema?: string
   readonly agents: Readonly<Record<string, Agent>>
   /** Where facts are pulled from: feedSource(…), calendarSource(…), priceSource(…), or your own. */
   readonly sources?: readonly Source[]
@@ -159,6 +161,7 @@ export async function openApp(
     LOG_LEVEL: 'warn',
     ...options.env,
     ...(options.database === undefined ? {} : { DATABASE_URL: options.database }),
+    ...(options.schema === undefined ? {} : { WAKEFUL_SCHEMA: options.schema }),
     ...(options.host === undefined ? {} : { HOST: options.host }),
     ...(options.port === undefined ? {} : { PORT: String(options.port) }),
   })

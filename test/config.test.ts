@@ -22,6 +22,7 @@ describe('readConfig', () => {
   test('an empty environment gives the defaults', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: ' ' })).toEqual({
       databaseUrl: 'pglite:.wakeful/data',
+      schema: 'wakeful',
       shards: ['pglite:.wakeful/data'],
       host: '127.0.0.1',
       port: 8787,

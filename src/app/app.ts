@@ -127,6 +127,7 @@ export class App implements PackApp {
     const { log, config } = options
     refuseFresh(config.databaseUrl, config.migrate)
     const opening = {
+      schema: config.schema,
       now: options.now ?? (() => null),
       onError: (error: Error) => log.warn({ error: error.message }, 'a database connection broke'),
     }

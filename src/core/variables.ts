@@ -128,3 +128,18 @@ export function isAdminKey(value: string): boolean {
 export function isOwner(value: string): boolean {
   return KEY_PART.test(value) || parseDid(value) !== null
 }
+
+export const USD_FORM = 'an amount above 0, such as 2.50'
+
+export function readUsd(text: string): number | undefined {
+  const usd = /^\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text) : 0
+  return usd > 0 ? usd : undefined
+}
+
+export const SCHEMA_FORM =
+  'a name of small letters, digits and "_" with at most 41 characters, that does not begin with a digit or "pg_", does not end in "_" and digits, and is not "public" or "information_schema"'
+
+/** Shards have "_" and their number behind it; what PostgreSQL or others keep elsewhere is left alone. */
+export function isSchema(name: string): boolean {
+  return /^(?!pg_|public$|information_schema$)(?!.*_\d+$)[a-z_][a-z0-9_]{0,40}$/.test(name)
+}

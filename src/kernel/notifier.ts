@@ -143,7 +143,7 @@ export class Notifier implements LiveViewer {
     client.on('notification', (message) => this.#receive(message.payload ?? ''))
     try {
       await client.connect()
-      await client.query(`listen ${this.#db.schema}`)
+      await client.query(`listen "${this.#db.schema}"`)
       this.#client = client
       onConnected()
       // What was said while nobody listened is unknown: everybody looks once.

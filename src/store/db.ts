@@ -18,8 +18,16 @@ export interface TxOptions {
 /** How a connection's statements are planned, if not as the server likes: see `reading.ts`. */
 export type Reading = 'by key' | 'in order'
 
-/** What statements are written for. Another name of a shard's own takes its place where they are run. */
+/** What statements are written for. Another installation's or shard's own name takes its place where they are run. */
 export const SCHEMA = 'wakeful'
+
+/** The schema of the first shard, by that of any: the others have their number behind it, and no installation's name ends so. */
+export function installationOf(schema: string): string {
+  return schema.replace(/_\d+$/, '')
+}
+
+/** Until the end of the transaction, among those of one installation: its name, and the number of the lock. */
+export const LOCKING = 'select pg_advisory_xact_lock(hashtextextended($1, $2))'
 
 export interface Db {
   readonly kind: StoreKind

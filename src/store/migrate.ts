@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../root.ts'
-import type { Db } from './db.ts'
+import { type Db, installationOf, LOCKING } from './db.ts'
 import { refusedServer } from './postgres.ts'
 import { ensureRoles } from './roles.ts'
 import { IN_SEQUENCE, MADE_WHOLE, spread } from './shards/citus.ts'
@@ -44,7 +44,7 @@ const checksum = (sql: string) => createHash('sha256').update(sql).digest('hex')
 
 async function ensureHome(db: Db): Promise<void> {
   await db.tx(async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
     if (db.spread) await tx.exec(MADE_WHOLE)
     await tx.exec(`create schema if not exists wakeful;
       create table if not exists wakeful.migrations (
@@ -104,7 +104,7 @@ async function adoptBaseline(db: Db, all: readonly Migration[], mode: 'auto' | '
       `WAKEFUL_MIGRATE is check, and the database lacks ${baseline.name}: run "wakeful migrate up" first`,
     )
   await db.tx(async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
     const marks = await replacedMarks(tx)
     if (marks === null) return
     if (checksum(marks.join('\n')) !== REPLACED)
@@ -187,7 +187,7 @@ export async function migrateUp(db: Db, all = readMigrations()): Promise<string[
   const done: string[] = []
   for (const migration of all) {
     const fresh = await db.tx(async (tx) => {
-      await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+      await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
       const mark = (await applied(tx)).get(migration.version)
       if (isApplied(migration, mark?.checksum)) return false
       await change(tx, migration.up)
@@ -210,7 +210,7 @@ async function change(tx: Db, sql: string): Promise<void> {
 
 async function handOver(db: Db): Promise<void> {
   await db.tx(async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
     await tx.exec(IN_SEQUENCE)
     await spread(tx)
   })
@@ -235,7 +235,7 @@ export async function migrateDown(
   const newest = all.filter(({ version }) => marks.has(version)).reverse()
   for (const migration of newest.slice(0, Math.max(0, steps))) {
     const ran = await db.tx(async (tx) => {
-      await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+      await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
       if (!(await applied(tx)).has(migration.version)) return false
       await change(tx, migration.down)
       await tx.query('delete from wakeful.migrations where version = $1', [migration.version])

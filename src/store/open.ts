@@ -10,6 +10,8 @@ export interface OpenOptions {
   readonly now: () => Date | null
   /** Hears of broken idle connections; the store goes on by itself. */
   readonly onError: (error: Error) => void
+  /** Of this installation. */
+  readonly schema?: string | undefined
 }
 
 export interface Store {
@@ -54,7 +56,7 @@ export async function openShards(urls: readonly string[], options: OpenOptions):
     const home = stores[0]?.db
     const server = servers.get(url) ?? openServer(url, options)
     if (!isSpread(url)) servers.set(url, server)
-    stores.push(server.store(schemaOf(number), home))
+    stores.push(server.store(schemaOf(number, options.schema), home))
   }
   return stores
 }

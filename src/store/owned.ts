@@ -5,7 +5,7 @@
  */
 import { type Db, isContention, retryContention, type TxOptions } from './db.ts'
 import type { Owner } from './pipeline.ts'
-import { OWNER_ROLE } from './roles.ts'
+import { rolesOf } from './roles.ts'
 
 /** Null: everybody's rows. */
 export function seenBy(
@@ -53,7 +53,7 @@ class OwnedDb implements Db {
   tx<T>(work: (tx: Db) => Promise<T>, { first }: TxOptions = {}): Promise<T> {
     const { userId, agentId } = this.owner
     const agent = agentId === '' ? '' : `; set local wakeful.agent = ${literal(agentId)}`
-    const scope = `set local role ${OWNER_ROLE}; set local wakeful.owner = ${literal(userId)}${agent}`
+    const scope = `set local role ${rolesOf(this.schema).owner}; set local wakeful.owner = ${literal(userId)}${agent}`
     return this.whole.tx(work, { first: first === undefined ? scope : `${first}; ${scope}` })
   }
 }

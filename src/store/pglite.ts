@@ -93,7 +93,7 @@ export interface EmbeddedOptions extends OpenOptions {
 export function embeddedStore(
   session: Session,
   end: () => Promise<unknown>,
-  { now, onError, ordered = false, joins = false }: EmbeddedOptions,
+  { now, onError, ordered = false, joins = false, schema = SCHEMA }: EmbeddedOptions,
 ): Store {
   const mode = new ConnectionMode()
   const pool = new pg.Pool({
@@ -121,7 +121,7 @@ export function embeddedStore(
   const time = new StoreTime(now)
   const view = (ordered: boolean) =>
     poolDb(pool, {
-      ...{ kind: 'pglite', time, pulse, reading: ordered ? 'in order' : undefined },
+      ...{ kind: 'pglite', time, schema, pulse, reading: ordered ? 'in order' : undefined },
       settle: (client) => mode.become(ordered, client),
     })
   const [db, engine] = [view(ordered), view(true)]
@@ -133,7 +133,7 @@ export function embeddedStore(
   }
   return {
     kind: 'pglite',
-    schema: SCHEMA,
+    schema,
     db: { ...db, inOrder: engine },
     engine,
     commits: engine,

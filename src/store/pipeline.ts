@@ -6,7 +6,6 @@
 import type pg from 'pg'
 import { isUnavailable, sqlState } from './db.ts'
 import { type Bound, Query } from './query.ts'
-import { OWNER_ROLE } from './roles.ts'
 
 /** More would keep the first waiting for the last. */
 const BATCH_MAX = 64
@@ -29,6 +28,8 @@ interface Read {
 }
 
 export interface PipelineOptions {
+  /** Sees the rows of one owner alone. */
+  readonly ownerRole: string
   /** Runs `work` with a connection. */
   connected(work: (client: pg.PoolClient) => Promise<void>): Promise<void>
   /** What statements take that want to know the time; rarely asks for it. */
@@ -39,20 +40,18 @@ export interface PipelineOptions {
 
 const READ_ONLY = `select set_config('transaction_read_only', 'on', true)`
 const EVERYBODY: Bound = { name: 'w_read', text: READ_ONLY, values: [] }
-const OWNED = `${READ_ONLY}, set_config('role', '${OWNER_ROLE}', true), set_config('wakeful.owner', $1, true), set_config('wakeful.agent', $2, true)`
-
-function scopeOf(owner: Owner | null): Bound {
-  if (owner === null) return EVERYBODY
-  return { name: 'w_owned', text: OWNED, values: [owner.userId, owner.agentId] }
-}
+const ownedText = (role: string) =>
+  `${READ_ONLY}, set_config('role', '${role}', true), set_config('wakeful.owner', $1, true), set_config('wakeful.agent', $2, true)`
 
 export class Pipeline {
   readonly #options: PipelineOptions
+  readonly #owned: string
   #waiting: Read[] = []
   #running = 0
 
   constructor(options: PipelineOptions) {
     this.#options = options
+    this.#owned = ownedText(options.ownerRole)
   }
 
   query<R extends object>(
@@ -99,7 +98,7 @@ export class Pipeline {
       if (owner === undefined || byOwner(owner, read.owner) !== 0) {
         owner = read.owner
         readOf.push(null)
-        statements.push(scopeOf(owner))
+        statements.push(this.#scopeOf(owner))
       }
       readOf.push(read)
       statements.push(bound(read, instant))
@@ -114,6 +113,11 @@ export class Pipeline {
       else readOf[at]?.resolve(answer)
     }
     if (error !== null) this.#failed(error, readOf.slice(rows.length))
+  }
+
+  #scopeOf(owner: Owner | null): Bound {
+    if (owner === null) return EVERYBODY
+    return { name: 'w_owned', text: this.#owned, values: [owner.userId, owner.agentId] }
   }
 
   /** The first of them failed, and those behind it were not asked. */

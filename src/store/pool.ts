@@ -3,6 +3,7 @@ import pg from 'pg'
 import {
   CommitUnknownError,
   type Db,
+  installationOf,
   isUnavailable,
   type Reading,
   retryContention,
@@ -22,6 +23,7 @@ import {
   type StoreTime,
   utcInstant,
 } from './query.ts'
+import { rolesOf } from './roles.ts'
 import { commandsOf, onItsNode } from './shards/citus.ts'
 
 const { builtins } = pg.types
@@ -86,10 +88,15 @@ function prepare({ schema, spread, known }: Connected, text: string): Prepared {
 /** `wakeful.owner` and `wakeful.agent` are the settings that row-level security reads, the same in every schema. */
 const OUR_SCHEMA =
   /\bwakeful(?=\.(?!(?:owner|agent)\b))|(?<=\bschema (?:if not exists )?)wakeful\b/g
+const OUR_ROLES = /\bwakeful_(?=(?:owner|engine)\b)/g
 
-/** Statements are written for the schema `wakeful`; this is the one place where another name enters. */
+/** Statements are written for the schema `wakeful` and its roles; this is the one place where other names enter. */
 function inSchema(schema: string, text: string): string {
-  return schema === SCHEMA ? text : text.replace(OUR_SCHEMA, schema)
+  if (schema === SCHEMA) return text
+  const own = installationOf(schema)
+  // In quotes, since a name may be a word of SQL; those of shards of `wakeful` are none.
+  const named = text.replace(OUR_SCHEMA, own === SCHEMA ? schema : `"${schema}"`)
+  return own === SCHEMA ? named : named.replace(OUR_ROLES, `${own}_`)
 }
 
 /** `instant`: to say where a statement wants to know it. */
@@ -232,6 +239,7 @@ function pipelineOf(pooled: Pooled, pulse: ConnectionHealth): Pipeline {
   // A statement is planned for one role: for the other it has another name.
   const owned = { ...pooled, known: new Map<string, Prepared>() }
   return new Pipeline({
+    ownerRole: rolesOf(pooled.schema).owner,
     connected: (work) => pulse.of(withClient(pooled, work)),
     instant(client) {
       const reckoned = time.reckoned()

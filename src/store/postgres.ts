@@ -145,7 +145,7 @@ function storeOf(
 }
 
 export function openPostgres(url: string, options: OpenOptions): Store {
-  return openServer(url, options).store(SCHEMA)
+  return openServer(url, options).store(options.schema ?? SCHEMA)
 }
 
 // What makes a database server unusable, checked before anything is written to it.

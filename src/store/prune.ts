@@ -144,8 +144,8 @@ export async function pruneOlder(db: Db, kept: Kept, limit: number): Promise<num
   // One process at a time: two would write the same rows twice, and at an S3 address over one another.
   return db.tx(async (tx) => {
     const [lock] = await tx.query<{ free: boolean }>(
-      'select pg_try_advisory_xact_lock($1) as free',
-      [ARCHIVE_LOCK],
+      'select pg_try_advisory_xact_lock(hashtextextended($1, $2)) as free',
+      [tx.schema, ARCHIVE_LOCK],
     )
     return lock?.free === true ? prune(tx) : 0
   })

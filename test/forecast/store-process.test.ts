@@ -5,7 +5,7 @@ import { openStoreProcess } from '../../packages/forecast/src/store-process.ts'
 import { ROOT } from '../../src/root.ts'
 import { ensureMigrated } from '../../src/store/migrate.ts'
 import { ownedBy } from '../../src/store/owned.ts'
-import { OWNER_ROLE } from '../../src/store/roles.ts'
+import { rolesOf } from '../../src/store/roles.ts'
 import { afterEachTest } from '../setup/ends.ts'
 import { until } from '../setup/until.ts'
 
@@ -48,7 +48,7 @@ it('invariant 1: what is committed is there, and of what fails nothing is', asyn
 
 it('invariant 1: also where a transaction has given up its rights, which its end tells of', async () => {
   const { db, numbers } = await open()
-  await db.exec(`grant all on kept to ${OWNER_ROLE}`)
+  await db.exec(`grant all on kept to ${rolesOf(db.schema).owner}`)
   const owned = ownedBy(db, 'ann')
   await owned.query('insert into kept values (1)')
   await db.tx((tx) => tx.query('insert into kept values (2)'))

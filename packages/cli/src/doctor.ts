@@ -137,7 +137,7 @@ interface Direct {
 
 /** The embedded store belongs to one process: only looked at directly when no server told of it. */
 async function databaseSeen(config: Config, told: boolean): Promise<Direct | null> {
-  const { databaseUrl } = config
+  const { databaseUrl, schema } = config
   const embedded = directoryOf(databaseUrl)
   if (databaseUrl === 'memory:' || (embedded !== null && told)) return null
   if (embedded !== null && !existsSync(embedded)) {
@@ -153,7 +153,11 @@ async function databaseSeen(config: Config, told: boolean): Promise<Direct | nul
     import('../../../src/store/postgres.ts'),
   ])
   try {
-    const store = await openStore(databaseUrl, { now: () => null, onError: () => undefined })
+    const store = await openStore(databaseUrl, {
+      now: () => null,
+      onError: () => undefined,
+      schema,
+    })
     try {
       await store.db.query('select 1')
       const before = wallClock()

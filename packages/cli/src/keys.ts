@@ -165,8 +165,9 @@ function print(text: string): void {
 }
 
 async function withDb(work: (db: Db) => Promise<void>): Promise<void> {
-  const { databaseUrl, migrate } = readConfig(environment())
+  const { databaseUrl, migrate, schema } = readConfig(environment())
   const options = {
+    schema,
     now: () => null,
     onError: (error: Error) => process.stderr.write(`${error.message}\n`),
   }

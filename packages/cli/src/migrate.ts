@@ -54,8 +54,9 @@ function say(what: string, names: string[]): void {
 
 /** One shard after the other; where there are several, each is named. */
 async function withEach(work: (db: Db, shard: string) => Promise<void>): Promise<void> {
-  const { shards } = readConfig(environment())
+  const { shards, schema } = readConfig(environment())
   const stores = await openShards(shards, {
+    schema,
     now: () => null,
     onError: (error) => process.stderr.write(`${error.message}\n`),
   })

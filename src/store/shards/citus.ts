@@ -1,6 +1,6 @@
 /** What is so on Citus alone: each schema of ours is on one node, and moves from one to another while it works. */
 import { type Db, sqlState } from '../db.ts'
-import { OWNER_ROLE } from '../roles.ts'
+import { rolesOf } from '../roles.ts'
 
 /** For the transaction: a schema is made as on any server, and spread once its tables are there (`spread`). */
 export const MADE_WHOLE = 'set local citus.enable_schema_based_sharding = off'
@@ -59,14 +59,15 @@ export async function spread(tx: Db): Promise<void> {
   )
   for (const { name } of forced)
     await tx.exec(`alter table wakeful.${name} no force row level security`)
+  const { owner } = rolesOf(tx.schema)
   const barred = await tx.query(`select 1 from pg_roles where rolname = $1 and not rolcanlogin`, [
-    OWNER_ROLE,
+    owner,
   ])
   if (barred.length > 0)
-    await tx.exec(`alter role ${OWNER_ROLE} login`).catch((error: unknown) => {
+    await tx.exec(`alter role ${owner} login`).catch((error: unknown) => {
       if (sqlState(error) !== '42501') throw error
       throw new Error(
-        `an administrator must run "alter role ${OWNER_ROLE} login" once: the nodes of Citus are reached as it, too`,
+        `an administrator must run "alter role ${owner} login" once: the nodes of Citus are reached as it, too`,
         { cause: error },
       )
     })

@@ -4,7 +4,7 @@
  */
 import { Refusal } from '../../core/errors.ts'
 import { BUCKETS, bucketOf } from '../../core/session.ts'
-import type { Db } from '../db.ts'
+import { type Db, installationOf, LOCKING, SCHEMA } from '../db.ts'
 import { NOW } from '../due.ts'
 import { rows, statement } from '../statement.ts'
 
@@ -121,9 +121,9 @@ export class PerShard<T> {
   }
 }
 
-/** The schema of a shard: that of the first is the product's own, so that one shard is what it always was. */
-export function schemaOf(number: number): string {
-  return number === 0 ? 'wakeful' : `wakeful_${number}`
+/** The schema of a shard: that of the first is the installation's own, so that one shard is what it always was. */
+export function schemaOf(number: number, own: string = SCHEMA): string {
+  return number === 0 ? own : `${own}_${number}`
 }
 
 // The map of shards, kept in shard 0; and what each shard knows of itself.
@@ -145,7 +145,7 @@ export async function readShards(home: Db): Promise<KeptShard[]> {
 
 /** One at a time changes the map. */
 export async function holdMap(tx: Db): Promise<KeptShard[]> {
-  await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+  await tx.query(LOCKING, [installationOf(tx.schema), LOCK])
   return readShards(tx)
 }
 
