@@ -59,7 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...['app', 'agents', 'api', 'observe', 'config.ts', 'kernel/channel.ts', ...RULES_LAYER],
     ...['packages/client', 'packages/companion', 'packages/sources'],
   ],
-  'testing.ts': ['app', 'index.ts', 'clock.ts'],
+  'testing.ts': ['app', 'core', 'index.ts', 'clock.ts'],
   // In browsers too: it imports only types, which test/client/routes.test.ts checks.
   'packages/client': ['app/operations.ts', 'api', ...RULES_LAYER],
   'packages/react': ['packages/client'],

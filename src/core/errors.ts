@@ -41,6 +41,11 @@ export class Refusal extends Error {
     this.errors = list
     this.retryAfterMs = options?.retryAfterMs
   }
+
+  /** Of HTTP, for who answers a request of their own with it. */
+  get status(): number {
+    return ERRORS[this.code].status
+  }
 }
 
 /** Thrown by an agent or executor: this will never succeed, do not try again. */

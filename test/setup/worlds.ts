@@ -24,7 +24,7 @@ afterEachTest(async () => {
   open.clear()
 })
 
-export interface World extends Omit<TestWakeful, 'call'> {
+export interface World extends Omit<TestWakeful, 'call' | 'say'> {
   readonly call: AnyCall
   say(key: string, text: string, id?: string): Promise<Appended>
   query<R extends object>(text: string, values?: readonly unknown[]): Promise<R[]>

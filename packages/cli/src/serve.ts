@@ -15,7 +15,9 @@ import type { Condition } from '../../../src/features/intents/own.ts'
 import type { Source } from '../../../src/features/intents/source.ts'
 import type { PushChannel } from '../../../src/kernel/channel.ts'
 import { createLog } from '../../../src/observe/log.ts'
+import { openBrowser } from './browser.ts'
 import { demoCompanion } from './demo.ts'
+import { watched } from './watch.ts'
 
 const STOP_MAX_MS = 10_000
 
@@ -23,13 +25,29 @@ export function serveCommand(): Command {
   return new Command('serve')
     .description('start the server (settings come from the environment)')
     .argument('[app]', 'the module with your agents (or WAKEFUL_APP; a demo by default)')
+    .option('--port <port>', 'where it listens (or PORT); 0 picks a free one')
+    .option('--db <url>', 'postgres://…, pglite:<directory> or memory: (or DATABASE_URL)')
+    .option('--watch', 'start again when the module, or what it imports, changes')
+    .option('--open', 'open the console in a browser')
     .action(serve)
 }
 
-async function serve(app: string | undefined): Promise<void> {
+interface Flags {
+  readonly port?: string
+  readonly db?: string
+  readonly watch?: boolean
+  readonly open?: boolean
+}
+
+async function serve(app: string | undefined, flags: Flags): Promise<void> {
+  if (flags.watch) return watched()
   const config = readConfig({
+    // Whoever reads along reads lines; programs read JSON.
+    ...(process.stderr.isTTY ? { LOG_FORMAT: 'pretty' } : {}),
     ...environment(),
     ...(app === undefined ? {} : { WAKEFUL_APP: app }),
+    ...(flags.port === undefined ? {} : { PORT: flags.port }),
+    ...(flags.db === undefined ? {} : { DATABASE_URL: flags.db }),
   })
   const log = createLog(config)
   // A stray rejection in somebody's agent is logged; it does not end everybody's server.
@@ -39,7 +57,8 @@ async function serve(app: string | undefined): Promise<void> {
   const server = await App.open({ config, ...(await loadApp(config)), log })
   endOnSignals(server, log)
   try {
-    await run(server, config)
+    const address = await run(server, config)
+    if (flags.open && address !== null) openBrowser(`${address}/`, log)
   } catch (error) {
     await server.stop()
     throw inUse(error, config)
@@ -47,13 +66,16 @@ async function serve(app: string | undefined): Promise<void> {
   log.info({ database: server.store.kind, services: config.services }, 'ready')
 }
 
-async function run(app: App, config: AppConfig): Promise<void> {
+/** Answers with its address; null where it serves nothing. */
+async function run(app: App, config: AppConfig): Promise<string | null> {
+  let address: string | null = null
   if (config.services.includes('http')) {
-    const address = await app.listen()
+    address = await app.listen()
     process.stdout.write(`listening on ${address}\n`)
     process.stdout.write(`console      ${address}/\nAPI          ${address}/docs\n`)
   }
   await app.start()
+  return address
 }
 
 function inUse(error: unknown, config: AppConfig): unknown {
