@@ -57,7 +57,9 @@ test('somebody is linked by a code, and the page fits a phone', async () => {
   const { page } = visit
   await page.goto(`${stage.url}/#/people/cat`)
   await page.getByText('Link cat').click()
-  expect(await page.getByLabel('Session').first().inputValue()).toBe('cat:companion:main')
+  expect(await page.getByLabel('Session', { exact: true }).first().inputValue()).toBe(
+    'cat:companion:main',
+  )
   await page.getByRole('button', { name: 'Make a code' }).click()
   await page.getByRole('status').getByText('Send an e-mail to agent@wakeful.example').waitFor()
   await page.getByText('Notify me in this browser').click()

@@ -67,8 +67,14 @@ test('1. looking at a session acknowledges nothing; acting as its person is mark
   await page.getByLabel('Message to the agent').fill('as ann')
   await page.keyboard.press('Enter')
   await page.getByText('Heard: as ann').first().waitFor()
-  await go('/system/audit?operation=post_message&owner=ann')
-  await page.getByRole('row').filter({ hasText: 'acting for' }).first().waitFor()
+  await go('/system/audit')
+  for (const operation of ['create_ticket', 'post_message'])
+    await page
+      .getByRole('row')
+      .filter({ hasText: operation })
+      .getByText('acting for')
+      .first()
+      .waitFor()
 })
 
 test('2. a failure stays on Home until it is dismissed, and then for good', async () => {

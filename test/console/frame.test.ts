@@ -186,7 +186,7 @@ test('everything can be stopped after a question, and what waits is shown until 
   await panel.getByText('nothing is stopped').waitFor()
   await expect
     .poll(() => call<{ data: object[] }>(stage, 'GET', 'sessions/ann:companion:t/effects'))
-    .toMatchObject({ data: [{ type: 'send_message' }, {}] })
+    .toMatchObject({ data: [{ type: 'send_message' }] })
 })
 
 test('receivers outside are shown without their addresses, and ended', async () => {

@@ -49,6 +49,7 @@ test('leads through five steps by keyboard, remembers where it was, and stays cl
   await page.getByRole('button', { name: 'Start the demo conversation' }).click()
   await tour().getByText('It writes first').waitFor()
   await tour().getByText('remind me in 10 seconds to stretch').waitFor()
+  await page.getByText('Live', { exact: true }).waitFor()
   expect(await barriers(page)).toEqual([])
   for (const title of ['It stops by itself', 'It watches conditions']) {
     await tour().getByRole('button', { name: 'Next' }).press('Enter')
@@ -66,8 +67,11 @@ test('leads through five steps by keyboard, remembers where it was, and stays cl
   await tour().getByRole('button', { name: 'Done' }).click()
   expect(await tour().count()).toBe(0)
   await page.reload()
-  await page.getByRole('navigation').waitFor()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
   expect(await tour().count()).toBe(0)
+  // Nobody has spoken in its conversation: after a reload it is not found, which the browser reports.
+  const { complaints } = visit
+  visit = { ...visit, complaints: complaints.filter((text) => !/status of 404 /.test(text)) }
 })
 
 test('writes its sentences into one conversation, plays the market, and never hides what is to be typed', async () => {

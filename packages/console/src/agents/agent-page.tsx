@@ -90,7 +90,12 @@ function Tiles({ figures }: { figures: Figures }) {
       <Tile name="Running now" note={limits.join(', ') || 'no limit'}>
         {figures.running}
       </Tile>
-      <Tile name="Turns, 24 h" note={`${figures.sessions.toLocaleString()} sessions`}>
+      <Tile
+        name="Turns, 24 h"
+        note={
+          figures.sessions === 1 ? '1 session' : `${figures.sessions.toLocaleString()} sessions`
+        }
+      >
         {figures.turns_24h.toLocaleString()}
       </Tile>
       <Tile

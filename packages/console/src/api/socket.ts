@@ -21,6 +21,8 @@ interface Listener {
   readonly onLine: (line: Line) => void
   /** Reads without acknowledging: what is seen stays undelivered for the session's own reader. */
   readonly watches: boolean
+  /** The person one acts as, where that is somebody else: it stands in the audit log. */
+  readonly actAs: string | undefined
 }
 
 const RETRY_MIN_MS = 500
@@ -44,7 +46,7 @@ export function openLine(key: string, listener: Listener): () => void {
   }
   const connect = () => {
     listener.onLine({ state: 'connecting' })
-    ticketed().then((ticket) => {
+    ticketed(listener.actAs).then((ticket) => {
       if (!ended) open(ticket)
     }, again)
   }
@@ -87,9 +89,9 @@ function isMessage(frame: Frame): frame is Frame & { id: string } {
 }
 
 /** A browser sends no header with a socket: a key is exchanged for a ticket that may stand in the address. */
-async function ticketed(): Promise<string | null> {
-  if (shownKey() === null) return null
-  return (await request<{ ticket: string }>('v1/tickets', { method: 'POST' })).ticket
+async function ticketed(actAs: string | undefined): Promise<string | null> {
+  if (shownKey() === null && actAs === undefined) return null
+  return (await request<{ ticket: string }>('v1/tickets', { method: 'POST', actAs })).ticket
 }
 
 function addressOf(key: string, ticket: string | null, watches: boolean): string {

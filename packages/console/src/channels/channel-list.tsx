@@ -6,7 +6,7 @@ import { useAct } from '../forms/act.ts'
 import { useCapabilities } from '../forms/choices.ts'
 import { DeleteButton } from '../forms/delete-button.tsx'
 import { PersonLink } from '../kit/links.tsx'
-import { OutcomeState, State } from '../parts/outcome.tsx'
+import { State } from '../parts/outcome.tsx'
 import { Badge, Button } from '../parts/parts.tsx'
 import { Skeleton } from '../parts/skeleton.tsx'
 import { Trouble } from '../parts/trouble.tsx'
@@ -83,7 +83,13 @@ function Last({ row: { last } }: { row: Linked }) {
   if (last === undefined) return <p className="text-muted">nothing sent yet</p>
   return (
     <p className="text-muted">
-      <OutcomeState outcome={last.outcome} /> <When at={last.at} as="relative" />
+      <State
+        icon={last.outcome === 'sent' ? 'sent' : 'warning'}
+        tone={last.outcome === 'sent' ? 'good' : 'bad'}
+      >
+        {last.outcome}
+      </State>{' '}
+      <When at={last.at} as="relative" />
       {last.error !== undefined && (
         <span className="block text-xs wrap-anywhere">{last.error}</span>
       )}

@@ -15,6 +15,8 @@ export function useServerAway(): boolean {
     const failed = client
       .getQueryCache()
       .getAll()
+      // What is not on screen is not asked again.
+      .filter((query) => query.isActive())
       .some(
         ({ state: { error, fetchFailureReason } }) =>
           isUnanswered(error) || isUnanswered(fetchFailureReason),

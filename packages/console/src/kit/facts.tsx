@@ -8,7 +8,9 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   return (
     <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-5 gap-y-1.5 text-[13px]">
       {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .filter(
+          ([, value]) => value !== null && value !== undefined && value !== '' && value !== false,
+        )
         .map(([name, value]) => (
           <div key={name} className="contents">
             <dt className="text-muted">{name}</dt>

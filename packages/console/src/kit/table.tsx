@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 're
 import { Skeleton } from '../parts/skeleton.tsx'
 
 const ROW_PX = 37
-const OVERSCAN = 8
+const OVERSCAN = 4
 /** This near to the end the next page is asked for. */
 const NEAR_ROWS = 40
 

@@ -37,7 +37,8 @@ export function dayIn(instant: string | number, timeZone: string): string {
 export function timeOf(instant: string, now = Date.now(), zone = shownZone()): string {
   const at = Date.parse(instant)
   const [day, today] = [dayIn(at, zone), dayIn(now, zone)]
-  if (day === today) return formatted('clock', at, zone)
+  // Seconds of what was set for a full minute say nothing.
+  if (day === today) return formatted(at % MINUTE === 0 ? 'hour' : 'clock', at, zone)
   return formatted(day.slice(0, 4) === today.slice(0, 4) ? 'day' : 'year', at, zone)
 }
 

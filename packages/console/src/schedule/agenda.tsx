@@ -6,6 +6,8 @@ import { clockIn, dayIn, dayWords, everyClock, fromNow } from '../parts/time.ts'
 import type { Day, Line } from './days.ts'
 
 const MINUTE = 60_000
+/** The server names no more times of one schedule. */
+const COUNTED_MAX = 60
 
 export function Agenda({ days, zone }: { days: readonly Day[]; zone: string }) {
   const now = useNow(MINUTE)
@@ -55,7 +57,7 @@ function One({ line, zone }: { line: Line; zone: string }) {
         {count > 1 && (
           <span className="text-muted">
             {' '}
-            × {count}, until {clockIn(last, zone)}
+            {count < COUNTED_MAX ? `× ${count}, until ${clockIn(last, zone)}` : `× ${count}+`}
             {failed > 0 && `, ${failed} failed`}
           </span>
         )}

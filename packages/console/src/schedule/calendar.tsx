@@ -21,7 +21,7 @@ export function Calendar({ days, zone }: { days: readonly Day[]; zone: string })
         <li
           key={day}
           aria-label={dayWords(day)}
-          className={`min-h-28 bg-panel p-2 text-xs ${lines.has(day) ? '' : 'max-md:hidden'}`}
+          className={`bg-panel p-2 md:min-h-28 text-xs ${lines.has(day) ? '' : 'max-md:hidden'}`}
         >
           <p className={`mb-1 ${index === 0 ? 'font-semibold text-accent' : 'text-muted'}`}>
             {index === 0 ? 'Today' : dayWords(day).replace(/^(\w{3})\w*,? (\d+ \w{3}).*$/, '$1 $2')}

@@ -7,7 +7,7 @@ import { type Overview, overviewPath } from '../api/overview.ts'
 import { usePages, useRead } from '../api/query.ts'
 import { useCapabilities } from '../forms/choices.ts'
 import { type Filters, navigate, useFilters } from '../frame/address.ts'
-import { seesAll, useMe } from '../frame/me.ts'
+import { mayChange, seesAll, useMe } from '../frame/me.ts'
 import { ChoiceFilter, FilterBar, Tabs, WordsFilter } from '../kit/filters.tsx'
 import { AgentLink, PersonLink, RowLink } from '../kit/links.tsx'
 import { PeopleList } from '../kit/people-list.tsx'
@@ -107,7 +107,7 @@ function useStart(isWaiting: boolean, start: () => void): void {
   if (!isWaiting && started) setStarted(false)
 }
 
-/** What comes in the next two weeks, and of it what fits the filters. */
+/** The occurrences of the next two weeks: all of them, and those that fit the filters. */
 function useAhead(filters: Filters, enabled: boolean) {
   const [to] = useState(() => new Date(serverNow() + AHEAD_MS).toISOString())
   const path = overviewPath(to, filters.get('user_id'))
@@ -245,6 +245,7 @@ const COLUMNS: readonly Column<Schedule>[] = [
 
 function ScheduleTable({ filters }: { filters: Filters }) {
   const { get } = filters
+  const me = useMe()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const path = address('v1/schedules', {
     q: get('q'),
@@ -280,7 +281,7 @@ function ScheduleTable({ filters }: { filters: Filters }) {
         rows={rows}
         keyOf={refOf}
         nameOf={(row) => row.name || row.note}
-        selection={{ chosen, choose: setChosen }}
+        {...(mayChange(me) ? { selection: { chosen, choose: setChosen } } : {})}
         more={list.hasNextPage}
         loading={list.isFetchingNextPage}
         onMore={() => void list.fetchNextPage()}

@@ -52,7 +52,7 @@ export function PassageCard({ passage: { event, stage, attempts } }: { passage: 
                   // biome-ignore lint/suspicious/noArrayIndexKey: verdicts of a turn never move
                   key={index}
                   sign={verdict.allowed ? '○' : '⊘'}
-                  tone={verdict.allowed ? 'text-muted' : 'font-medium text-bad'}
+                  tone={verdict.allowed ? 'text-muted' : 'font-medium text-own'}
                 >
                   {`Gate ${verdictWords(verdict)}`}
                 </Step>

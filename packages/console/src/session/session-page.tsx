@@ -1,5 +1,6 @@
 /** One session: the conversation beside the record of why. */
-import { useMemo, useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { useMe } from '../frame/me.ts'
 import { AgentLink, PersonLink } from '../kit/links.tsx'
@@ -11,6 +12,7 @@ import { Composer } from './composer.tsx'
 import { Conversation } from './conversation.tsx'
 import { Corridor } from './corridor.tsx'
 import type { SessionRows } from './joining.ts'
+import { lookAgain } from './kept.ts'
 import { sessionAddress } from './key.ts'
 import { LineBadge } from './line-badge.tsx'
 import { conversationOf, type Passage, passagesOf } from './story.ts'
@@ -23,17 +25,22 @@ export function SessionPage({ sessionKey, acting }: { sessionKey: string; acting
   const me = useMe()
   const isOwn = me !== undefined && me.user_id !== null
   const watching = !isOwn && !acting
-  const { line, query, older } = useSession(sessionKey, watching)
   const [side, setSide] = useState<Side>('conversation')
-  const rows = query.data
   const [user = '', agent = ''] = sessionKey.split(':')
-  const stop = stopOf(useStops(), sessionKey)
+  const actAs = isOwn || !acting ? undefined : user
+  const { line, query, older } = useSession(sessionKey, watching, actAs)
+  const rows = query.data
+  const stops = useStops()
+  const stop = stopOf(stops, sessionKey)
   const stopped = stop !== undefined || rows?.head?.gate.reason === 'stopped'
+  useFollowStops(sessionKey, stop?.id, rows?.head != null)
   const passages = useMemo(() => passagesIn(rows), [rows])
   const sayings = useMemo(() => conversationOf(passages, stopped), [passages, stopped])
   const shown = (of: Side) => (side === of ? 'flex' : 'hidden lg:flex')
   return (
-    <div className="flex flex-col gap-3 lg:h-[max(34rem,calc(100dvh-2rem-var(--tour,0px)))]">
+    <div
+      className={`flex flex-col gap-3 ${stops.length === 0 ? 'lg:h-[max(34rem,calc(100dvh-2rem-var(--tour,0px)))]' : 'lg:h-[max(34rem,calc(100dvh-6.5rem-var(--tour,0px)))]'}`}
+    >
       <Head sessionKey={sessionKey}>
         <LineBadge line={line} />
       </Head>
@@ -66,7 +73,7 @@ export function SessionPage({ sessionKey, acting }: { sessionKey: string; acting
           <Composer
             sessionKey={sessionKey}
             watching={watching}
-            actAs={isOwn ? undefined : user}
+            actAs={actAs}
             fresh={rows?.head === null}
           />
         </section>
@@ -83,6 +90,16 @@ export function SessionPage({ sessionKey, acting }: { sessionKey: string; acting
       </div>
     </div>
   )
+}
+
+/** A stop that begins or ends changes the gate, and no frame tells of it. */
+function useFollowStops(sessionKey: string, stop: string | undefined, exists: boolean): void {
+  const client = useQueryClient()
+  const before = useRef(stop)
+  useEffect(() => {
+    if (before.current !== stop && exists) void lookAgain(client, sessionKey)
+    before.current = stop
+  }, [client, sessionKey, stop, exists])
 }
 
 function passagesIn(rows: SessionRows | undefined): Passage[] {

@@ -1,6 +1,5 @@
 /** How the rows of one session are read. Apart from its page, so that reading begins while the page's code is on its way. */
 import type { QueryClient } from '@tanstack/react-query'
-import { about } from '../api/changes.ts'
 import { Problem } from '../api/http.ts'
 import { NOTHING, type SessionRows, withNewest } from './joining.ts'
 import { readFirst, readHead, readNewest } from './rows.ts'
@@ -17,7 +16,6 @@ export function sessionQuery(client: QueryClient, key: string) {
     queryKey: rowsKey(key),
     queryFn: ({ signal }: { signal: AbortSignal }) => readRows(client, key, signal),
     staleTime: Number.POSITIVE_INFINITY,
-    ...about('stops', 'questions'),
   }
 }
 

@@ -21,9 +21,9 @@ const LOOK_MIN_MS = 250
 /** The clock needs a moment after an instant to act on it. */
 const GRACE_MS = 150
 
-export function useSession(key: string, watching: boolean) {
+export function useSession(key: string, watching: boolean, actAs: string | undefined) {
   const client = useQueryClient()
-  const line = useLine(client, key, watching)
+  const line = useLine(client, key, watching, actAs)
   const query = useQuery({
     ...sessionQuery(client, key),
     refetchInterval: ({ state }) =>
@@ -53,12 +53,18 @@ function useOlder(client: QueryClient, key: string): Older {
   return { loading: isPending, load }
 }
 
-function useLine(client: QueryClient, key: string, watching: boolean): Line {
+function useLine(
+  client: QueryClient,
+  key: string,
+  watching: boolean,
+  actAs: string | undefined,
+): Line {
   const [line, setLine] = useState<Line>({ state: 'connecting' })
   useEffect(() => {
     const look = coalesce(() => lookAgain(client, key), FRAMES)
     const end = openLine(key, {
       watches: watching,
+      actAs,
       onLine: setLine,
       onFrame: (frame) => {
         if (frame.type === 'pong' || frame.type === 'error') return
@@ -71,7 +77,7 @@ function useLine(client: QueryClient, key: string, watching: boolean): Line {
       look.stop()
       end()
     }
-  }, [client, key, watching])
+  }, [client, key, watching, actAs])
   return line
 }
 

@@ -54,7 +54,7 @@ export function SystemPage({ part }: { part: string }) {
   return (
     <>
       <Heading title="System" />
-      <nav aria-label="System" className="mb-4 flex gap-1 overflow-x-auto text-[13px]">
+      <nav aria-label="System" className="mb-4 flex flex-wrap gap-1 text-[13px]">
         {shown.map(([name, each]) => (
           <Link
             key={name}
