@@ -9,7 +9,7 @@ const encoder = new TextEncoder()
 /** A call is remembered by its signature: attempts at one event share an id, and are signed each for itself. */
 const taken = new Map<string, number>()
 
-/** Anew for each call: who handles many secrets keeps no keys of them. */
+/** Imported for each call: nothing keeps the keys of many secrets. */
 function keyOf(secret: string) {
   const bare = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
   const bytes = Uint8Array.from(atob(bare), (character) => character.charCodeAt(0))

@@ -169,7 +169,7 @@ export class RemoteTurn<State extends object = Record<string, unknown>> {
       return effect.content
     })
     this.#pending.push(read)
-    // Whoever does not await it still fails with it, in `finish`.
+    // A call that is not awaited fails the turn in `finish`.
     void Promise.allSettled([read])
     return read
   }
