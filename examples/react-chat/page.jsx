@@ -28,7 +28,6 @@ function Chat({ sessionKey }) {
   const [text, setText] = useState('')
   const end = useRef(null)
   const length = messages.map((message) => message.text).join('').length
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it scrolls when there is more to read
   useEffect(() => end.current?.scrollIntoView({ block: 'end' }), [length, typing])
   const isWriting = messages.some(({ state }) => state === 'streaming')
   const submit = (event) => {

@@ -15,7 +15,7 @@ export interface SessionMessage {
   readonly state: 'sending' | 'streaming' | 'delivered' | 'failed'
   /** Nobody had spoken: a reminder, a follow-up, a notice. */
   readonly unasked: boolean
-  /** RFC 3339; null while it is not known. */
+  /** RFC 3339; null of what this page has sent, and of what is being written. */
   readonly createdAt: string | null
   readonly error?: string
 }
@@ -121,7 +121,7 @@ export class SessionStore {
     if (text.trim() === '') return
     const id = `sent-${++this.#sent}`
     const draft: SessionMessage = {
-      ...{ id, from: 'user', text, unasked: false, createdAt: new Date().toISOString() },
+      ...{ id, from: 'user', text, unasked: false, createdAt: null },
       state: 'sending',
     }
     this.#put(draft)
