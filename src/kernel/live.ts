@@ -56,16 +56,17 @@ export class LiveTurn implements LiveText {
     this.#hints = hints
     const before = claim.attempt + claim.deaths
     this.#draft = before * DRAFTS
+    if (before === 0) return
     // What an earlier attempt has shown is withdrawn: its process may have died.
-    const seqs = [claim.seq, ...(claim.merged ?? []).map(({ seq }) => seq)]
-    if (before > 0) for (const seq of seqs) this.#send({ type: 'retract' }, 'everywhere', seq)
+    for (const { seq } of [claim, ...(claim.merged ?? [])])
+      this.#send({ type: 'retract' }, 'everywhere', seq)
   }
 
   /** The agent is entered. Other processes hear of it at the next sweep: most turns have ended by then. */
-  begin(): void {
+  begin(nowMs: number): void {
     this.#isTyping = true
-    this.#typedMs = performance.now()
-    this.#send({ type: 'typing' }, 'here')
+    this.#typedMs = nowMs
+    if (this.watched) this.#send({ type: 'typing' }, 'here')
   }
 
   get watched(): boolean {

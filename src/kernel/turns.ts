@@ -334,7 +334,7 @@ export class TurnsService implements Service, Runner {
     try {
       if (agent === undefined) throw new Error(`there is no agent ${claim.agent_id} any more`)
       running.enteredMs = performance.now()
-      live?.begin()
+      live?.begin(running.enteredMs)
       const input = inputOf(claim, run, this.#options, live)
       const result = await span.run(() => run.start(() => agent.run(input)))
       settle(result.spent, false)

@@ -20,7 +20,7 @@ function sent(attempts: readonly (string | null)[][], seq = 1) {
     const claim = { session_key: KEY, seq, attempt, deaths: 0 } as ClaimedTurn
     const hints = { watches: () => true, live: (frame: LiveFrame) => void frames.push(frame) }
     const turn = new LiveTurn(claim, hints)
-    turn.begin()
+    turn.begin(0)
     let draft = ''
     for (const [nth, text] of writes.entries()) {
       if (text === null) {
