@@ -112,7 +112,7 @@ it('after its backend was terminated it listens again by itself, has everybody l
   const [a, b] = [await processOn(url), await processOn(url)]
   await beside(url, async (client) => {
     const { rowCount } = await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen wakeful'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'listen %'`,
     )
     expect(rowCount).toBe(2)
   })
