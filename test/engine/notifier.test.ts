@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { LocalHints, type Topic } from '../../src/kernel/hints.ts'
+import type { LiveFrame } from '../../src/kernel/live.ts'
 import { Notifier } from '../../src/kernel/notifier.ts'
 import { Relay } from '../faults/relay.ts'
 import { dropDatabases, postgresDatabase } from '../setup/stores.ts'
@@ -21,6 +22,8 @@ interface Process {
   /** What reached this process, as `topic key,key` or `topic *`. */
   readonly heard: string[]
   readonly errors: unknown[]
+  /** What its sockets are shown of turns that run. */
+  readonly live: LiveFrame[]
 }
 
 /** What one process of many has: hints of its own, and a notifier on the common database. */
@@ -38,11 +41,13 @@ async function processOn(url: string): Promise<Process> {
     hints,
     onError: (error) => errors.push(error),
   })
+  const live: LiveFrame[] = []
+  hints.view('here', { watches: () => false, showLive: (frame) => live.push(frame) })
   notifiers.push(notifier)
   notifier.start()
   await until('listening', () => notifier.connected)
   heard.length = 0
-  return { hints, notifier, heard, errors }
+  return { hints, notifier, heard, errors, live }
 }
 
 const arrives = (to: Process, text: string) =>
@@ -68,6 +73,28 @@ it('a hint reaches the other processes, gathered, and comes back to nobody', asy
   expect(b.heard.filter((text) => text.startsWith('outbox'))).toEqual(['outbox k1,k2'])
 })
 
+it('text that is being written reaches the others in its order, however long, and comes back to nobody', async () => {
+  const url = await postgresDatabase(made)
+  const [a, b] = [await processOn(url), await processOn(url)]
+  const of = { key: 'ann:bot:t', seq: 1, draft: 0 }
+  expect(a.hints.watches('ann:bot:t')).toBe(true)
+  a.hints.live({ ...of, type: 'typing' }, 'elsewhere')
+  const pieces = Array.from({ length: 40 }, (_, nth) => `${nth} ${'🦊'.repeat(nth * 100)}`)
+  const whole = pieces.join('')
+  let at = 0
+  for (const text of pieces) {
+    a.hints.live({ ...of, type: 'delta', at, text }, 'everywhere')
+    at += text.length
+  }
+  const textOf = ({ live }: Process) =>
+    live.map((frame) => (frame.type === 'delta' ? frame.text : '')).join('')
+  await until('all of it', () => textOf(b).length >= whole.length)
+  expect(textOf(b)).toBe(whole)
+  expect(b.live[0]).toEqual({ ...of, type: 'typing' })
+  expect([a.live.length, textOf(a)]).toEqual([pieces.length, whole])
+  expect([a.errors, b.errors]).toEqual([[], []])
+})
+
 it('a local hint stays here, and many keys become a hint to look everywhere', async () => {
   const url = await postgresDatabase(made)
   const [a, b] = [await processOn(url), await processOn(url)]
@@ -85,7 +112,7 @@ it('after its backend was terminated it listens again by itself, has everybody l
   const [a, b] = [await processOn(url), await processOn(url)]
   await beside(url, async (client) => {
     const { rowCount } = await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen wakeful'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'listen %'`,
     )
     expect(rowCount).toBe(2)
   })
@@ -124,6 +151,7 @@ it('what others say on the same channel is not for us', async () => {
       '{"from":"x"}',
       '{"from":"x","topics":7}',
     ]
+    strange.push('{"from":"x","topics":[],"live":[7]}', '{"from":"x","topics":[],"live":{}}')
     strange.push('{"from":"x","topics":[7]}', '{"from":"x","topics":[["turns",7]]}')
     for (const text of strange) await client.query('select pg_notify($1, $2)', ['wakeful', text])
   })

@@ -214,13 +214,17 @@ export class SessionStore {
   /** Also those that were answered elsewhere, or whose default counts, while this page was away. */
   async #loadQuestions(client: WakefulClient): Promise<void> {
     const { sessionKey: session_key } = this.#options
+    const before = new Set(this.#state.questions.map(({ id }) => id))
     const { data } = await client.call('list_questions', { session_key, status: 'open' })
-    const questions = data
+    const listed = data
       .filter((each) => each.session_key === session_key && !this.#answers.has(each.id))
       .map(({ id, text, options, until_at: until }) => {
         return { id, text, options, ...(until === null ? {} : { until }) }
       })
-    this.#change({ questions: questions.toReversed() })
+    const ids = new Set(listed.map(({ id }) => id))
+    // Asked while the list was on its way.
+    const since = this.#state.questions.filter(({ id }) => !before.has(id) && !ids.has(id))
+    this.#change({ questions: [...listed.toReversed(), ...since] })
   }
 
   /** In the place of one with the same id, else at the end. */
