@@ -32,7 +32,7 @@ const SAID = `select f.payload ->> 'content' as content from wakeful.effects f
     and ($3::text is null or split_part(f.session_key, ':', 2) = $3) and ($4::text is null or split_part(f.session_key, ':', 3) = $4)
   order by f.created_at, f.session_key, f.position`
 
-/** What a test says and hears in the place of a person. */
+/** `say` and `said`: a test acting as a person. */
 function conversations(app: App, settle: () => Promise<void>): Pick<TestWakeful, 'say' | 'said'> {
   const { call } = callsOf(app)
   return {

@@ -14,7 +14,7 @@ import type { App } from './app.ts'
 
 type Hooks = ConstructorParameters<typeof WebSocketChannel>[0]
 
-/** Sends what the sockets of a session are sent, and knows nothing of who received it. */
+/** Sends the frames of a session and writes no receipts. */
 class Watchers extends WebSocketChannel {
   constructor({ wake, live }: Pick<Hooks, 'wake' | 'live'>) {
     super({
@@ -40,7 +40,7 @@ export class SocketChannel extends WebSocketChannel {
     this.watchers = new Watchers(hooks)
   }
 
-  /** `watch`: sees all, and changes nothing. */
+  /** `watch`: receives all frames without marking anything as attempted or delivered. */
   override join(
     session: SessionRef,
     wire: Wire,

@@ -139,7 +139,7 @@ export function readUsd(text: string): number | undefined {
 export const SCHEMA_FORM =
   'a name of small letters, digits and "_" with at most 41 characters, that does not begin with a digit or "pg_", does not end in "_" and digits, and is not "public" or "information_schema"'
 
-/** Shards have "_" and their number behind it; what PostgreSQL or others keep elsewhere is left alone. */
+/** Names ending in `_<number>` are reserved for shards, and system schemas are refused. */
 export function isSchema(name: string): boolean {
   return /^(?!pg_|public$|information_schema$)(?!.*_\d+$)[a-z_][a-z0-9_]{0,40}$/.test(name)
 }

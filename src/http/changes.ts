@@ -17,7 +17,7 @@ export const CHANGE_TOPICS = [
 ]
 /** At most two a second. */
 const APART_MS = 500
-/** What no hint tells of, such as what another process has written, is seen by then. */
+/** Poll interval, for writes without a hint, such as those of other processes. */
 const LOOK_MS = 750
 const STREAMS_MAX = 1_000
 const GOING_AWAY = 1001
@@ -43,7 +43,7 @@ class Listener extends EventStream {
     this.ctx = ctx
   }
 
-  /** Who does not read gets no more of it: the next one says the same. */
+  /** Skipped while the client does not read; the next event says the same. */
   tell(topics: readonly string[]): void {
     if (!this.body.writableNeedDrain) this.send(JSON.stringify({ topics }))
   }
@@ -81,9 +81,9 @@ export class ChangeStreams {
       this.#open.delete(listener)
       if (this.#open.size === 0) this.#rest()
     })
-    // Before the first word: what changes after that is told.
+    // Taken before the first event, so no later change is missed.
     listener.seen = await seenBy(listener.ctx)
-    // Whatever was missed before.
+    // Covers what changed before the client connected.
     listener.tell(CHANGE_TOPICS)
     if (this.#open.size === 1) this.#begin()
     return { body: listener.body, origin: request.headers.origin ?? null }
@@ -112,7 +112,7 @@ export class ChangeStreams {
     this.#dueMs = Number.POSITIVE_INFINITY
   }
 
-  /** The next look, not sooner than the last word allows. */
+  /** Schedules the next check, at least APART_MS after the last event. */
   #plan(waitMs: number): void {
     if (this.#open.size === 0) return
     const nowMs = performance.now()
@@ -142,7 +142,7 @@ export class ChangeStreams {
     }
   }
 
-  /** Who stands for one person hears nothing of what others do. */
+  /** Keys of one person hear only of that person's changes. */
   async #tell(listener: Listener): Promise<void> {
     const seen = await seenBy(listener.ctx)
     if (seen !== null && seen === listener.seen) return
@@ -151,7 +151,7 @@ export class ChangeStreams {
   }
 }
 
-/** Of one person; null for who sees everybody. */
+/** The fingerprint of the caller's person; null for admin and service. */
 async function seenBy(ctx: Context): Promise<string | null> {
   const { userId } = ctx.actor
   return userId === null ? null : changesOf(contextOf(ctx, userId).db, userId)

@@ -84,7 +84,7 @@ interface Visit {
   readonly session: SessionRef
   readonly ctx: Context
   readonly acks: boolean
-  /** Sees what is sent, and changes nothing. */
+  /** Receives frames without marking anything as attempted or delivered. */
   readonly watch: boolean
   readonly events: boolean
 }

@@ -21,12 +21,12 @@ export type Reading = 'by key' | 'in order'
 /** What statements are written for. Another installation's or shard's own name takes its place where they are run. */
 export const SCHEMA = 'wakeful'
 
-/** The schema of the first shard, by that of any: the others have their number behind it, and no installation's name ends so. */
+/** The schema of the first shard. Other shards append `_<number>`, which no installation's own name may end with. */
 export function installationOf(schema: string): string {
   return schema.replace(/_\d+$/, '')
 }
 
-/** Until the end of the transaction, among those of one installation: its name, and the number of the lock. */
+/** An advisory lock until the end of the transaction. Parameters: the installation, the number of the lock. */
 export const LOCKING = 'select pg_advisory_xact_lock(hashtextextended($1, $2))'
 
 export interface Db {

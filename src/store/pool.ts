@@ -94,7 +94,7 @@ const OUR_ROLES = /\bwakeful_(?=(?:owner|engine)\b)/g
 function inSchema(schema: string, text: string): string {
   if (schema === SCHEMA) return text
   const own = installationOf(schema)
-  // In quotes, since a name may be a word of SQL; those of shards of `wakeful` are none.
+  // Quoted, because the name may be an SQL keyword.
   const named = text.replace(OUR_SCHEMA, own === SCHEMA ? schema : `"${schema}"`)
   return own === SCHEMA ? named : named.replace(OUR_ROLES, `${own}_`)
 }

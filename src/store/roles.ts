@@ -11,7 +11,7 @@ export interface Roles {
   readonly engine: string
 }
 
-/** Each installation has its own, so that nobody has the rights of another's. */
+/** Each installation has its own roles. */
 export function rolesOf(schema: string): Roles {
   const own = installationOf(schema)
   return { owner: `${own}_owner`, engine: `${own}_engine` }

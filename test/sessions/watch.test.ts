@@ -25,6 +25,8 @@ eachStore('a socket that watches', (store) => {
   const post = (key: string, text: string) =>
     at().call('POST', `/v1/sessions/${key}/messages`, { text })
   const untouched = async (key: string) => {
+    // Attempts are written late.
+    for (const { engine } of at().app.kernels.all) await engine.outbox.settle()
     for (const each of await effects(key))
       expect(each).toMatchObject({ status: 'pending', attempt_count: 0, last_attempt_at: null })
   }

@@ -1,4 +1,4 @@
-/** Opens an address in this machine's browser. */
+/** Opens a URL in the default browser of this machine. */
 import { spawn } from 'node:child_process'
 import type { Logger } from 'pino'
 
@@ -7,7 +7,7 @@ const OPENERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Without a browser the server keeps running. */
+/** A missing browser is logged; the server keeps running. */
 export function openBrowser(url: string, log: Logger): void {
   const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
   const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true })

@@ -42,7 +42,7 @@ interface Flags {
 async function serve(app: string | undefined, flags: Flags): Promise<void> {
   if (flags.watch) return watched()
   const config = readConfig({
-    // People read lines, programs read JSON.
+    // Readable lines on a terminal, JSON when the output is piped.
     ...(process.stderr.isTTY ? { LOG_FORMAT: 'pretty' } : {}),
     ...environment(),
     ...(app === undefined ? {} : { WAKEFUL_APP: app }),

@@ -1,8 +1,8 @@
-/** `wakeful serve --watch`: the same command under Node's own watch mode, which ends it in order and starts it again. */
+/** `wakeful serve --watch`: runs the same command under Node's watch mode, which restarts it after a change. */
 import { spawn } from 'node:child_process'
 import { EXIT } from './exit.ts'
 
-/** Until it is stopped, with the exit code of what it has started. */
+/** Runs until the child ends, and exits with its code. */
 export function watched(): Promise<void> {
   const [, bin = '', ...args] = process.argv
   const again = args.filter((each) => each !== '--watch')

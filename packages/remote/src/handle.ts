@@ -1,4 +1,4 @@
-/** One turn as a web-standard request: checked, run, and answered as Wakeful reads it. */
+/** Answers one call of Wakeful: verifies it, runs the agent and encodes the result. */
 import { wallClock } from '../../../src/clock.ts'
 import { verify } from './signature.ts'
 import {
@@ -9,10 +9,10 @@ import {
   RemoteTurn,
 } from './turn.ts'
 
-/** State and history of a turn are each at most a quarter of a megabyte; payloads come on top. */
+/** State and history take at most 256 KiB each; payloads come on top. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024
 const ERROR_MAX = 2_000
-/** What cannot succeed when it is tried again. */
+/** Errors that a retry cannot fix. */
 const TERMINAL: ReadonlySet<string> = new Set([
   ...['TerminalError', 'Refusal', 'TypeError', 'RangeError', 'SyntaxError', 'ZodError'],
 ])
@@ -82,7 +82,7 @@ function failure(error: unknown): Response {
   return problem(503, message, { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) })
 }
 
-/** Wakeful keeps the text with the turn. */
+/** Wakeful stores the text as the error of the turn. */
 function problem(status: number, text: string, headers: Record<string, string> = {}): Response {
   return new Response(text.slice(0, ERROR_MAX), {
     status,
@@ -113,7 +113,7 @@ async function readBody(request: Request): Promise<Uint8Array | null> {
   return body
 }
 
-/** It is signed, so it is Wakeful's: only what must be there to run is looked at. */
+/** The signature proves the origin, so only the type is checked. */
 function turnIn(body: Uint8Array): PostedTurn | null {
   try {
     const turn = JSON.parse(new TextDecoder().decode(body)) as PostedTurn

@@ -1,4 +1,4 @@
-/** Standard Webhooks with WebCrypto, and a bounded memory of the calls that were taken. */
+/** Verifies Standard Webhooks signatures with WebCrypto, and remembers recent calls to refuse replays. */
 
 export type Verdict = 'right' | 'wrong' | 'late' | 'replayed'
 
@@ -6,10 +6,10 @@ const TOLERANCE_MS = 5 * 60_000
 const REMEMBERED_MAX = 10_000
 const encoder = new TextEncoder()
 
-/** A call is remembered by its signature: attempts at one event share an id, and are signed each for itself. */
+/** Calls are remembered by signature, not by id: all attempts at one event share an id. */
 const taken = new Map<string, number>()
 
-/** Imported for each call: nothing keeps the keys of many secrets. */
+/** Keys are imported per call, so no secret stays in memory. */
 function keyOf(secret: string) {
   const bare = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
   const bytes = Uint8Array.from(atob(bare), (character) => character.charCodeAt(0))
@@ -23,7 +23,7 @@ function bytesOf(signature: string): Uint8Array<ArrayBuffer> | null {
   return Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0))
 }
 
-/** Whether one of the secrets has signed these bytes, lately, and for the first time here. */
+/** Checks the signature, the age of the call, and that this process has not seen it before. */
 export async function verify(
   headers: Headers,
   body: Uint8Array,
@@ -50,7 +50,7 @@ export async function verify(
   return remember(right, nowMs) ? 'right' : 'replayed'
 }
 
-/** False for one that was there before. Those that would be too late by now are forgotten, and beyond the bound the oldest. */
+/** False for a replay. Expired calls are forgotten; beyond the limit the oldest are. */
 function remember(call: string, nowMs: number): boolean {
   if (taken.has(call)) return false
   for (const [each, untilMs] of taken) {

@@ -1,9 +1,9 @@
-/** A turn as it arrives, and what an agent may ask for in it. The same verbs as in the process; Wakeful checks them when it commits. */
+/** The turn of a remote agent. It has the verbs of a local turn; Wakeful validates what it asks for when the answer arrives. */
 import type { AgentEvent } from '../../../src/agents/events.ts'
 import type { AnsweredQuestion } from '../../../src/features/questions/rules.ts'
 import type { ScheduleSpec } from '../../../src/features/schedules/spec.ts'
 
-/** As it was posted. */
+/** The body of a call. */
 export interface PostedTurn {
   readonly type: 'turn'
   readonly session: { readonly key: string; readonly [name: string]: string }
@@ -61,12 +61,12 @@ export function agent<State extends object = Record<string, unknown>>(
   return { run: run as unknown as RemoteAgent['run'] }
 }
 
-/** This will never succeed: it is not tried again. */
+/** Ends the turn without a retry. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }
 
-/** Tried again, no sooner than `retryAfterMs`. */
+/** Has the turn retried, no sooner than `retryAfterMs` from now. */
 export class RetryableError extends Error {
   override readonly name = 'RetryableError'
   readonly retryAfterMs: number
@@ -88,7 +88,7 @@ const WIRE: Readonly<Record<string, string>> = {
   silentFor: 'silent_for',
 }
 
-/** In the names of the wire; dates are instants there. */
+/** Renames camelCase fields to the names of the HTTP API. */
 function wired(spec: object): Record<string, unknown> {
   const fields = Object.entries(spec).map(([name, value]) => {
     const nested = name === 'when' && typeof value === 'object' && value !== null
@@ -169,7 +169,7 @@ export class RemoteTurn<State extends object = Record<string, unknown>> {
       return effect.content
     })
     this.#pending.push(read)
-    // A call that is not awaited fails the turn in `finish`.
+    // `finish` awaits it too, so a missing await cannot lose its error.
     void Promise.allSettled([read])
     return read
   }
@@ -203,12 +203,12 @@ export class RemoteTurn<State extends object = Record<string, unknown>> {
     return null
   }
 
-  /** Says nothing, on purpose: the reason is kept with the turn and shown by the ledger. */
+  /** Records a deliberate silence; the ledger shows the reason. */
   silent(reason?: string): void {
     this.#ask({ type: 'silent', ...(reason === undefined ? {} : { reason }) })
   }
 
-  /** Reports what this turn has used up, as often as it likes: it adds up. */
+  /** Reports usage; several calls add up. */
   spent({ tokens = 0, usd = 0, calls = 1 }: { tokens?: number; usd?: number; calls?: number }) {
     const before = this.#spent ?? { tokens: 0, usd: 0, calls: 0 }
     this.#spent = {
@@ -228,7 +228,7 @@ export class RemoteTurn<State extends object = Record<string, unknown>> {
     this.#effects.push(effect)
   }
 
-  /** Waits for what it has begun, closes it, and says what it wants. A state that is as it was is left out: it stays to the digit. */
+  /** Waits for pending calls, closes the turn and returns the answer. An unchanged state is left out, so large numbers survive. */
   static async finish(turn: RemoteTurn<object>): Promise<string> {
     await Promise.all(turn.#pending)
     turn.#over = true

@@ -1,8 +1,8 @@
-/** How one agent does: its sessions, its turns of the last day, and what they spent. Bounded reads, so that a busy server is not felt. */
+/** Figures of one agent: sessions, turns of the last day and their cost. Reads are bounded. */
 import type { Db } from '../../store/db.ts'
 import { claimTx, commitTx, inMs, NOW } from '../../store/due.ts'
 
-/** The newest of the last day: of the sessions that somebody wrote to, of the slots that came due, and of the turns of each session. */
+/** Upper bounds per figure: sessions with user messages, due slots, and turns of each session. */
 const SESSIONS_MAX = 500
 const SLOTS_MAX = 5_000
 const TURNS_MAX = 200
@@ -49,7 +49,7 @@ export interface AgentSpending {
   readonly usd: number
 }
 
-/** Days are kept as wholes: of the one before, the part that lies within the last 24 hours counts, taken evenly. */
+/** Budgets are stored per day: yesterday counts by the share that lies within the last 24 hours. */
 const SPENT = `select coalesce(round(sum(calls * share)), 0)::int as calls, coalesce(sum(usd * share), 0)::float8 as usd
   from (select b.calls, b.usd, case when b.day < (${NOW} at time zone 'UTC')::date
       then 1 - extract(epoch from ${NOW} at time zone 'UTC' - date_trunc('day', ${NOW} at time zone 'UTC')) / 86400 else 1 end as share

@@ -1,8 +1,8 @@
-/** Whether anything was written: asked instead of told, so that what another process writes is seen, too. */
+/** Change detection by asking the database, so that writes of other processes are seen. */
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 
-/** Each transaction that writes takes the next number; one that only reads takes none. Of all shards, as one text. */
+/** The next transaction id of every shard, as one text. Only transactions that write take an id. */
 export async function writesSoFar(stores: readonly Db[]): Promise<string> {
   const each = await Promise.all(
     stores.map((db) =>
@@ -19,7 +19,7 @@ const OWN = 't.bucket = $1 and t.user_id = $2'
 const newest = (table: string, at: string, where: string) =>
   `(select max(t.${at})::text || ' ' || count(*) from wakeful.${table} t where ${where})`
 
-/** The newest of everything that is one person's, with deliveries in the sessions that were active lately. */
+/** The newest timestamps of one person's rows, with deliveries in recently active sessions. */
 const OF_PERSON = `select concat_ws('|',
   ${newest('sessions', 'updated_at', `t.bucket = $1 and ${RANGE}`)},
   ${newest('autonomy_timers', 'updated_at', `t.bucket = $1 and ${RANGE}`)},
@@ -38,7 +38,7 @@ const OF_PERSON = `select concat_ws('|',
    cross join lateral (select e.updated_at from wakeful.effects e
      where e.bucket = s.bucket and e.session_key = s.session_key order by e.position desc limit ${EFFECTS_MAX}) f)) as seen`
 
-/** Differs after each change of what is theirs; of one agent's where the rights of the caller end there. */
+/** A fingerprint of one person's rows, as far as the caller may see them. */
 export async function changesOf(db: Db, userId: string): Promise<string> {
   const [row] = await db.query<{ seen: string }>(OF_PERSON, [bucketOf(userId), userId])
   return row?.seen ?? ''

@@ -1,4 +1,4 @@
-/** Slots that may have failed, newest first, by the indexes over what failed; and those whose trigger has run well since. */
+/** Candidates for failures, newest first, by the partial indexes on failed rows; and which triggers have succeeded since. */
 import { bucketOf, EFFECTS_PER_TURN_MAX } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { commitTx, eqByKey, inMs } from '../../store/due.ts'
@@ -8,7 +8,7 @@ import { type SlotRow, slotColumns } from './rows.ts'
 /** Of each source. */
 const LOOK_MAX = 400
 
-/** The rows `f` that failed, in a window by their index, and how they lead to the row of the slot. */
+/** Failed rows `f`, and the join to the row of their slot. */
 interface Failing {
   readonly source: 'event' | 'check' | 'wake'
   readonly table: string
@@ -73,7 +73,7 @@ function textOf({ source, table, at, failed, slot, user }: Failing, owned: boole
       where m.bucket = t.bucket and m.id = ${id} and m.dismissed_at is not null)`
 }
 
-/** What failed within so many milliseconds and nobody dismissed. Whether it is a failure in the end is judged with all its facts. */
+/** Undismissed failures of the last `sinceMs`. The caller judges the outcome with all facts. */
 export async function failingSlots(
   db: Db,
   userId: string | null,
@@ -91,7 +91,7 @@ export async function failingSlots(
 }
 
 const LATER_MAX = 50
-/** A turn that got through, whose messages and run did not fail. */
+/** The turn committed, and neither a message nor the run failed. */
 const WELL = `exists (select 1 from wakeful.turns t where t.bucket = e.bucket and t.session_key = e.session_key
     and t.event_seq = e.seq and t.status = 'committed')
   and not exists (select 1 from wakeful.effects f where f.bucket = e.bucket and f.session_key = e.session_key and f.status = 'failed'
@@ -113,7 +113,7 @@ export interface Since {
   readonly after: Date
 }
 
-/** The ids of those whose trigger has run well after that instant. */
+/** The ids of slots whose trigger succeeded at or after that instant. */
 export async function ranWellSince(db: Db, k: readonly Since[]): Promise<ReadonlySet<string>> {
   if (k.length === 0) return new Set()
   const found = await commitTx(db, (tx) => SINCE.run<{ id: string }>(tx, { k }))
@@ -135,7 +135,7 @@ const TRIGGERS = statement(
       .join(' union all '),
 )
 
-/** Of those slots whose trigger is still there: whether it fires again by itself. */
+/** Slots whose trigger still exists, and whether it recurs. */
 export async function standingTriggers(
   db: Db,
   k: readonly Omit<Since, 'after'>[],

@@ -1,4 +1,4 @@
-/** One slot of the ledger by its id. Ids of events stand in no index of their own: an event is found by when its id was made. */
+/** Finds a ledger entry by id. Event ids are not indexed; an event is found by the timestamp in its id. */
 import { madeAt } from '../../core/ids.ts'
 import type { Db } from '../../store/db.ts'
 import { commitTx } from '../../store/due.ts'
@@ -18,7 +18,7 @@ const INSTANT = [
   `select t.created_at from wakeful.events t where t.trigger_id = $1::uuid and t.id = $1::uuid and t.scheduled_for is not null`,
 ].join(' union all ')
 
-/** How far the event may lie from when its id was made: the id is made first, and a leap of the clock or a long transaction may lie between. */
+/** Maximum distance between the id's timestamp and the event, tried in turn: clocks step, and transactions take time. */
 const AROUND_MS = [5_000, 600_000, 90_000_000]
 
 export async function findSlotRow(

@@ -1,4 +1,4 @@
-/** What needs somebody's attention: failures nobody has seen to, questions, messages that wait for a reader, and stops. */
+/** The inbox: unhandled failures, open questions, undelivered messages and stops. */
 import { z } from 'zod'
 import { type Across, type Context, listQuery, operation } from '../../api/contract.ts'
 import { everywhere } from '../../api/shards.ts'
@@ -54,7 +54,7 @@ const limitOf = (query: unknown) => (query as { limit: number }).limit
 const newest = (each: { created_at?: unknown; at?: unknown }) =>
   new Date((each.created_at ?? each.at) as Date).getTime()
 
-/** The stops are kept in the first shard, which tells of them. */
+/** Stops are stored in the first shard only. */
 const mergedInbox: Across = async (shards, ask, { query }) => {
   const all = (await everywhere(shards, ask)).map(({ body }) => body as Inbox)
   const merged = PARTS.map((part) => {
@@ -130,7 +130,7 @@ async function failuresOf({ db }: Context, userId: string | null) {
     }))
 }
 
-/** From when on a run that got through is its retry; what fires again by itself has to be run again by somebody. */
+/** When a later success counts as the retry. A recurring trigger needs an explicit retry. */
 function sinceOf(
   { row: { bucket, id, trigger_id, at } }: Slot,
   mark: SlotMark | undefined,
@@ -147,11 +147,11 @@ function isRetryable({ row }: Slot, standing: ReadonlyMap<string, boolean>): boo
   return row.kind === 'timer' ? row.source === 'event' : standing.has(row.id)
 }
 
-/** For those who may stop anything: what stands, or what stops anything of one person. */
+/** For admin and service: the stops in force, or those that concern one person. */
 async function stopsOf(ctx: Context, userId: string | null): Promise<readonly StopRow[]> {
   const { db, whole, actor, kernel } = ctx
   if (actor.role !== 'admin' && actor.role !== 'service') return []
-  // Who acts for one person reads in a transaction of theirs, which sees no stops: these are as this process knows them.
+  // A transaction with one person's rights cannot read stops, so use those that this process has loaded.
   const all = whole ?? db
   const standing = actor.userId === null ? await read(all.home ?? all) : kernel.app.stops.standing
   if (userId === null) return standing

@@ -1,4 +1,4 @@
-/** What somebody did about single slots of the ledger: dismissed a failure, or had its trigger run again. */
+/** Dismissals and retries of ledger entries. */
 import type { Db } from '../../store/db.ts'
 import { eqByKey, NOW } from '../../store/due.ts'
 import { rows, statement } from '../../store/statement.ts'
@@ -43,7 +43,7 @@ const DISMISS = `insert into wakeful.slot_marks as m (bucket, id, user_id, agent
   set dismissed_at = coalesce(m.dismissed_at, excluded.dismissed_at), dismissed_by = coalesce(m.dismissed_by, excluded.dismissed_by),
     updated_at = excluded.updated_at`
 
-/** The first to dismiss it stands. */
+/** The first dismissal is kept. */
 export async function dismissSlot(tx: Db, mark: NewMark): Promise<void> {
   const { bucket, id, userId, agentId, by } = mark
   await tx.query(DISMISS, [tx.now(), bucket, id, userId, agentId, by])
@@ -53,7 +53,7 @@ const RETRY = `insert into wakeful.slot_marks as m (bucket, id, user_id, agent_i
   values ($2, $3::uuid, $4, $5, ${NOW}, $6, $7::uuid, ${NOW}) on conflict (bucket, id) do update
   set retried_at = excluded.retried_at, retried_by = excluded.retried_by, retried_as = excluded.retried_as, updated_at = excluded.updated_at`
 
-/** The newest retry counts. `as`: the timer that was set in the place of one that has fired. */
+/** The newest retry is kept. `as`: the id of the timer that replaces one that has fired. */
 export async function retriedSlot(tx: Db, mark: NewMark, as: string | null): Promise<void> {
   const { bucket, id, userId, agentId, by } = mark
   await tx.query(RETRY, [tx.now(), bucket, id, userId, agentId, by, as])

@@ -22,9 +22,9 @@ import {
 const ORDERS = ['last_seen', 'next', 'name'] as const
 type Order = (typeof ORDERS)[number]
 const SEARCH_MAX = 128
-/** A search is ordered as a whole. */
+/** Upper bound on search results, which are sorted in memory. */
 const MATCHES_MAX = 200
-/** Of one look along an index, and how many looks one page takes. */
+/** Rows per index scan, and scans per page. */
 const STEP = 200
 const STEPS_MAX = 20
 const WINDOW_MAX = 20_000
@@ -45,11 +45,11 @@ function viewOf({ user_id, timezone, last_seen_at, next_at, sessions, paused_unt
   return { user_id, timezone, last_seen_at, next_at, sessions, paused_until }
 }
 
-/** An instant or nothing, then who or what decides between equals. */
+/** The instant (empty for none), then the tie breaker. */
 type Place = readonly [string, string]
 type At = Person & { readonly at: Place }
 
-/** Which comes first. Those without the instant come last, by name. */
+/** Compares two places. People without an instant come last, by name. */
 function inOrder(order: Order): (a: readonly unknown[], b: readonly unknown[]) => number {
   const sign = order === 'last_seen' ? -1 : 1
   return ([a, aKey], [b, bKey]) => {
@@ -102,7 +102,7 @@ interface Asked {
 
 interface Read {
   readonly people: readonly At[]
-  /** Where to go on although the page is not full. */
+  /** Where the next page starts although this one is not full. */
   readonly end: Place | null
 }
 
@@ -129,7 +129,7 @@ async function read(db: Db, asked: Asked): Promise<Read> {
   return { people: [...first, ...rest.people], end: rest.end }
 }
 
-/** Those that are wanted, by name. */
+/** People by name, filtered. */
 async function byName(
   db: Db,
   { q, after, limit }: Asked,
@@ -164,7 +164,7 @@ async function bySeen(db: Db, { after, limit }: Asked): Promise<Read> {
   return { people, end: null }
 }
 
-/** Whose next is soonest: each window is read in its order, and a person counts at the soonest of all of theirs. */
+/** People by their soonest schedule. */
 async function byNext(db: Db, { after, limit }: Asked): Promise<Read> {
   const from = after?.[0] ?? null
   const isBehind = (at: Place) => after === null || inOrder('next')(at, after) > 0
@@ -186,7 +186,7 @@ async function byNext(db: Db, { after, limit }: Asked): Promise<Read> {
   }
 }
 
-/** Somebody whose soonest lies before has been on an earlier page. */
+/** Drops people whose soonest schedule lies before this page: an earlier page has listed them. */
 async function atTheirSoonest(db: Db, seen: readonly (readonly [string, string])[]): Promise<At[]> {
   const facts = await personFacts(
     db,
@@ -198,7 +198,7 @@ async function atTheirSoonest(db: Db, seen: readonly (readonly [string, string])
   })
 }
 
-/** A search, ordered as a whole. */
+/** Search results, sorted in memory. */
 async function matches(db: Db, { q, order, after, limit }: Asked): Promise<Read> {
   const found = await peopleByName(db, { after: '', q, limit: MATCHES_MAX })
   const facts = await personFacts(db, ids(found))

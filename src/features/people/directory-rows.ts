@@ -1,4 +1,4 @@
-/** The directory of people: who there is, when they wrote last, and what comes next for them. Nothing is kept for it but indexes. */
+/** The people directory: last message and next schedule of each person, read through indexes; nothing else is stored for it. */
 import { bucketOf } from '../../core/session.ts'
 import type { Db } from '../../store/db.ts'
 import { claimTx, commitTx, eqByKey, NOW } from '../../store/due.ts'
@@ -15,7 +15,7 @@ export interface Person {
   readonly sessions: number
 }
 
-/** A person and where they stand in an order. */
+/** A person and their sort key. */
 export interface Placed {
   readonly user_id: string
   readonly place: string
@@ -23,17 +23,17 @@ export interface Placed {
 
 const TEXT = (column: string) =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-/** A check of a condition is no time of its own. */
+/** Checks of conditions do not count as scheduled times. */
 const TIMED = `t.trigger_type in ('cron', 'interval', 'once')`
 
 interface Lane {
   readonly table: string
   readonly due: string
-  /** Each part of what waits, in the words of the partial index that serves it. */
+  /** Conditions of waiting rows, one for each partial index. */
   readonly live: readonly string[]
   readonly user: string
   readonly of: string
-  /** The same as `live`, in words that fit no index over everybody's. */
+  /** The same condition, written so that no index over all people fits. */
   readonly waits: string
 }
 
@@ -79,7 +79,7 @@ const LANES: readonly Lane[] = [
   },
 ]
 
-// The least of an expression: the least of the column itself might be looked for along everybody's index.
+// min() over an expression: min() of the plain column may walk the index over all people.
 const NEXT = LANES.map(
   ({ table, due, of, waits }) =>
     `(select min(greatest(t.${due}, t.${due})) from wakeful.${table} t where ${of} and ${waits})`,
@@ -121,7 +121,7 @@ export async function peopleByName(
   )
 }
 
-/** A person stands where the newest of their sessions does. */
+/** Each person is listed at the newest of their sessions. */
 const SEEN = `select s.user_id, s.session_key as key, ${TEXT('s.last_user_at')} as place from wakeful.sessions s
   where s.last_user_at is not null and ($1::text is null or (s.last_user_at, s.session_key) < ($1::timestamptz, $2::text collate "C"))
     and not exists (select 1 from wakeful.sessions o
@@ -129,7 +129,7 @@ const SEEN = `select s.user_id, s.session_key as key, ${TEXT('s.last_user_at')} 
         and (o.last_user_at, o.session_key) > (s.last_user_at, s.session_key))
   order by s.last_user_at desc, s.session_key desc limit $3`
 
-/** Who wrote, the latest first. */
+/** People who have written, latest message first. */
 export async function peopleBySeen(
   db: Db,
   { after, limit }: { after: readonly [string, string] | null; limit: number },
@@ -146,7 +146,7 @@ const DUE = LANES.flatMap(({ table, due, live, user }) =>
   ),
 )
 
-/** Windows of what is due from this instant on, soonest first, one for each index. */
+/** What is due from this instant on, soonest first: one window per index. */
 export async function peopleByDue(db: Db, from: string | null, size: number): Promise<Placed[][]> {
   return claimTx(db, async (tx) => {
     const windows: Placed[][] = []

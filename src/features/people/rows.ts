@@ -60,7 +60,7 @@ const ADD = statement(
     select distinct bucket, user_id, ${NOW} from ${k} order by bucket, user_id on conflict do nothing`,
 )
 
-/** Everybody who has something here has a row: the directory lists these. Added in the order in which they are locked. */
+/** Ensures a row for each person, so that the directory lists them. Inserted in lock order. */
 export async function addPeople(tx: Db, userIds: Iterable<string>): Promise<void> {
   const k = [...new Set(userIds)].map((user_id) => ({ bucket: bucketOf(user_id), user_id }))
   if (k.length > 0) await ADD.run(tx, { k })

@@ -1,4 +1,4 @@
-/** One verdict on whether an agent may follow up now: the limits, then what the person wants, then stops. */
+/** Whether an agent may follow up now, as one verdict: limits, then preferences, then stops. */
 import type { Context } from '../../api/contract.ts'
 import { preferencesOf, readPerson } from '../people/fields.ts'
 import { judgePreferences, type PreferenceRule } from '../people/preferences.ts'
@@ -29,7 +29,7 @@ export interface GateView {
   readonly until?: Date
 }
 
-/** Of a follow-up: what was promised is deferred by some of these, and dropped by none. */
+/** Judges a follow-up. Promises may be deferred by these rules, but are never dropped. */
 export function gateOf({ kernel }: Context, head: SessionHead): GateView {
   const { consecutive_autonomous_msgs: consecutive, last_autonomous_at: lastAt } = head
   const verdict = judge({ consecutive, lastAt }, kernel.policy, head.now)
