@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { agent, companion } from '../../src/index.ts'
-import { call, outcomeOf, say, schedule, WIDE } from './deeds.ts'
+import { call, outcomeOf, say, schedule, WIDE } from './call.ts'
 import { openStage, type Stage, type Visit } from './stage.ts'
 
 const TABLE = '| market | change |\n| --- | --- |\n| Mombasa | -4 % |'
@@ -154,8 +154,8 @@ test('6. a new alarm with several agents asks for the agent in the open, and is 
   expect(await drawer.locator('details').count()).toBe(0)
   await drawer.getByLabel('Agent', { exact: true }).selectOption('helper')
   await drawer.getByLabel('When', { exact: true }).fill('in 3 days')
-  await drawer.getByLabel('What the agent is told then').fill('Renew the passport')
-  await drawer.getByRole('button', { name: 'Set it' }).click()
+  await drawer.getByLabel('Instructions for the agent').fill('Renew the passport')
+  await drawer.getByRole('button', { name: 'Create schedule' }).click()
   await page.getByRole('dialog', { name: 'Renew the passport' }).waitFor()
 })
 

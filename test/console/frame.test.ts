@@ -2,7 +2,7 @@
 import { brotliCompressSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { call, say, schedule, WIDE } from './deeds.ts'
+import { call, say, schedule, WIDE } from './call.ts'
 import { barriers, openStage, type Stage, type Visit } from './stage.ts'
 
 /** Of the document, scripts and styles, compressed as the server sends them. */
@@ -53,7 +53,7 @@ test('goes everywhere by keyboard', async () => {
   expect(await page.evaluate('document.activeElement.tagName')).toBe('MAIN')
 })
 
-test('the palette finds people, agents, schedules and deeds, and stops an agent', async () => {
+test('the palette finds people, agents, schedules and actions, and stops an agent', async () => {
   await page.goto(url)
   await home().waitFor()
   await page.keyboard.press('Control+k')

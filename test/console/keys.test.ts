@@ -63,7 +63,7 @@ test('a wrong key is refused with what to do, a right one leads to the page aske
   expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain(ADMIN_KEY)
   await page.reload()
   await page.getByText('at most 3').waitFor()
-  await page.getByRole('button', { name: 'Forget the key' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in with a key' }).waitFor()
   expect(await page.evaluate('sessionStorage.length')).toBe(0)
 })

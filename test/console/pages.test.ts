@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { agent, companion } from '../../src/index.ts'
-import { call, NARROW, outcomeOf, say, schedule, WIDE } from './deeds.ts'
+import { call, NARROW, outcomeOf, say, schedule, WIDE } from './call.ts'
 import { barriers, openStage, overflow, type Stage } from './stage.ts'
 
 const flaky = agent((turn) => {
@@ -32,7 +32,7 @@ const PAGES: readonly (readonly [name: string, path: () => string, ready: string
   ['schedule', () => '/schedule', 'Plan the day'],
   ['calendar', () => '/schedule?view=calendar', 'Plan the day'],
   ['agenda', () => '/schedule?view=agenda', 'Plan the day'],
-  ['new', () => '/schedule?new=1', 'What the agent is told then'],
+  ['new', () => '/schedule?new=1', 'Instructions for the agent'],
   ['activity', () => '/activity', 'answered 500'],
   ['occurrence', () => `/activity/${failed}`, 'What happened'],
   ['people', () => '/people', 'bea'],
@@ -63,7 +63,8 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
         .or(page.getByRole('dialog').getByText(ready))
         .first()
         .waitFor()
-      await page.locator('[role=status][aria-label=Loading]').waitFor({ state: 'detached' })
+      const loading = page.locator('[role=status][aria-label=Loading]')
+      await expect.poll(() => loading.count(), { timeout: 20_000 }).toBe(0)
       const wrong = [...(await barriers(page)), ...(await widths(page))]
       if (wrong.length > 0) found[name] = wrong
       const folder = process.env.PICTURES

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Executor } from '../../src/index.ts'
-import { call, schedule, WIDE } from './deeds.ts'
+import { call, schedule, WIDE } from './call.ts'
 import { barriers, openStage, type Stage, type Visit } from './stage.ts'
 
 const REPORT = `# Tea this week
@@ -70,9 +70,9 @@ describe('a new schedule', () => {
     await page.getByLabel('When', { exact: true }).fill('in 2 seconds')
     const meaning = page.getByRole('region', { name: 'Meaning' })
     await meaning.getByText('now').first().waitFor()
-    await page.getByLabel('What the agent is told then').fill('Stretch your legs')
+    await page.getByLabel('Instructions for the agent').fill('Stretch your legs')
     expect(await barriers(page)).toEqual([])
-    await button('Set it').press('Enter')
+    await button('Create schedule').press('Enter')
     const drawer = dialog('Stretch your legs')
     await drawer.getByText('done', { exact: true }).waitFor()
     await drawer.getByRole('region', { name: 'History' }).getByText('sent, not read yet').waitFor()
@@ -98,11 +98,11 @@ describe('a new schedule', () => {
     await go('/schedule?new=1')
     await button('A price').click()
     await page.getByLabel('Ticker').fill('NVDA')
-    await page.getByLabel('What the agent is told then').fill('Tell me that it fell')
-    await button('Set it').click()
+    await page.getByLabel('Instructions for the agent').fill('Tell me that it fell')
+    await button('Create schedule').click()
     await page.getByRole('alert').first().waitFor()
     await page.getByLabel('Price', { exact: true }).fill('130')
-    await button('Set it').click()
+    await button('Create schedule').click()
     const drawer = dialog('Tell me that it fell')
     await drawer.getByText('when NVDA is < 130').waitFor()
     await call(stage, 'POST', 'signals', { kind: 'price', ticker: 'NVDA', price: 121.5 })
@@ -124,7 +124,7 @@ test('a schedule gets another time and other words', async () => {
   const form = page.getByRole('form', { name: 'Change' })
   await form.getByLabel('New time').fill('every day at 6:15')
   await form.getByRole('region', { name: 'Meaning' }).waitFor()
-  await form.getByLabel('What the agent is told').fill('walk far')
+  await form.getByLabel('Instructions for the agent').fill('walk far')
   await form.getByRole('button', { name: 'Save' }).click()
   await form.waitFor({ state: 'detached' })
   await dialog('Walk').getByText('every day at 06:15').first().waitFor()
@@ -153,7 +153,7 @@ test('several are paused, resumed and deleted together', async () => {
   await asked.getByRole('button', { name: 'Keep it' }).click()
   await bar.getByRole('button', { name: 'Delete' }).click()
   await asked.getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('No schedule fits').waitFor()
+  await page.getByText('No matching schedules').waitFor()
 })
 
 describe('work', () => {

@@ -1,7 +1,7 @@
 /** A session in a real browser, by somebody who acts as its person, against a real server with the demo agent. */
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { call, NARROW, WIDE } from './deeds.ts'
+import { call, NARROW, WIDE } from './call.ts'
 import { barriers, openStage, overflow, type Stage, type Visit } from './stage.ts'
 
 let stage: Stage

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { agent } from '../../src/index.ts'
-import { call, countClicks, outcomeOf, say, schedule, WIDE } from './deeds.ts'
+import { call, countClicks, outcomeOf, say, schedule, WIDE } from './call.ts'
 import { openStage, type Stage, type Visit } from './stage.ts'
 
 const broken = { is: true }
@@ -111,8 +111,8 @@ test('5. an alarm is set from a phrase that is previewed', async () => {
   await page.getByLabel('Agent', { exact: true }).last().selectOption('careful')
   await page.getByLabel('When', { exact: true }).fill('every weekday at 8:30')
   await region('Meaning').getByText('Every weekday at 08:30').waitFor()
-  await page.getByLabel('What the agent is told then').fill('Plan the day')
-  await button('Set it').click()
+  await page.getByLabel('Instructions for the agent').fill('Plan the day')
+  await button('Create schedule').click()
   const drawer = page.getByRole('dialog', { name: 'Plan the day' })
   await drawer.getByText('every weekday at 08:30').first().waitFor()
   await drawer.getByText('dan', { exact: true }).waitFor()

@@ -66,7 +66,7 @@ function Pages() {
       </Route>
       <Route path="/sessions/:key">{({ key }) => <OneSession part={key} />}</Route>
       <Route>
-        <Nowhere>This address leads nowhere.</Nowhere>
+        <Nowhere>There is no page at this address.</Nowhere>
       </Route>
     </Switch>
   )
@@ -87,7 +87,7 @@ function OneSession({ part }: { part: string }) {
 
 function Nowhere({ children }: { children: string }) {
   return (
-    <Heading title="Nothing here">
+    <Heading title="Page not found">
       {children}{' '}
       <Link href="/" className="text-accent underline">
         Go to Home

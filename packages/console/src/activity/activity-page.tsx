@@ -187,7 +187,8 @@ function Nothing({ filtered }: { filtered: boolean }) {
   if (filtered)
     return (
       <Empty title="Nothing of this kind">
-        Nothing that came due in this time fits the filters. Choose a longer time, or any outcome.
+        Nothing that came due in this time matches the filters. Choose a longer time, or any
+        outcome.
       </Empty>
     )
   return (

@@ -78,7 +78,7 @@ function Known({ entry }: { entry: Failure }) {
             <Payload title="What the check saw" value={entry.seen} />
           )}
         </div>
-        <Panel title="About it">
+        <Panel title="Details">
           <Facts
             facts={[
               ['Kind', <Kind key="kind" kind={trigger.kind} named />],

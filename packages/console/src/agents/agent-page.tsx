@@ -54,7 +54,7 @@ export function AgentPage({ id }: { id: string }) {
           href={address('/schedule', { agent_id: id })}
           className="text-accent underline underline-offset-2"
         >
-          What is set for it
+          Schedules of this agent
         </Link>
       </p>
       <h2 className="mb-2 font-semibold">Sessions</h2>
@@ -162,7 +162,7 @@ function Sessions({ agent }: { agent: string }) {
       </FilterBar>
       {list.error !== null && <Trouble spaced error={list.error} />}
       {list.rows?.length === 0 ? (
-        <Empty title="No session">Nobody has talked to it, or no session fits.</Empty>
+        <Empty title="No session">Nobody has talked to it, or no session matches.</Empty>
       ) : (
         <Table
           label="Sessions"

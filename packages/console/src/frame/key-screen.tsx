@@ -69,7 +69,7 @@ export function KeyScreen() {
         <code className="font-mono text-[0.9em] wrap-anywhere">
           wakeful keys create --role user --user ann
         </code>
-        , or on the page Keys with an admin key such as WAKEFUL_ADMIN_KEY.
+        , or under System, Keys with an admin key such as WAKEFUL_ADMIN_KEY.
       </p>
     </div>
   )

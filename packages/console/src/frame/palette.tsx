@@ -1,4 +1,4 @@
-/** ⌘K: people, agents, sessions, schedules and deeds, found by a few letters. */
+/** ⌘K: people, agents, sessions, schedules and actions, found by a few letters. */
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { address } from '../api/address.ts'
 import { useRead } from '../api/query.ts'
@@ -111,7 +111,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           />
         ))}
       </div>
-      {items.length === 0 && <p className="px-4 pb-4 text-[13px] text-muted">Nothing fits.</p>}
+      {items.length === 0 && <p className="px-4 pb-4 text-[13px] text-muted">No results.</p>}
     </dialog>
   )
 }
@@ -154,7 +154,7 @@ function Row({ id, item, isFirst, isChosen, onRun }: RowProps) {
 function useItems(typed: string, post: (path: string, body: object) => void): readonly Item[] {
   const words = typed.trim().toLowerCase()
   const found = useFound(words)
-  const deeds = useDeeds(post)
+  const actions = useActions(post)
   return useMemo(() => {
     const fits = (item: Item) =>
       words
@@ -168,12 +168,12 @@ function useItems(typed: string, post: (path: string, body: object) => void): re
       aside: `g ${letter}`,
       run: () => navigate(href),
     }))
-    return [...pages.filter(fits), ...deeds.filter(fits), ...found]
-  }, [words, found, deeds])
+    return [...pages.filter(fits), ...actions.filter(fits), ...found]
+  }, [words, found, actions])
 }
 
 /** What one can do from anywhere. */
-function useDeeds(post: (path: string, body: object) => void): readonly Item[] {
+function useActions(post: (path: string, body: object) => void): readonly Item[] {
   const me = useMe()
   const stops = useStops()
   const { agents } = useCapabilities()

@@ -5,13 +5,13 @@ import { PAGES } from './pages.ts'
 
 const WAIT_MS = 2_000
 
-interface Deeds {
+interface Shortcuts {
   readonly onSearch: () => void
   readonly onNew: () => void
 }
 
 /** True while `g` was pressed and the letter is awaited: the letters are shown then. */
-export function useShortcuts({ onSearch, onNew }: Deeds): boolean {
+export function useShortcuts({ onSearch, onNew }: Shortcuts): boolean {
   const [, go] = useLocation()
   const [awaiting, setAwaiting] = useState(false)
   useEffect(() => {
@@ -20,7 +20,7 @@ export function useShortcuts({ onSearch, onNew }: Deeds): boolean {
     return () => clearTimeout(giveUp)
   }, [awaiting])
   useEffect(() => {
-    const deedOf = (key: string): (() => void) | undefined => {
+    const actionOf = (key: string): (() => void) | undefined => {
       if (key === 'n') return onNew
       if (key === 'g') return () => setAwaiting(true)
       const search = document.querySelector<HTMLElement>('main [type=search]')
@@ -38,11 +38,11 @@ export function useShortcuts({ onSearch, onNew }: Deeds): boolean {
         if (!isOpen) onNew()
       } else if (!command && !altKey && !isOpen && !isTyping(target)) {
         const page = awaiting ? PAGES.find(({ letter }) => letter === key) : undefined
-        const deed = awaiting ? () => page !== undefined && go(page.href) : deedOf(key)
+        const action = awaiting ? () => page !== undefined && go(page.href) : actionOf(key)
         if (awaiting) setAwaiting(false)
-        if (deed === undefined) return
+        if (action === undefined) return
         event.preventDefault()
-        deed()
+        action()
       }
     }
     addEventListener('keydown', onKey)

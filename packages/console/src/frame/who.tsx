@@ -29,7 +29,7 @@ export function WhoAmI() {
             showKey(null)
           }}
         >
-          Forget the key
+          Sign out
         </button>
       )}
     </div>

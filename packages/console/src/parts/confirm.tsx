@@ -6,7 +6,7 @@ interface Props {
   readonly title: string
   /** What will be gone. */
   readonly words: string
-  /** What the button says: the deed, not "OK". */
+  /** What the button says: the action, not "OK". */
   readonly action: string
   readonly busy?: boolean
   /** Nothing is destroyed by it. */

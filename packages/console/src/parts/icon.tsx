@@ -1,4 +1,4 @@
-/** Icons, one for each kind, status and deed: 16 px, drawn with lines. Beside them there are always words. */
+/** Icons, one for each kind, status and action: 16 px, drawn with lines. Beside them there are always words. */
 import { type IconName, PATHS } from './icon-paths.ts'
 
 export function Icon({ name, className = '' }: { name: IconName; className?: string }) {

@@ -7,7 +7,7 @@ function adviceFor(status: number): string {
     return 'Is it still running? Start it with "npm start". This page tries again by itself.'
   if (status === 401) return 'Sign in with a valid key.'
   if (status === 403)
-    return 'Your key does not allow this. Sign in with another key; the current one is named beside "Forget the key".'
+    return 'Your key does not allow this. Sign in with another key; the current one is named above "Sign out".'
   if (status === 404) return 'Check the address, or go back to the list it came from.'
   if (status === 429 || status === 503)
     return 'The server is busy or starting. Try again in a moment.'

@@ -24,8 +24,8 @@ interface ListedPerson {
 }
 
 const ORDERS = [
-  ['', 'Seen last'],
-  ['next', 'Next first'],
+  ['', 'Last seen'],
+  ['next', 'Next due'],
   ['name', 'By name'],
 ] as const
 
@@ -60,7 +60,7 @@ export function PeoplePage() {
       </FilterBar>
       {error !== null && <Trouble spaced error={error} onRetry={() => void list.refetch()} />}
       {rows?.length === 0 ? (
-        <Empty title={filters.get('q') === '' ? 'Nobody yet' : 'Nobody fits'}>
+        <Empty title={filters.get('q') === '' ? 'No people yet' : 'No matching people'}>
           A person appears here with their first message or schedule.
         </Empty>
       ) : (

@@ -106,7 +106,7 @@ export function PreferencesForm({ person }: { person: Person }) {
                 save.reset()
               }}
             >
-              As it was
+              Reset
             </Button>
           )}
         </div>

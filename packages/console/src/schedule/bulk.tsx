@@ -6,9 +6,9 @@ import { request } from '../api/http.ts'
 import { Confirm } from '../parts/confirm.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Button } from '../parts/parts.tsx'
-import { DEEDS, type Deed, deedsOf, requestOf, type Schedule } from './schedule.ts'
+import { ACTIONS, type Action, actionsOf, requestOf, type Schedule } from './schedule.ts'
 
-const ORDER: readonly Deed[] = ['pause', 'resume', 'run', 'delete']
+const ORDER: readonly Action[] = ['pause', 'resume', 'run', 'delete']
 
 interface Props {
   readonly rows: readonly Schedule[]
@@ -20,12 +20,12 @@ export function BulkBar({ rows, onDone }: Props) {
   const [progress, setProgress] = useState<number | null>(null)
   const [refused, setRefused] = useState<readonly string[]>([])
   const [asking, setAsking] = useState(false)
-  const run = async (deed: Deed) => {
-    const able = rows.filter((row) => deedsOf(row).includes(deed))
+  const run = async (action: Action) => {
+    const able = rows.filter((row) => actionsOf(row).includes(action))
     const failures: string[] = []
     for (const [index, row] of able.entries()) {
       setProgress(index / able.length)
-      const { path, method } = requestOf(row, deed)
+      const { path, method } = requestOf(row, action)
       await request(path, { method }).catch((error: Error) => {
         failures.push(`${row.name}: ${error.message}`)
       })
@@ -43,13 +43,13 @@ export function BulkBar({ rows, onDone }: Props) {
       <span role="status" className="mr-auto font-medium">
         {progress === null ? `${rows.length} selected` : `${Math.round(progress * 100)} %`}
       </span>
-      {ORDER.map((deed) => (
+      {ORDER.map((action) => (
         <Button
-          key={deed}
-          disabled={progress !== null || !rows.some((row) => deedsOf(row).includes(deed))}
-          onClick={() => (deed === 'delete' ? setAsking(true) : void run(deed))}
+          key={action}
+          disabled={progress !== null || !rows.some((row) => actionsOf(row).includes(action))}
+          onClick={() => (action === 'delete' ? setAsking(true) : void run(action))}
         >
-          <Icon name={DEEDS[deed].icon} /> {DEEDS[deed].words}
+          <Icon name={ACTIONS[action].icon} /> {ACTIONS[action].words}
         </Button>
       ))}
       <Button onClick={onDone}>Clear</Button>

@@ -21,7 +21,7 @@ import { Trouble } from '../parts/trouble.tsx'
 import { When } from '../parts/when.tsx'
 import { WorkOutputs } from '../work/outputs.tsx'
 import { EditSchedule } from './edit.tsx'
-import { DEEDS, type Deed, deedsOf, requestOf, type Schedule, stateOf } from './schedule.ts'
+import { ACTIONS, type Action, actionsOf, requestOf, type Schedule, stateOf } from './schedule.ts'
 
 const HISTORY = 20
 const Q_MAX = 100
@@ -145,7 +145,7 @@ function Known({ schedule, source, onGone }: KnownProps) {
           ['Person', <PersonLink key="person" id={user_id} />],
           ['Agent', <AgentLink key="agent" id={agent_id} />],
           ['Conversation', session && <SessionLink key="session" id={session} />],
-          ['Told', note],
+          ['Instructions', note],
           ['Data', jsonWords(source?.payload)],
           ['Time zone', timezone],
           [
@@ -204,14 +204,18 @@ function Actions({ schedule, editing, onEdit, onGone }: ActionProps) {
   const [asking, setAsking] = useState(false)
   const act = useAct(['schedules', 'overview', 'ledger', 'work'])
   const remove = useAct(['schedules', 'overview', 'ledger'], onGone)
-  const run = (deed: Deed) =>
-    deed === 'delete' ? setAsking(true) : act.mutate(requestOf(schedule, deed))
+  const run = (action: Action) =>
+    action === 'delete' ? setAsking(true) : act.mutate(requestOf(schedule, action))
   if (!mayChange(useMe())) return null
   return (
     <div className="flex flex-wrap gap-2">
-      {deedsOf(schedule).map((deed) => (
-        <Button key={deed} disabled={act.isPending || remove.isPending} onClick={() => run(deed)}>
-          <Icon name={DEEDS[deed].icon} /> {DEEDS[deed].words}
+      {actionsOf(schedule).map((action) => (
+        <Button
+          key={action}
+          disabled={act.isPending || remove.isPending}
+          onClick={() => run(action)}
+        >
+          <Icon name={ACTIONS[action].icon} /> {ACTIONS[action].words}
         </Button>
       ))}
       {schedule.kind !== 'timer' && (

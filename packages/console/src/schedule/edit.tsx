@@ -51,7 +51,7 @@ export function EditSchedule({ schedule, onDone }: { schedule: Schedule; onDone:
       />
       <AreaField
         id="edit-note"
-        label="What the agent is told"
+        label="Instructions for the agent"
         value={note}
         onChange={setNote}
         fault={faults.of('note')}

@@ -150,7 +150,7 @@ export function NewSchedule() {
         <Trigger draft={draft} change={change} faults={faults} />
         <AreaField
           id="new-note"
-          label="What the agent is told then"
+          label="Instructions for the agent"
           value={draft.note}
           onChange={(note) => change({ note })}
           fault={faults.of('note')}
@@ -169,7 +169,7 @@ export function NewSchedule() {
           {executors.length > 0 && (
             <SelectField
               id="new-run"
-              label="Does"
+              label="Action"
               value={draft.run}
               choices={[
                 ['', 'wake the agent'],
@@ -182,7 +182,7 @@ export function NewSchedule() {
         </div>
         <FormTrouble error={set.error} faults={faults} />
         <Button main type="submit" className="self-start" disabled={set.isPending}>
-          Set it
+          Create schedule
         </Button>
       </form>
     </Drawer>

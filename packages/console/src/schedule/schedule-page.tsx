@@ -263,7 +263,7 @@ function ScheduleTable({ filters }: { filters: Filters }) {
     return <Trouble error={error} onRetry={() => void list.refetch()} />
   if (rows?.length === 0)
     return isFiltered ? (
-      <Empty title="No schedule fits">Change or clear the filters above.</Empty>
+      <Empty title="No matching schedules">Change or clear the filters above.</Empty>
     ) : (
       <Empty title="Nothing is set yet">
         Press <kbd>n</kbd> and type a time in plain words, such as “in 20 seconds” or “every weekday

@@ -25,8 +25,8 @@ export function refOf({ kind, id }: Pick<Schedule, 'kind' | 'id'>): string {
   return `${kind}:${id}`
 }
 
-export function pathOf(schedule: Pick<Schedule, 'kind' | 'id'>, deed = ''): string {
-  return `v1/schedules/${encodeURIComponent(refOf(schedule))}${deed === '' ? '' : `/${deed}`}`
+export function pathOf(schedule: Pick<Schedule, 'kind' | 'id'>, action = ''): string {
+  return `v1/schedules/${encodeURIComponent(refOf(schedule))}${action === '' ? '' : `/${action}`}`
 }
 
 export function pageOf(kind: string, id: string): string {
@@ -60,9 +60,11 @@ export function stateOf({ status, last }: Pick<Schedule, 'status' | 'last'>): St
   return STATES[status]
 }
 
-export type Deed = 'pause' | 'resume' | 'run' | 'delete'
+export type Action = 'pause' | 'resume' | 'run' | 'delete'
 
-export const DEEDS: Readonly<Record<Deed, { readonly words: string; readonly icon: IconName }>> = {
+export const ACTIONS: Readonly<
+  Record<Action, { readonly words: string; readonly icon: IconName }>
+> = {
   run: { words: 'Run now', icon: 'retry' },
   pause: { words: 'Pause', icon: 'pause' },
   resume: { words: 'Resume', icon: 'play' },
@@ -70,13 +72,13 @@ export const DEEDS: Readonly<Record<Deed, { readonly words: string; readonly ico
 }
 
 /** What can be done with one in its state. */
-export function deedsOf({ status, kind }: Pick<Schedule, 'status' | 'kind'>): readonly Deed[] {
+export function actionsOf({ status, kind }: Pick<Schedule, 'status' | 'kind'>): readonly Action[] {
   if (status === 'active') return kind === 'timer' ? ['run', 'delete'] : ['run', 'pause', 'delete']
   if (status === 'paused') return ['resume', 'run', 'delete']
   return ['run', 'delete']
 }
 
-export function requestOf(schedule: Pick<Schedule, 'kind' | 'id'>, deed: Deed) {
-  if (deed === 'delete') return { method: 'DELETE', path: pathOf(schedule) } as const
-  return { method: 'POST', path: pathOf(schedule, deed) } as const
+export function requestOf(schedule: Pick<Schedule, 'kind' | 'id'>, action: Action) {
+  if (action === 'delete') return { method: 'DELETE', path: pathOf(schedule) } as const
+  return { method: 'POST', path: pathOf(schedule, action) } as const
 }

@@ -41,11 +41,11 @@ function One({ stop }: { stop: Stop }) {
             {stop.level === 'everything' ? 'Everything is stopped' : `Stopped: ${name}`}
           </strong>{' '}
           since <When at={stop.created_at} />
-          {stop.reason !== '' && `: ${stop.reason}`}. Nothing of it runs; events wait.
+          {stop.reason !== '' && `: ${stop.reason}`}. Its turns are held until you resume.
         </span>
       </p>
       <Link href="/system/stops" className="underline underline-offset-2">
-        What waits
+        Held events
       </Link>
       <Button
         disabled={act.isPending}

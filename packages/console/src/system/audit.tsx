@@ -42,11 +42,11 @@ export function Audit() {
           label="Operation, such as post_message"
           className="flex-1 basis-52 sm:max-w-sm"
         />
-        <WordsFilter filters={filters} name="owner" label="Whose" className="w-40" />
+        <WordsFilter filters={filters} name="owner" label="Owner" className="w-40" />
       </FilterBar>
       {list.error !== null && <Trouble spaced error={list.error} />}
       {list.rows?.length === 0 ? (
-        <Empty title="No entry">Nothing was changed, or no entry fits the filters.</Empty>
+        <Empty title="No entry">Nothing was changed, or no entry matches the filters.</Empty>
       ) : (
         (list.rows !== undefined || list.error === null) && (
           <Table
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     ),
   },
   {
-    name: 'Whose',
+    name: 'Owner',
     className: 'w-[12%]',
     cell: ({ owner }) =>
       owner === null ? <span className="text-muted">–</span> : <PersonLink id={owner} />,

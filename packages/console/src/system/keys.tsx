@@ -20,8 +20,8 @@ export function KeysPart() {
   if (me?.role !== 'admin')
     return (
       <Empty title="Keys are for admins">
-        You are signed in as {me?.role}. To create or revoke keys, forget this key and sign in with
-        an admin key.
+        You are signed in as {me?.role}. To create or revoke keys, sign out and sign in with an
+        admin key.
       </Empty>
     )
   return (

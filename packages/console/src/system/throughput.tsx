@@ -140,7 +140,7 @@ export function WeekPlot({ activity }: { activity: Activity }) {
           href="/activity?outcome=suppressed&span=week"
           className="text-[13px] text-accent underline underline-offset-2"
         >
-          Each of them
+          Show all
         </Link>
       }
     >

@@ -75,7 +75,7 @@ function Card({ at, step, go, close }: CardProps) {
             {step.sentence}
           </code>
         )}
-        <Deeds key={at} step={step} />
+        <StepActions key={at} step={step} />
         {at > 0 && <Button onClick={() => go(at - 1)}>Back</Button>}
         <Button onClick={last ? close : () => go(at + 1)}>{last ? 'Done' : 'Next'}</Button>
       </div>
@@ -84,7 +84,7 @@ function Card({ at, step, go, close }: CardProps) {
 }
 
 /** What there is to do at a step: say its sentence, make it come true, go where it is seen. */
-function Deeds({ step: { sentence, signal, place } }: { step: Step }) {
+function StepActions({ step: { sentence, signal, place } }: { step: Step }) {
   const [path, visit] = useLocation()
   const converse = useConversation()
   const tell = useMutation({

@@ -57,10 +57,10 @@ function OutputCard(props: { work: Work; output: Output; open: boolean }) {
           <Button
             className="min-h-8"
             aria-expanded={open}
-            aria-label={`${open ? 'Fold' : 'Read'} ${name}`}
+            aria-label={`${open ? 'Collapse' : 'Read'} ${name}`}
             onClick={() => setChosen(!open)}
           >
-            {open ? 'Fold' : 'Read'}
+            {open ? 'Collapse' : 'Read'}
           </Button>
         )}
       </header>
