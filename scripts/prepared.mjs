@@ -3,6 +3,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
+import { SCHEMA } from '../src/store/db.ts'
 import { migrateUp } from '../src/store/migrate.ts'
 
 const file = new URL('../dist/prepared.tar.br', import.meta.url)
@@ -10,6 +11,7 @@ rmSync(file, { force: true })
 const lite = await PGlite.create()
 const db = {
   kind: 'pglite',
+  schema: SCHEMA,
   now: () => null,
   query: async (text, values = []) => (await lite.query(text, values)).rows,
   exec: async (text) => void (await lite.exec(text)),

@@ -10,7 +10,7 @@ import { dropDatabases, eachStore, postgresDatabase } from '../setup/stores.ts'
 import { until } from '../setup/until.ts'
 import { type FetchServer, serveFetch } from './fetch-server.ts'
 
-const PACKAGE = fileURLToPath(new URL('../../clients/python/src', import.meta.url))
+const PACKAGE = fileURLToPath(new URL('../../packages/python/src', import.meta.url))
 const EXAMPLE = fileURLToPath(new URL('../../examples/remote-agent/agent.py', import.meta.url))
 const ENV = { WAKEFUL_ALLOW_PRIVATE_WEBHOOKS: 'true', WAKEFUL_LEASE_MS: '6000' }
 

@@ -9,7 +9,7 @@ import { live } from '../sessions/live.ts'
 import { PYTHON } from '../setup/python.ts'
 import { eachStore } from '../setup/stores.ts'
 
-const HOME = join(ROOT, 'clients/python')
+const HOME = join(ROOT, 'packages/python')
 const ADMIN_KEY = 'python-admin-0123456789abcdef0123456789'
 const run = promisify(execFile)
 

@@ -148,7 +148,7 @@ function filesOf(wanted: Wanted, own: OwnManifest, range: string): Record<string
 
 /** Beside the agent, as long as PyPI does not have it. */
 function pythonPackage(): Record<string, string> {
-  const home = `${ROOT}clients/python/src/wakeful/`
+  const home = `${ROOT}packages/python/src/wakeful/`
   const names = readdirSync(home).filter((name) => name.endsWith('.py') || name === 'py.typed')
   return Object.fromEntries(
     names.map((name) => [`wakeful/${name}`, readFileSync(`${home}${name}`, 'utf8')]),
