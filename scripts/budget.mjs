@@ -37,6 +37,8 @@ const odd = execFileSync(
     'CONTRIBUTING.md',
     'SECURITY.md',
     'templates',
+    // `is None` is Python.
+    ':!*.py',
   ],
   { encoding: 'utf8', maxBuffer: 1 << 28 },
 )
