@@ -132,7 +132,12 @@ if (
   // A data directory with the schema in it, so that a first start needs no initdb.
   once(
     'dist/.prepared',
-    ['migrations', 'scripts/prepared.mjs', 'src/store', 'node_modules/@electric-sql/pglite/package.json'],
+    [
+      'migrations',
+      'scripts/prepared.mjs',
+      'src/store',
+      'node_modules/@electric-sql/pglite/package.json',
+    ],
     () => {
       console.error('wakeful: preparing the embedded store …')
       run('node', ['--import', 'tsx', 'scripts/prepared.mjs'])
