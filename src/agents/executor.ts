@@ -58,8 +58,12 @@ export interface WorkResult {
   readonly file?: WorkFile
 }
 
+const TIMEOUT_MAX_MS = 86_400_000
+
 export interface Executor {
   (run: WorkRun): Promise<WorkResult>
+  /** How long a run may take; five minutes unless given, at most a day. */
+  readonly timeoutMs?: number
   /** Why it can do nothing here, and what to set; then no work is made for it at the doors. */
   readonly missing?: string | null
   /** What is wrong with these parameters; then no work is made with them at the doors. */
@@ -88,9 +92,12 @@ interface RunPayload {
 
 /** A run is a turn without a state: what it produces travels to the commit as what the turn asks for. */
 export function executorAgent(execute: Executor, services: ExecutorServices): Agent {
+  const { timeoutMs = WORK_TIMEOUT_MS } = execute
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > TIMEOUT_MAX_MS)
+    throw new TypeError(`timeoutMs: must be from 1 to ${TIMEOUT_MAX_MS} ms, got ${timeoutMs}`)
   return {
     kind: 'executor',
-    timeoutMs: WORK_TIMEOUT_MS,
+    timeoutMs,
     async run(input): Promise<TurnResult> {
       const payload = JSON.parse(input.event.payload) as RunPayload
       const reporter = new Reporter(input, services)

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { WorkRun } from '../../src/agents/executor.ts'
+import { executorAgent, type WorkRun } from '../../src/agents/executor.ts'
 import type { Turn } from '../../src/agents/function.ts'
 import { bucketOf } from '../../src/core/session.ts'
 import { type Row, type Stage, sharedStage, stage } from '../setup/listening-app.ts'
@@ -14,6 +14,9 @@ import { type FakeModel, fakeModel, json, type Say, saying } from './fake-model.
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
+const never = () => {
+  throw new Error('is not called')
+}
 const asUser = (user: string) => ({ 'wakeful-act-as': user })
 
 async function run(s: Stage, body: Record<string, unknown>, headers?: Record<string, string>) {
@@ -44,6 +47,13 @@ eachStore('reporting', (store) => {
   const shared = sharedStage(store, {
     agents: { bot: (turn) => act(turn) },
     work: {
+      slow: Object.assign(
+        ({ signal }: WorkRun) =>
+          new Promise<never>((_, fail) => {
+            signal.addEventListener('abort', () => fail(signal.reason), { once: true })
+          }),
+        { timeoutMs: 25 },
+      ),
       broken: async () => {
         throw new Error('no | paper')
       },
@@ -126,6 +136,15 @@ eachStore('reporting', (store) => {
     expect(output.metadata).toMatchObject({ fired: { alarm: 1 }, delivered: 1, undelivered: 0 })
     expect(output.content).toContain('Lately')
     expect(output.content).not.toContain('Long ago')
+  })
+
+  it('has a time limit of its own, which aborts a run', async () => {
+    const { output } = await run(shared(), { agent_type: 'slow' })
+    expect(output.status).toBe('failed')
+    expect(output.error_message).toMatch(/25 ms/)
+    const services = { report: async () => null, files: { put: never }, trouble: never }
+    const wrong = Object.assign(async () => ({ title: '', content: '' }), { timeoutMs: 0 })
+    expect(() => executorAgent(wrong, services)).toThrow('timeoutMs: must be from 1 to 86400000 ms')
   })
 
   it('an empty record makes a report that says so', async () => {
