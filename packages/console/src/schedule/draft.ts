@@ -73,7 +73,7 @@ export function timeOf({ kind }: Pick<Preview, 'kind'>, phrase: string): object 
 
 const NAME_MAX = 60
 
-/** What a schedule is called where nobody said it: by its words, and apart from those that are called so already. */
+/** The name of a schedule that was given none: made from its words, and unlike the names that exist. */
 export function nameFor(words: string, taken: readonly string[]): string {
   const plain = words.trim().split('\n', 1)[0]?.slice(0, NAME_MAX).trim() || 'Schedule'
   if (!taken.includes(plain)) return plain
