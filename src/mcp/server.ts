@@ -60,10 +60,12 @@ export function mcpServer(options: McpOptions, door: Door, set: ToolSet): Server
   const offered = [...options.tools.values()].filter(
     (tool) => mayUse(tool, door.role) && (set === 'all' || DEFAULT_TOOLS.has(tool.name)),
   )
-  const creators = offered.filter(({ name }) => !isUpdate(name))
-  const told = new Set(creators.flatMap(({ inputSchema }) => descriptionsIn(inputSchema)))
-  const tools = offered.map((tool) => described(tool, set, isUpdate(tool.name) ? told : NONE))
-  server.setRequestHandler('tools/list', () => ({ tools }))
+  server.setRequestHandler('tools/list', () => {
+    const creators = offered.filter(({ name }) => !isUpdate(name))
+    const told = new Set(creators.flatMap(({ inputSchema }) => descriptionsIn(inputSchema)))
+    const toldTo = (tool: Tool) => (isUpdate(tool.name) ? told : undefined)
+    return { tools: offered.map((tool) => described(tool, set, toldTo(tool))) }
+  })
   server.setRequestHandler('tools/call', async ({ params }, ctx) => {
     // By the whole table: one that is there but not for this role is refused in words, not unknown.
     const tool = options.tools.get(params.name)
@@ -89,12 +91,10 @@ const WORDS = {
   description: 'What was set, changed or found, in words: tell the user this.',
 } as const
 
-const NONE: ReadonlySet<unknown> = new Set()
-
-/** Takes the fields of the tool that creates; what they mean is said there, once. */
+/** An update takes the fields of the tool that creates, which describes them. */
 const isUpdate = (name: string) => name.startsWith('update_')
 
-function described(tool: Tool, set: ToolSet, told: ReadonlySet<unknown>) {
+function described(tool: Tool, set: ToolSet, told: ReadonlySet<unknown> = new Set()) {
   const { name, title, description, annotations } = tool
   const isAll = set === 'all'
   const inputSchema = isAll

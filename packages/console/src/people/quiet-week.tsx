@@ -47,14 +47,18 @@ export function QuietWeek({ windows, zone }: { windows: readonly QuietWindow[]; 
           {HOURS.slice(1, -1).map((hour) => (
             <line
               key={hour}
-              {...{ x1: hour * 60, x2: hour * 60, y1: 0, y2: WEEKDAYS.length * ROW }}
+              x1={hour * 60}
+              x2={hour * 60}
+              y1={0}
+              y2={WEEKDAYS.length * ROW}
               className="stroke-edge"
               strokeDasharray="2 3"
               vectorEffect="non-scaling-stroke"
             />
           ))}
           <line
-            {...{ x1: now.minute, x2: now.minute }}
+            x1={now.minute}
+            x2={now.minute}
             y1={WEEKDAYS.indexOf(now.day) * ROW}
             y2={(WEEKDAYS.indexOf(now.day) + 1) * ROW}
             className="stroke-own-mark"

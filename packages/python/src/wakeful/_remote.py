@@ -60,7 +60,7 @@ def _signatures(message_id: str, sent_at: str, body: bytes, secret: Secrets) -> 
 def _checked(
     headers: Mapping[str, str], body: bytes, secret: Secrets, now: float
 ) -> tuple[Optional[bytes], str]:
-    """The signature that is right, or why there is none."""
+    """The matching signature, or None and the reason."""
     lower = {str(name).lower(): str(value) for name, value in headers.items()}
     message_id, sent_at = lower.get("webhook-id", ""), lower.get("webhook-timestamp", "")
     wrong = (None, "the signature is not valid")
